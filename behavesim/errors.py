@@ -1,0 +1,35 @@
+"""What can go wrong, as a person would name it; each error knows the exit code it ends a command with."""
+
+
+class BehavesimError(Exception):
+    """Anything behavesim itself reports; its message says what was expected, what came and what to do next."""
+
+    exit_code = 1
+
+
+class UsageError(BehavesimError):
+    """A command, a setting or a file that the user can mend before trying again."""
+
+    exit_code = 2
+
+
+class TaskError(UsageError):
+    """A task that cannot be found, loaded or used."""
+
+
+class TrajectoryError(BehavesimError, ValueError):
+    """Trajectories that cannot be built, or cannot be compared with one another."""
+
+    exit_code = 2
+
+
+class ProposerError(BehavesimError):
+    """The model's side failed in a way that asking again will not mend: the run stops and can be resumed."""
+
+
+class SandboxError(BehavesimError):
+    """The sandbox itself failed, which is never a candidate's fault."""
+
+
+class JournalError(BehavesimError):
+    """The journal cannot be opened, written or read."""

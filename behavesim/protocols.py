@@ -1,0 +1,82 @@
+"""The seams of a search: what it needs of a proposer, a judge, a method and a journal, and nothing of how they do it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from behavesim.events import Event, Prompt, Reply, Ticket
+from behavesim.task import Solution
+from behavesim.trajectory import Trajectory
+
+
+class Proposer(Protocol):
+    """Answers prompts."""
+
+    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+        """The reply to a prompt; passing faults are ridden out, and a reply without content has an empty text.
+
+        Raises ProposerError where asking on makes no sense: the run stops, and can be resumed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate came to nothing: one word of a closed list, and a line for people (at most 500 characters)."""
+
+    reason: str
+    message: str = ""
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a program returned for each instance of a split, in order; nothing of it is to be trusted."""
+
+    solutions: tuple[Solution, ...]
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What trusted code made of the solutions: a score and a trajectory for each instance."""
+
+    score: float
+    scores: tuple[float, ...]
+    trajectories: tuple[Trajectory, ...]
+    cpu_s: float
+
+
+class Sandbox(Protocol):
+    """Runs programs where they can do no harm."""
+
+    @property
+    def isolation(self) -> str:
+        """The level its self-test found: strong+, strong, partial or process."""
+        ...
+
+    async def evaluate(self, source: str) -> Solved | Failure:
+        """Run one program on every instance; only a failure of the sandbox itself raises (SandboxError)."""
+        ...
+
+
+class Judge(Protocol):
+    """Evaluates programs: the sandbox runs them, trusted code scores what they return."""
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """The verdict on a program, or why there is none."""
+        ...
+
+
+class Journal(Protocol):
+    """The events of one run, in order."""
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Commit events in one transaction: on return they survive the death of this process."""
+        ...
+
+    def read(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
+        """All committed events with a sequence number greater than `after`, in order."""
+        ...

@@ -1,0 +1,168 @@
+"""A task: what the search is asked to solve, and how a solution is judged by code the candidate never touches."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.errors import TaskError
+from behavesim.trajectory import Trajectory
+
+Split = Literal["search", "validation", "held-out"]
+"""The search sees the first, the choice of the recommended program also the second, reports alone the third."""
+
+SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
+
+Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
+"""What a candidate returns for one instance: an array, or a few named ones."""
+
+
+class InvalidSolution(ValueError):
+    """A solution that breaks the task's rules; the message says which."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Which way a score is better, and the best score known."""
+
+    direction: Literal["minimise", "maximise"]
+    best_known: float | None = None
+
+    def utility(self, score: float) -> float:
+        """The score turned so that higher is better."""
+        return score if self.direction == "maximise" else -score
+
+    def gap(self, score: float) -> float | None:
+        """How far the score is from the best known, as a fraction, positive where worse; None where no best is known."""
+        if self.best_known is None:
+            return None
+        return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
+
+
+class Task(ABC):
+    """A problem for programs to solve; subclass it, and name an instance of the subclass `task` in the task's file.
+
+    `solve` runs in the sandbox around the candidate's function and returns a solution and nothing else; `score` and
+    `trajectory` run in the trusted process on that solution, so that no candidate can name its own score.
+    """
+
+    name: str = ""
+    """Defaults to the stem of the task's file."""
+    description: str = ""
+    """What a prompt tells the model about the problem; defaults to the first paragraph of the class's docstring."""
+    template: str
+    """The program every search starts from; its last function is the entry point."""
+    objective: Objective
+    normaliser: float | Literal["pair"] = "pair"
+    """d_max or D of the paper's solution distance: the greatest distance two solutions of the problem can have."""
+    score_scale: float = 1.0
+    """The difference of scores that counts as one unit when clusters are chosen by softmax."""
+    budget: int = 2000
+    """Candidates a search asks for unless told otherwise."""
+
+    @property
+    def entry_point(self) -> str:
+        """The name of the function a candidate must define: the last one of the template."""
+        functions = [node.name for node in ast.parse(self.template).body if isinstance(node, ast.FunctionDef)]
+        if not functions:
+            raise TaskError(f"the template of task {self.name!r} defines no function; write the one to be improved last")
+        return functions[-1]
+
+    @abstractmethod
+    def instances(self, split: Split) -> Sequence[Any]:
+        """The problem instances of a split, the same on every call."""
+
+    @abstractmethod
+    def solve(self, function: Callable[..., Any], instance: Any) -> Solution:
+        """Solve one instance with the candidate's function (runs in the sandbox).
+
+        Raises InvalidSolution where what the function returned cannot be used.
+        """
+
+    @abstractmethod
+    def score(self, instance: Any, solution: Solution) -> float:
+        """The score of a solution, in the task's own unit and direction; raises InvalidSolution where it breaks a rule."""
+
+    @abstractmethod
+    def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
+        """How the (valid) solution came about, as a problem-solving trajectory."""
+
+    def mean_score(self, scores: Sequence[float]) -> float:
+        """The score of a program: the mean over its instances."""
+        return math.fsum(scores) / len(scores)
+
+
+@dataclass(frozen=True)
+class TaskReference:
+    """Where a task comes from: an entry point's name, or a file's path; enough for another process to load it again."""
+
+    text: str
+
+    def load(self) -> Task:
+        """The task itself, named and described; raises TaskError where it cannot be had."""
+        path = Path(self.text)
+        if path.suffix == ".py" or path.is_file():
+            return _complete(_from_file(path), path.stem)
+        return _complete(_from_entry_point(self.text), self.text)
+
+    def resolved(self) -> TaskReference:
+        """The same reference, valid from any folder."""
+        path = Path(self.text)
+        return TaskReference(str(path.resolve())) if path.is_file() else self
+
+
+def installed_tasks() -> list[str]:
+    """The names of all installed tasks, sorted."""
+    return sorted({point.name for point in entry_points(group="behavesim.tasks")})
+
+
+def _from_entry_point(name: str) -> Any:
+    points = entry_points(group="behavesim.tasks", name=name)
+    if not points:
+        raise TaskError(f"no task {name!r}; there are {', '.join(installed_tasks())}, or give the path of a task file")
+    return next(iter(points)).load()
+
+
+def _from_file(path: Path) -> Any:
+    if not path.is_file():
+        raise TaskError(f"there is no task file {path}")
+    spec = importlib.util.spec_from_file_location(f"behavesim_task_{path.stem}", path)
+    assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses of the file look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise TaskError(f"the task file {path} raised {type(error).__name__}: {error}") from error
+    if not hasattr(module, "task"):
+        raise TaskError(f"the task file {path} names no `task`; end it with `task = MyTask()`")
+    return module.task
+
+
+def _complete(task: object, stem: str) -> Task:
+    if not isinstance(task, Task):
+        raise TaskError(f"`task` must be an instance of behavesim.Task, not {type(task).__name__}")
+    for needed in ("template", "objective"):
+        if not hasattr(task, needed):
+            raise TaskError(f"task {type(task).__name__} has no `{needed}`")
+    task.name = task.name or stem
+    task.description = task.description or (type(task).__doc__ or "").strip()
+    return task
+
+
+def as_arrays(solution: Any) -> dict[str, NDArray[Any]]:
+    """A solution as named arrays; one without a name is called ''."""
+    if isinstance(solution, Mapping):
+        return {str(name): np.asarray(value) for name, value in solution.items()}
+    return {"": np.asarray(solution)}
