@@ -1,0 +1,1 @@
+"""Search methods: pure functions from the state of a run to its next decision."""

@@ -1,0 +1,1 @@
+"""Programs as text: found in replies, normalised, compared."""

@@ -1,0 +1,1 @@
+"""Where programs run, and where what they return is judged."""

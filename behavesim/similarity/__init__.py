@@ -1,0 +1,1 @@
+"""BehaveSim: how alike two algorithms are by what they do."""

@@ -1,0 +1,1 @@
+"""The behavesim command."""
