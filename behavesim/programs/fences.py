@@ -1,0 +1,84 @@
+"""Where a reply keeps its code: Markdown's fenced blocks, as models really write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The inside of one fenced block, whether its closing fence came, and its first line (from 0) in the reply."""
+
+    code: str
+    closed: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class _Fence:
+    """A fence found on a line: its characters, how deep the line is indented, what stands before and behind it."""
+
+    marks: str
+    indent: int
+    before: str
+    behind: str
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """The code of every fenced block in order, whatever its label; a last block left open reaches to the end."""
+    return [block.code for block in blocks(text)]
+
+
+def blocks(text: str) -> list[Block]:
+    """Every fenced block of a reply; fences inside a block's own (deeper indented) docstrings do not end it."""
+    found: list[Block] = []
+    opening: _Fence | None = None
+    inside: list[str] = []
+    start = 0
+    for number, line in enumerate(text.split("\n")):
+        fence = _fence(line)
+        if opening is None:
+            if fence is not None and _opens(fence):
+                opening, inside, start = fence, [], number + 1
+        elif fence is not None and _closes(fence, opening):
+            found.append(Block(_code(inside, fence, opening.indent), True, start))
+            opening = None
+        else:
+            inside.append(line)
+    if opening is not None:
+        found.append(Block(_code(inside, None, opening.indent), False, start))
+    return found
+
+
+def _fence(line: str) -> _Fence | None:
+    match = _FENCE.search(line)
+    if match is None:
+        return None
+    indent = len(line) - len(line.lstrip(" \t"))
+    return _Fence(match[0], indent, line[: match.start()], line[match.end() :].strip())
+
+
+def _opens(fence: _Fence) -> bool:
+    """Alone on its line with any label, or (backticks only) behind a sentence with at most one word for a label."""
+    if "`" in fence.behind:
+        return False
+    return not fence.before.strip() or (fence.marks[0] == "`" and " " not in fence.behind)
+
+
+def _closes(fence: _Fence, opening: _Fence) -> bool:
+    """CommonMark's rule (as long as the opening, at most three columns deeper), or backticks right behind code."""
+    if fence.behind or not fence.marks.startswith(opening.marks):
+        return False
+    if fence.before.strip():
+        return fence.marks[0] == "`" and "`" not in fence.before and "#" not in fence.before
+    return fence.indent <= opening.indent + 3
+
+
+def _code(lines: list[str], closing: _Fence | None, margin: int) -> str:
+    """The block's lines without the indentation that its opening fence had."""
+    if closing is not None and closing.before.strip():
+        lines = [*lines, closing.before]
+    return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)
