@@ -1,0 +1,241 @@
+"""The admissible set problem in FunSearch's symmetric construction: a priority decides the order of a greedy choice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+
+from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.trajectory import Trajectory
+
+TEMPLATE = '''\
+import math
+
+import numpy as np
+
+
+def priority(el: tuple[int, ...], n: int, w: int) -> float:
+    """
+    Returns the priority with which we want to add `el` to the set.
+    Args:
+        el: the unique vector has the same number w of non-zero elements.
+        n : length of the vector.
+        w : number of non-zero elements.
+    """
+    return 0.
+'''
+
+SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
+"""The values of a group of three coordinates, one for each class of rotations that the construction uses."""
+
+SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
+    "search": ((15, 10),),
+    "validation": ((12, 7),),
+    "held-out": ((9, 5), (12, 8), (15, 9), (18, 13)),
+}
+
+Row = tuple[int, ...]
+Values = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AdmissibleSets:
+    """One instance: vectors of length n (a multiple of 3) with w non-zero values.
+
+    A candidate *row* names one symbol for each group of three coordinates; picking it puts the vectors of all rotations
+    of all its groups into the set.
+    """
+
+    n: int
+    w: int
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All candidate rows in lexicographic order: 2 432 for n = 15, w = 10."""
+        weights = [3 - symbol.count(0) for symbol in SYMBOLS]
+        rows = product(range(len(SYMBOLS)), repeat=self.n // 3)
+        return tuple(row for row in rows if sum(weights[symbol] for symbol in row) == self.w)
+
+    @cached_property
+    def vectors(self) -> tuple[Values, ...]:
+        """The vector each row is shown to a priority as, in the same order: its symbols one after another."""
+        return tuple(tuple(value for symbol in row for value in SYMBOLS[symbol]) for row in self.rows)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many vectors each row stands for."""
+        return tuple(math.prod(len(_rotations(symbol)) for symbol in row) for row in self.rows)
+
+    @cached_property
+    def twins(self) -> dict[tuple[int, ...], int]:
+        """For each vector of group weights the bit set of its rows: any two of them share a support."""
+        twins: dict[tuple[int, ...], int] = {}
+        for index, row in enumerate(self.rows):
+            weights = self.group_weights(row)
+            twins[weights] = twins.get(weights, 0) | 1 << index
+        return twins
+
+    @cached_property
+    def clashing(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """At [group][symbol][symbol] the bit set of the rows whose symbol there completes a bad triple with the two."""
+        symbols = range(len(SYMBOLS))
+        having = [[self._rows_with(group, symbol) for symbol in symbols] for group in range(self.n // 3)]
+        bad = bad_triples()
+        return tuple(
+            tuple(
+                tuple(_union(rows[c] for c in symbols if tuple(sorted((a, b, c))) in bad) for b in symbols)
+                for a in symbols
+            )
+            for rows in having
+        )
+
+    def _rows_with(self, group: int, symbol: int) -> int:
+        return _union(1 << index for index, row in enumerate(self.rows) if row[group] == symbol)
+
+    @staticmethod
+    def group_weights(row: Row) -> tuple[int, ...]:
+        """The number of non-zero values in each group of a row."""
+        return tuple(3 - SYMBOLS[symbol].count(0) for symbol in row)
+
+
+def _union(sets: Any) -> int:
+    union = 0
+    for bits in sets:
+        union |= bits
+    return union
+
+
+def _rotations(symbol: int) -> tuple[Values, ...]:
+    a, b, c = SYMBOLS[symbol]
+    return tuple(dict.fromkeys([(a, b, c), (c, a, b), (b, c, a)]))
+
+
+def separates(values: tuple[int, int, int]) -> bool:
+    """Whether a coordinate with these three values tells three vectors apart: {0,1,2}, {0,0,1} or {0,0,2}."""
+    return tuple(sorted(values)) in {(0, 1, 2), (0, 0, 1), (0, 0, 2)}
+
+
+@cache
+def bad_triples() -> frozenset[tuple[int, int, int]]:
+    """The sorted triples of symbols some rotations of which have no coordinate that tells the three apart.
+
+    A row stands for all combinations of rotations of its groups, so that three rows are bad together iff the triple of
+    their symbols is bad in every group.
+    """
+    return frozenset(
+        triple
+        for triple in combinations_with_replacement(range(len(SYMBOLS)), 3)
+        if any(
+            not any(separates(values) for values in zip(*rotated, strict=True))
+            for rotated in product(*(_rotations(symbol) for symbol in triple))
+        )
+    )
+
+
+class Blocking:
+    """Which rows no longer fit a growing set: those that share a support with a pick or are bad together with two."""
+
+    def __init__(self, instance: AdmissibleSets) -> None:
+        self._instance = instance
+        self._picks: list[Row] = []
+        self._blocked = 0
+
+    def fits(self, index: int) -> bool:
+        """Whether the row may still be picked."""
+        return not self._blocked >> index & 1
+
+    def pick(self, index: int) -> None:
+        """Add the row to the set and block what it rules out."""
+        row = self._instance.rows[index]
+        blocked = self._blocked | self._instance.twins[self._instance.group_weights(row)]
+        # the pick's part of the table, looked up once for all earlier picks
+        by_group = [symbols[symbol] for symbols, symbol in zip(self._instance.clashing, row, strict=True)]
+        for earlier in self._picks:
+            bad = -1
+            for symbols, symbol in zip(by_group, earlier, strict=True):
+                bad &= symbols[symbol]
+            blocked |= bad
+        self._picks.append(row)
+        self._blocked = blocked
+
+
+class AdmissibleSet(Task):
+    """Find large admissible sets: ternary vectors of length n with w non-zero values and supports all different.
+
+    For any three of the vectors there must be a coordinate with the values {0, 1, 2}, {0, 0, 1} or {0, 0, 2}. A
+    candidate vector stands for all that arise by rotating its groups of three coordinates. All candidates are ordered
+    by the function's priority, greatest first, and each is added with its rotations if the set stays admissible. The
+    score is the number of vectors in the set: the more the better.
+    """
+
+    template = TEMPLATE
+    objective = Objective("maximise", best_known=3003.0)
+    normaliser = 101
+    score_scale = 100.0
+    budget = 10_000
+
+    def instances(self, split: Split) -> Sequence[AdmissibleSets]:
+        """n = 15, w = 10 for the search; other sizes elsewhere."""
+        return _instances(split)
+
+    def solve(self, function: Callable[..., Any], instance: AdmissibleSets) -> Solution:
+        """The picks in order, as int64 indices of candidate rows; equal priorities go in lexicographic order."""
+        priorities = [_priority(function(vector, instance.n, instance.w)) for vector in instance.vectors]
+        blocking = Blocking(instance)
+        picks = []
+        for index in sorted(range(len(priorities)), key=priorities.__getitem__, reverse=True):  # sorted is stable
+            if blocking.fits(index):
+                blocking.pick(index)
+                picks.append(index)
+        return np.array(picks, dtype=np.int64)
+
+    def score(self, instance: AdmissibleSets, solution: Solution) -> float:
+        """The size of the set of all rotations of the picks."""
+        picks = _checked(instance, solution)
+        blocking = Blocking(instance)
+        for position, index in enumerate(picks):
+            if not blocking.fits(index):
+                raise InvalidSolution(f"pick {position}, row {index}: the set would not be admissible with it")
+            blocking.pick(index)
+        return float(sum(instance.sizes[index] for index in picks))
+
+    def trajectory(self, instance: AdmissibleSets, solution: Solution) -> Trajectory:
+        """The growing set (paper, "Partial Solutions in ASP"): state i is the first i + 1 picks."""
+        return Trajectory.prefixes(_checked(instance, solution))
+
+
+@cache
+def _instances(split: Split) -> tuple[AdmissibleSets, ...]:
+    return tuple(AdmissibleSets(n, w) for n, w in SIZES[split])
+
+
+def _priority(answer: Any) -> float:
+    try:
+        priority = float(answer)
+    except (TypeError, ValueError) as error:
+        raise InvalidSolution(f"expected a number as priority, got {type(answer).__name__}") from error
+    except OverflowError:
+        priority = math.inf
+    if not math.isfinite(priority):
+        raise InvalidSolution(f"expected a finite priority, got the non-finite {priority}")
+    return priority
+
+
+def _checked(instance: AdmissibleSets, solution: Solution) -> list[int]:
+    if not isinstance(solution, np.ndarray) or solution.ndim != 1 or len(solution) == 0:
+        raise InvalidSolution("expected the picks as one row of integers")
+    if not np.issubdtype(solution.dtype, np.integer):
+        raise InvalidSolution(f"expected picks as integers, got {solution.dtype}")
+    picks: list[int] = solution.tolist()
+    if min(picks) < 0 or max(picks) >= len(instance.rows):
+        raise InvalidSolution(f"expected picks in 0…{len(instance.rows) - 1}, got {min(picks)}…{max(picks)}")
+    return picks
+
+
+task = AdmissibleSet()

@@ -1,0 +1,135 @@
+"""The travelling salesman, constructively: a program chooses each next city of a closed tour."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.trajectory import Trajectory
+
+TEMPLATE = '''\
+import numpy as np
+
+
+def select_next_node(
+    current_node: int, destination_node: int, unvisited_nodes: np.ndarray, distance_matrix: np.ndarray
+) -> int:
+    """
+    Design a novel algorithm to select the next node in each step.
+    Args:
+        current_node: ID of the current node.
+        destination_node: ID of the destination node.
+        unvisited_nodes: Array of IDs of unvisited nodes.
+        distance_matrix: Distance matrix of nodes.
+
+    Return:
+        ID of the next node to visit.
+    """
+    next_node = unvisited_nodes[0]
+    return next_node
+'''
+
+SIZES: dict[Split, tuple[int, ...]] = {
+    "search": (50,) * 5,
+    "validation": (20, 20, 50, 50, 100, 100),
+    "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
+}
+SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+
+
+@dataclass(frozen=True)
+class Cities:
+    """One instance: the distance between every two cities, an (n, n) float64 array that nobody may write to."""
+
+    name: str
+    distances: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def at(cls, name: str, coordinates: NDArray[np.float64]) -> Cities:
+        """Cities in the plane at the (n, 2) coordinates given."""
+        difference = coordinates[:, None, :] - coordinates[None, :, :]
+        distances = np.sqrt((difference**2).sum(axis=-1))
+        distances.setflags(write=False)
+        return cls(name, distances)
+
+
+class TravellingSalesman(Task):
+    """Find short closed tours through all cities, built one city at a time from city 0.
+
+    At each step the function receives the current city, the city where the tour ends (0), the unvisited cities in
+    ascending order of their distance from the current one, and the matrix of distances between all cities; it returns
+    the city to visit next. The score is the mean length of the tours: the shorter the better.
+    """
+
+    template = TEMPLATE
+    objective = Objective("minimise", best_known=5.623624)
+    normaliser = 50
+    score_scale = 1.0
+
+    def instances(self, split: Split) -> Sequence[Cities]:
+        """Uniform cities in the unit square; the search split is five times 50 of them."""
+        return _instances(split)
+
+    def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
+        """The tour the function builds, an (n,) int64 array that starts at city 0; the last city is no choice."""
+        distances = instance.distances
+        offered = distances.copy()  # the function's own: whatever it writes there, the order of the cities stays ours
+        tour = [0]
+        unvisited = np.arange(1, len(distances))
+        while len(unvisited) > 1:
+            current = tour[-1]
+            unvisited = unvisited[np.argsort(distances[current, unvisited], kind="stable")]
+            city = _city(function(current, 0, unvisited.copy(), offered))
+            remaining = unvisited[unvisited != city]
+            if len(remaining) == len(unvisited):
+                raise InvalidSolution(f"step {len(tour)}: expected one of the unvisited nodes, got {city}")
+            tour.append(city)
+            unvisited = remaining
+        return np.array([*tour, *unvisited], dtype=np.int64)
+
+    def score(self, instance: Cities, solution: Solution) -> float:
+        """The length of the closed tour."""
+        tour = _checked(instance, solution)
+        # fsum rounds once, so that the score is the same on every machine
+        return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())
+
+    def trajectory(self, instance: Cities, solution: Solution) -> Trajectory:
+        """The growing route (paper, "Partial Solutions in TSP"): state i is the first i + 1 cities."""
+        return Trajectory.prefixes(_checked(instance, solution))
+
+
+@cache
+def _instances(split: Split) -> tuple[Cities, ...]:
+    random = np.random.RandomState(SEEDS[split])
+    return tuple(Cities.at(f"uniform-{size}", random.rand(size, 2)) for size in SIZES[split])
+
+
+def _city(answer: Any) -> int:
+    try:
+        return operator.index(answer)
+    except TypeError as error:
+        raise InvalidSolution(f"expected the ID of a node, an integer, got {type(answer).__name__}") from error
+
+
+def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
+    cities = len(instance.distances)
+    if not isinstance(solution, np.ndarray) or solution.shape != (cities,):
+        raise InvalidSolution(f"expected a tour of {cities} cities as one row, got {solution!r:.80}")
+    if not np.issubdtype(solution.dtype, np.integer):
+        raise InvalidSolution(f"expected a tour of integers, got {solution.dtype}")
+    if solution[0] != 0:
+        raise InvalidSolution(f"expected a tour from city 0, got one from city {solution[0]}")
+    if not np.array_equal(np.sort(solution), np.arange(cities)):
+        raise InvalidSolution(f"expected every city of 0…{cities - 1} once")
+    return solution.astype(np.int64)
+
+
+task = TravellingSalesman()
