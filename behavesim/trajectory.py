@@ -1,7 +1,193 @@
-"""Problem-solving trajectories (PSTraj): the partial solutions an algorithm goes through, first to last."""
+"""Problem-solving trajectories (PSTraj): the partial solutions an algorithm goes through, first to last.
+
+See the paper, section "BehaveSim: Measuring Behavioral Similarity between Algorithms", paragraph "Problem-solving
+Trajectory".
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from behavesim.errors import TrajectoryError
+
+Kind = Literal["prefixes", "sequences", "sets", "vectors"]
+"""How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors)."""
+
+Tokens = NDArray[np.signedinteger[Any]]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MAX_STATES = 2**31 - 1
+"""Lengths are 32-bit integers in the kernels and on disk; a longer trajectory has to be sampled first."""
+
+_DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
+_HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trajectory:
-    """Placeholder of the contract, to be replaced in the first commit of the similarity room."""
+    """The states an algorithm went through on one instance; immutable, compared and hashed by content.
+
+    Build one with `prefixes`, `sequences`, `sets` or `vectors`; all of them copy what they are given, and raise
+    TrajectoryError for what cannot be a trajectory: one without a state, decisions that are not integers of 64 bits,
+    numbers that are not finite, more than 2**31 - 1 states.
+    """
+
+    kind: Kind
+    data: NDArray[Any]
+    """prefixes: (states,) decisions; vectors: (states, dimensions) float64; else the states' tokens, end to end."""
+    ends: NDArray[np.int64] | None = None
+    """sequences and sets: (states,), where each state ends in `data`."""
+
+    def __post_init__(self) -> None:
+        for array in (self.data, self.ends):
+            if array is not None:
+                array.setflags(write=False)
+
+    @classmethod
+    def prefixes(cls, decisions: ArrayLike) -> Trajectory:
+        """State i is the first i + 1 decisions (integers) of one growing sequence, as in a tour built city by city.
+
+        Two states are compared by edit distance. Only the final sequence is stored.
+        """
+        array = _array(decisions)
+        _check_states(array.size)
+        return cls("prefixes", _tokens(array, "decisions"))
+
+    @classmethod
+    def sequences(cls, states: Iterable[ArrayLike]) -> Trajectory:
+        """Each state is a sequence of integers of any length; two states are compared by edit distance."""
+        return _ragged("sequences", states, lambda state: _tokens(state, "a state"))
+
+    @classmethod
+    def sets(cls, states: Iterable[Iterable[int]]) -> Trajectory:
+        """Each state is a set of integers, whose order does not count.
+
+        Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|.
+        """
+        return _ragged("sets", states, lambda state: np.unique(_tokens(list(state), "a state")))
+
+    @classmethod
+    def vectors(cls, states: ArrayLike) -> Trajectory:
+        """Each state is a row of a (states, dimensions) array of finite numbers; compared by Euclidean distance."""
+        array = _array(states)
+        if array.ndim != 2 or array.dtype.kind not in "fiu":
+            raise TrajectoryError(
+                "vectors need an array of real numbers with shape (states, dimensions); "
+                f"got {array.dtype} with shape {array.shape}"
+            )
+        _check_states(array.shape[0])
+        if array.shape[1] == 0:
+            raise TrajectoryError("vectors need at least one dimension; got states without a coordinate")
+        array = array.astype("<f8")
+        if not np.isfinite(array).all():
+            row, column = np.argwhere(~np.isfinite(array))[0]
+            raise TrajectoryError(
+                f"vectors must be finite; state {row} has {array[row, column]} at coordinate {column}"
+            )
+        return cls("vectors", array + 0.0)  # -0.0 + 0.0 is 0.0: equal numbers have equal bytes
+
+    def __len__(self) -> int:
+        """The number of states, at least one."""
+        return len(self.data if self.ends is None else self.ends)
+
+    def state(self, index: int) -> NDArray[Any]:
+        """State `index`, from 0: its tokens in order (of a set: ascending), or its coordinates; read-only."""
+        if self.kind == "prefixes":
+            return self.data[: index + 1]
+        if self.ends is None:
+            return np.asarray(self.data[index])
+        return self.data[self.ends[index - 1] if index else 0 : self.ends[index]]
+
+    def values(self) -> list[Any]:
+        """Plain lists for JSON: the states; of prefixes the one final sequence."""
+        if self.ends is None:
+            return list(self.data.tolist())
+        return [self.state(index).tolist() for index in range(len(self))]
+
+    def to_bytes(self) -> bytes:
+        """Kind, dtype, shape and numbers, little-endian and as compact as the tokens allow; see `from_bytes`."""
+        dtype = np.dtype(self.data.dtype).newbyteorder("<").str.replace("|", "<")
+        header = _HEADER.pack(KINDS.index(self.kind), _DTYPES.index(dtype), len(self), self.data.size)
+        lengths = b"" if self.ends is None else np.diff(self.ends, prepend=0).astype("<u4").tobytes()
+        return header + lengths + self.data.astype(dtype, copy=False).tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Trajectory:
+        """The trajectory that `to_bytes` wrote; raises TrajectoryError where the bytes are not one."""
+        try:
+            kind, dtype, states, size = _HEADER.unpack_from(data)
+            is_ragged = KINDS[kind] in ("sequences", "sets")
+            lengths = np.frombuffer(data, "<u4", states if is_ragged else 0, _HEADER.size)
+            array = np.frombuffer(data, _DTYPES[dtype], size, _HEADER.size + lengths.nbytes)
+            shape = (states, -1) if KINDS[kind] == "vectors" else (size,)
+            consistent = states == size if KINDS[kind] == "prefixes" else int(lengths.sum()) == size * is_ragged
+            if states == 0 or not consistent or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
+                raise ValueError("its header and its length disagree")
+            return cls(KINDS[kind], array.reshape(shape), np.cumsum(lengths, dtype=np.int64) if is_ragged else None)
+        except (struct.error, ValueError, IndexError) as error:
+            raise TrajectoryError(f"{len(data)} bytes are not a stored trajectory: {error}") from error
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Trajectory):
+            return NotImplemented
+        return self.kind == other.kind and _same(self.data, other.data) and _same(self.ends, other.ends)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.data.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<Trajectory of {len(self)} {self.kind}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Trajectory.from_bytes, (self.to_bytes(),)
+
+
+def _array(values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except (ValueError, OverflowError) as error:
+        raise TrajectoryError(f"the states of a trajectory must be numbers in a regular array: {error}") from error
+
+
+def _check_states(count: int) -> None:
+    if count == 0:
+        raise TrajectoryError("a trajectory needs at least one state; got none")
+    if count > MAX_STATES:
+        raise TrajectoryError(f"a trajectory has at most {MAX_STATES} states; got {count}: sample it first")
+
+
+def _tokens(values: ArrayLike, what: str) -> Tokens:
+    """A copy as a flat array of the smallest signed dtype that holds every value."""
+    array = _array(values)
+    if array.ndim != 1:
+        raise TrajectoryError(f"{what} must be a flat sequence of integers; got an array of shape {array.shape}")
+    if array.size == 0:
+        return np.empty(0, np.int8)
+    if array.dtype.kind not in "iu":
+        raise TrajectoryError(f"{what} must be integers of 64 bits; got {array.dtype}: number the choices 0, 1, 2, …")
+    low, high = int(array.min()), int(array.max())
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+            return array.astype(dtype)
+    raise TrajectoryError(f"{what} must be integers of 64 bits; got {high}")
+
+
+def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
+    parts = [tokens(state) for state in states]
+    _check_states(len(parts))
+    ends = np.cumsum([part.size for part in parts], dtype=np.int64)
+    if ends[-1] > MAX_STATES:
+        raise TrajectoryError(f"a trajectory's states hold at most {MAX_STATES} tokens in all; got {ends[-1]}")
+    return Trajectory(kind, np.concatenate(parts), ends)
+
+
+def _same(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return left.shape == right.shape and bool(np.array_equal(left, right))
