@@ -190,4 +190,4 @@ def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) 
 def _same(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
     if left is None or right is None:
         return left is right
-    return left.shape == right.shape and bool(np.array_equal(left, right))
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()

@@ -1,1 +1,7 @@
 """BehaveSim: how alike two algorithms are by what they do."""
+
+from behavesim.similarity.archive import Algorithm, Archive
+from behavesim.similarity.measure import BehaveSim
+from behavesim.similarity.samples import Samples, fixed_seed, sample
+
+__all__ = ["Algorithm", "Archive", "BehaveSim", "Samples", "fixed_seed", "sample"]

@@ -1,0 +1,1 @@
+"""Compiled kernels: plain loops first (`scalar`), then lanes across an archive; importing one of them loads numba."""

@@ -1,0 +1,201 @@
+"""One pair at a time: distances between states, and the measures over them; the oracle of every faster kernel.
+
+Names follow the recurrences: i runs over the m states of x, j over the n states of y; `cost[i, j]` is the distance
+of two states before normalisation. Integers stay integers, so that sums along a path are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import float64, int64, njit, types
+from numpy.typing import NDArray
+
+Matrix = NDArray[Any]
+Tokens = NDArray[np.int64]
+
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+"""No fastmath and no contraction: a result is the same on every machine."""
+
+_tokens = types.Array(int64, 1, "C", readonly=True)
+_whole = types.Array(int64, 2, "C", readonly=True)
+_numbers = types.Array(float64, 1, "C", readonly=True)
+_real = types.Array(float64, 2, "C", readonly=True)
+_INFINITE = 2**62
+"""Larger than any path: (m + n) states of at most 2**31 edits each."""
+
+
+@njit(int64[:, ::1](_tokens, _tokens), **OPTIONS)
+def edit_table(x: Tokens, y: Tokens) -> Matrix:
+    """Levenshtein's table without its border: [i, j] is the distance of the prefixes x[: i + 1] and y[: j + 1]."""
+    table = np.empty((x.size, y.size), np.int64)
+    for i in range(x.size):
+        for j in range(y.size):
+            up = table[i - 1, j] if i else j + 1
+            left = table[i, j - 1] if j else i + 1
+            diagonal = table[i - 1, j - 1] if i and j else max(i, j)
+            table[i, j] = min(min(up, left) + 1, diagonal + (x[i] != y[j]))
+    return table
+
+
+@njit(int64(_tokens, _tokens), **OPTIONS)
+def edit_distance(x: Tokens, y: Tokens) -> Any:
+    """Levenshtein distance of two sequences, either of which may be empty."""
+    if x.size == 0 or y.size == 0:
+        return max(x.size, y.size)
+    row = np.arange(1, y.size + 1)
+    for i in range(x.size):
+        diagonal, left = i, i + 1
+        for j in range(y.size):
+            left, diagonal = min(min(row[j], left) + 1, diagonal + (x[i] != y[j])), row[j]
+            row[j] = left
+    return row[-1]
+
+
+@njit(int64(_tokens, _tokens), **OPTIONS)
+def set_distance(x: Tokens, y: Tokens) -> Any:
+    """Edits (insert, delete, replace) that turn one set into the other; both ascending without repetition."""
+    i, j, common = 0, 0, 0
+    while i < x.size and j < y.size:
+        common += x[i] == y[j]
+        i, j = i + (x[i] <= y[j]), j + (y[j] <= x[i])
+    return max(x.size, y.size) - common
+
+
+@njit(int64[:, ::1](_tokens, _tokens, _tokens, _tokens), **OPTIONS)
+def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
+    """Edit distances of all pairs of states, which lie end to end in x and y."""
+    cost = np.empty((x_ends.size, y_ends.size), np.int64)
+    for i in range(x_ends.size):
+        x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
+        for j in range(y_ends.size):
+            cost[i, j] = edit_distance(x_i, y[y_ends[j - 1] if j else 0 : y_ends[j]])
+    return cost
+
+
+@njit(int64[:, ::1](_tokens, _tokens, _tokens, _tokens), **OPTIONS)
+def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
+    """Set distances of all pairs of states, which lie end to end in x and y."""
+    cost = np.empty((x_ends.size, y_ends.size), np.int64)
+    for i in range(x_ends.size):
+        x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
+        for j in range(y_ends.size):
+            cost[i, j] = set_distance(x_i, y[y_ends[j - 1] if j else 0 : y_ends[j]])
+    return cost
+
+
+@njit(float64[:, ::1](_real, _real), **OPTIONS)
+def vector_costs(x: Matrix, y: Matrix) -> Matrix:
+    """Euclidean distances of all pairs of states; differences, not a matrix product, so that equal states are at 0."""
+    cost = np.empty((x.shape[0], y.shape[0]))
+    for i in range(x.shape[0]):
+        for j in range(y.shape[0]):
+            square = 0.0
+            for k in range(x.shape[1]):
+                difference = x[i, k] - y[j, k]
+                square += difference * difference
+            cost[i, j] = math.sqrt(square)
+    return cost
+
+
+@njit([int64(_whole), float64(_real)], **OPTIONS)
+def dtw(cost: Matrix) -> Any:
+    """Dynamic time warping: the least sum of costs along an alignment path (paper, DTW(X, Y))."""
+    row = np.empty(cost.shape[1], cost.dtype)
+    for i in range(cost.shape[0]):
+        for j in range(cost.shape[1]):
+            if i == 0:
+                best = row[j - 1] if j else cost[0, 0] * 0
+            elif j == 0:
+                best, diagonal = row[0], row[0]
+            else:
+                best, diagonal = min(min(row[j], row[j - 1]), diagonal), row[j]
+            row[j] = cost[i, j] + best
+    return row[-1]
+
+
+@njit(
+    [int64(_whole, _tokens, _tokens), float64(_real, _numbers, _numbers)],
+    **OPTIONS,
+)
+def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
+    """Edit distance with real penalty: states are matched, or left out at their distance to the reference solution."""
+    row = np.empty(cost.shape[1] + 1, cost.dtype)
+    row[0] = x_gap[0] * 0
+    for j in range(cost.shape[1]):
+        row[j + 1] = row[j] + y_gap[j]
+    for i in range(cost.shape[0]):
+        diagonal = row[0]
+        row[0] += x_gap[i]
+        for j in range(cost.shape[1]):
+            best = min(min(row[j + 1] + x_gap[i], row[j] + y_gap[j]), diagonal + cost[i, j])
+            diagonal, row[j + 1] = row[j + 1], best
+    return row[-1]
+
+
+@njit([int64(_whole), float64(_real)], **OPTIONS)
+def diagonal_sum(cost: Matrix) -> Any:
+    """The sum of the distances of states at equal steps, over the common length."""
+    total = cost[0, 0]
+    for i in range(1, min(cost.shape[0], cost.shape[1])):
+        total += cost[i, i]
+    return total
+
+
+@njit(float64(_real, _real), **OPTIONS)
+def mean_cosine(x: Matrix, y: Matrix) -> Any:
+    """The mean cosine between successive segments over the common length, which is at least two states.
+
+    Two segments of no length agree (1); one of no length has no direction to share with another (0).
+    """
+    segments = min(x.shape[0], y.shape[0]) - 1
+    total = 0.0
+    for i in range(segments):
+        x_scale = np.abs(x[i + 1] - x[i]).max()  # a cosine does not change with the scale, but squares overflow
+        y_scale = np.abs(y[i + 1] - y[i]).max()
+        if x_scale > 0.0 and y_scale > 0.0:
+            xy, xx, yy = 0.0, 0.0, 0.0
+            for k in range(x.shape[1]):
+                a, b = (x[i + 1, k] - x[i, k]) / x_scale, (y[i + 1, k] - y[i, k]) / y_scale
+                xy, xx, yy = xy + a * b, xx + a * a, yy + b * b
+            total += max(-1.0, min(1.0, xy / math.sqrt(xx * yy)))
+        elif x_scale == y_scale:
+            total += 1.0
+    return total / segments
+
+
+@njit(int64(_tokens, _tokens), **OPTIONS)
+def prefix_dtw(x: Tokens, y: Tokens) -> Any:
+    """`dtw(edit_table(x, y))` in one pass: both recurrences read the same three neighbours."""
+    edit = np.arange(1, y.size + 1)
+    path = np.full(y.size, _INFINITE)
+    path_corner = 0
+    for i in range(x.size):
+        edit_corner, edit_left = i, i + 1
+        path_left = _INFINITE
+        for j in range(y.size):
+            edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
+            path_left, path_corner = min(min(path[j], path_left), path_corner) + edit_left, path[j]
+            edit[j], path[j] = edit_left, path_left
+        path_corner = _INFINITE
+    return path[-1]
+
+
+@njit(float64(_tokens, _tokens), **OPTIONS)
+def prefix_dtw_pairwise(x: Tokens, y: Tokens) -> Any:
+    """The same, each edit distance divided by the longer of its two prefixes."""
+    edit = np.arange(1, y.size + 1)
+    path = np.full(y.size, np.inf)
+    path_corner = 0.0
+    for i in range(x.size):
+        edit_corner, edit_left = i, i + 1
+        path_left = np.inf
+        for j in range(y.size):
+            edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
+            distance = edit_left / max(i + 1, j + 1)
+            path_left, path_corner = min(min(path[j], path_left), path_corner) + distance, path[j]
+            edit[j], path[j] = edit_left, path_left
+        path_corner = np.inf
+    return path[-1]

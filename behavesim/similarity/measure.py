@@ -1,0 +1,98 @@
+"""BehaveSim: the expected similarity of the trajectories of two algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.similarity.archive import Algorithm, Archive, Shape, Slot, check_shapes, runs_of
+from behavesim.similarity.pairs import Run, raw_similarity
+from behavesim.similarity.settings import Settings
+
+Similarities = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BehaveSim(Settings):
+    """The measure of the paper (section "BehaveSim"), with its settings; immutable.
+
+    BehaveSim(A, B) is the mean over instances, and over starting points within an instance, of
+    Sim(X, Y) = 1 - DTW(X, Y) / min(|X|, |Y|), where DTW sums the distances of states along the best alignment.
+
+    normaliser: the greatest distance two solutions of the problem can have, d_max for edits or D for Euclidean
+        distances; or "pair", to divide each edit distance by the longer of the two states, which changes values a lot.
+    measure: "dtw"; "erp", 1 - ERP / min(|X|, |Y|) with the reference solution `gap`; "mean", 1 - the mean distance at
+        equal steps over the common length; "cosine", the mean cosine between successive segments of vectors over the
+        common length, in [-1, 1] (paper, appendix "Choice of Trajectory Distance Measures"). For trajectories of very
+        unequal length, resample to a common length before mean, erp or cosine, or their values mean little.
+    truncate, skip: drop the last part of each trajectory; keep only one in skip + 1 states, and the last.
+    clip: bound each Sim to [0, 1], as people expect; without, unequal lengths make it negative without bound, which
+        still tells which of two is nearer.
+    distance: a distance of one's own between two states (arrays of tokens or coordinates), before division by the
+        normaliser; slow, for it is called for every pair of states.
+    gap: the reference solution of "erp": tokens, by default none; for vectors coordinates, by default the origin.
+
+    Every similarity is a finite float64, and exactly 1.0 for identical trajectories. What cannot be compared raises
+    TrajectoryError: other kinds, instances or dimensions, and a normaliser below a distance that occurs.
+    """
+
+    def similarity(self, x: Run, y: Run) -> float:
+        """Sim(x, y) of two trajectories."""
+        raw = raw_similarity(x, y, self)
+        return min(1.0, max(0.0, raw)) if self.clip else raw
+
+    def between(self, left: Algorithm, right: Algorithm) -> float:
+        """BehaveSim of two algorithms, each a trajectory per instance (or several, one per starting point)."""
+        (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
+        check_shapes(left_shape, right_shape)
+        sims = [np.array([self.similarity(x, y)]) for x, y in zip(left_runs, right_runs, strict=True)]
+        return float(_expectation(sims, left_shape)[0])
+
+    def one_vs_many(self, algorithm: Algorithm, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
+        """(N,) BehaveSim of one algorithm and each of N; an Archive of them is encoded once, a list every time.
+
+        The kernels release the GIL. The result has the same bits whatever N is.
+        """
+        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        count = len(archive)
+        if count == 0:
+            return np.empty(0)
+        runs, shape = runs_of(algorithm)
+        check_shapes(archive.shape, shape)
+        sims = [self._against(run, slot)[slot.members[:count]] for run, slot in zip(runs, archive.slots, strict=True)]
+        return _expectation(sims, shape)
+
+    def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
+        """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
+        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        if len(archive) == 0:
+            return np.empty((0, 0))
+        return _expectation([self._within(slot) for slot in archive.slots], archive.shape)
+
+    def _against(self, run: Run, slot: Slot) -> Similarities:
+        """(distinct runs,) Sim of one run and each distinct run of a slot."""
+        return np.array([self.similarity(run, other) for other in slot.distinct])
+
+    def _within(self, slot: Slot) -> Similarities:
+        """(N, N) Sim of every pair of algorithms in one slot."""
+        size = len(slot.distinct)
+        sims = np.ones((size, size))
+        for row, run in enumerate(slot.distinct):
+            for column in range(row + 1, size):
+                sims[row, column] = sims[column, row] = self.similarity(run, slot.distinct[column])
+        return sims[np.ix_(slot.members, slot.members)]
+
+
+def _expectation(sims: Sequence[Similarities], shape: Shape) -> Similarities:
+    """The mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2))."""
+    runs = iter(sims)
+    total = np.zeros_like(sims[0])
+    for starts in shape:
+        instance = next(runs)
+        for _ in range(starts - 1):
+            instance = instance + next(runs)
+        total += instance / starts
+    return total / len(shape)

@@ -1,0 +1,181 @@
+"""Sim of one pair of runs by its definition: all distances between states, then a measure over them.
+
+Every kind, measure and option goes through here; the kernels across an archive give the same bits for the common ones.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.errors import TrajectoryError
+from behavesim.similarity.samples import Samples
+from behavesim.similarity.settings import Settings
+from behavesim.trajectory import Trajectory
+
+Run = Trajectory | Samples
+"""What an algorithm did on one instance from one starting point."""
+
+Costs = NDArray[Any]
+"""(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
+
+
+def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
+    """Sim(x, y) before clipping (paper, "Similarity Between PSTrajs").
+
+    Raises TrajectoryError where the two cannot be compared, or a distance above the normaliser occurs.
+    """
+    check_comparable(x, y, settings)
+    if x == y:
+        return 1.0
+    if settings.measure == "cosine":
+        return _cosine(x, y, settings)
+    if settings.is_plain and isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == "prefixes":
+        return _prefix_dtw(x, y, settings)
+    return _by_costs(x, y, settings)
+
+
+def check_comparable(x: Run, y: Run, settings: Settings) -> None:
+    """Raise TrajectoryError where the two differ in kind or dimensions, or the settings do not suit them."""
+    if x.kind != y.kind:
+        raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
+    if x.kind == "vectors":
+        dimensions = [_runs(run)[0].data.shape[1] for run in (x, y)]
+        if dimensions[0] != dimensions[1]:
+            raise TrajectoryError(f"vectors must have the same dimensions; got {dimensions[0]} and {dimensions[1]}")
+        if settings.normaliser == "pair" and settings.measure != "cosine":
+            raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
+    elif settings.measure == "cosine":
+        raise TrajectoryError(f"measure='cosine' needs vectors; got {x.kind}")
+    if settings.measure == "cosine" and (isinstance(x, Samples) or isinstance(y, Samples)):
+        raise TrajectoryError("measure='cosine' is not defined for samples; use dtw, erp or mean, or a fixed seed")
+
+
+def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
+    from behavesim.similarity.kernels import scalar
+
+    tokens_x, tokens_y = (run.data[: settings.granularity.length(len(run))].astype(np.int64) for run in (x, y))
+    shorter, longer = sorted((tokens_x.size, tokens_y.size))
+    if settings.normaliser == "pair":
+        return float(1.0 - scalar.prefix_dtw_pairwise(tokens_x, tokens_y) / shorter)
+    if longer > settings.unit:  # no prefix is further from another than the longer of them is long
+        settings.check_distance(scalar.edit_table(tokens_x, tokens_y).max())
+    return float(1.0 - scalar.prefix_dtw(tokens_x, tokens_y) / (settings.unit * shorter))
+
+
+def _by_costs(x: Run, y: Run, settings: Settings) -> float:
+    from behavesim.similarity.kernels import scalar
+
+    cost = _expected_costs(x, y, settings)
+    settings.check_distance(cost.max())
+    if settings.measure == "dtw":
+        total = scalar.dtw(cost)
+    elif settings.measure == "mean":
+        total = scalar.diagonal_sum(cost)
+    else:
+        x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
+        settings.check_distance(max(x_gap.max(), y_gap.max()))
+        total = scalar.erp(cost, x_gap, y_gap)
+    return float(1.0 - total / (settings.unit * min(cost.shape)))
+
+
+def _cosine(x: Run, y: Run, settings: Settings) -> float:
+    from behavesim.similarity.kernels import scalar
+
+    states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
+    if min(len(states_x), len(states_y)) < 2:
+        raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
+    cosine = float(scalar.mean_cosine(states_x, states_y))
+    if not np.isfinite(cosine):
+        raise TrajectoryError("the segments between these states are too long for floating point; rescale the vectors")
+    return cosine
+
+
+def _runs(run: Run) -> tuple[Trajectory, ...]:
+    return run.runs if isinstance(run, Samples) else (run,)
+
+
+def _expected_costs(x: Run, y: Run, settings: Settings) -> Costs:
+    """The distances between states; between sets of samples, half the energy distance as a U-statistic, at least 0.
+
+    E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, where X' is another sample than X; one sample alone has no spread.
+    """
+    if isinstance(x, Trajectory) and isinstance(y, Trajectory):
+        kept = settings.granularity.kept
+        return _costs(x, kept(len(x)), y, kept(len(y)), settings)
+    steps_x, steps_y = (settings.granularity.kept(len(run)) for run in (x, y))
+    pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(_runs(x), _runs(y))]
+    spread = _spread(x, settings)[:, None] / 2 + _spread(y, settings)[None, :] / 2
+    return np.asarray(np.maximum(np.mean(pairs, axis=0) - spread, 0.0))
+
+
+def _spread(run: Run, settings: Settings) -> Costs:
+    """(steps,) E d(X, X') at each step."""
+    steps = settings.granularity.kept(len(run))
+    pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(_runs(run), 2)]
+    return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
+
+
+def _gap_costs(run: Run, settings: Settings) -> Costs:
+    """(steps,) the distance of each kept state to the reference solution of ERP."""
+    reference = _reference(_runs(run)[0], settings)
+    return np.ascontiguousarray(_expected_costs(run, reference, settings)[:, -1])
+
+
+def _reference(like: Trajectory, settings: Settings) -> Trajectory:
+    """A trajectory of one state, the gap: the one given, else the empty sequence or set, or the origin."""
+    if like.kind == "vectors":
+        gap = np.zeros(like.data.shape[1]) if settings.gap is None else np.asarray(settings.gap)
+        if gap.shape != like.data.shape[1:]:
+            raise TrajectoryError(f"gap must have the states' {like.data.shape[1]} dimensions; got {gap.size}")
+        return Trajectory.vectors(gap[None, :])
+    tokens = np.asarray(settings.gap or ())
+    return Trajectory.sets([tokens]) if like.kind == "sets" else Trajectory.sequences([tokens])
+
+
+def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: Settings) -> Costs:
+    """Distances between the kept states of two trajectories, divided by the longer of the two where asked."""
+    steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)  # an ended run stays
+    if settings.distance is not None:
+        cost = _own_costs(x, steps_x, y, steps_y, settings)
+    else:
+        cost = _all_costs(x, y, steps_x[-1] + 1, steps_y[-1] + 1)[np.ix_(steps_x, steps_y)]
+    if settings.normaliser == "pair":
+        cost = cost / np.maximum(np.maximum.outer(_sizes(x)[steps_x], _sizes(y)[steps_y]), 1)
+    return np.ascontiguousarray(cost)
+
+
+def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
+    """Distances between the first m states of x and the first n states of y."""
+    from behavesim.similarity.kernels import scalar
+
+    if x.kind == "vectors":
+        return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
+    if x.kind == y.kind == "prefixes":
+        return np.asarray(scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
+    kernel = scalar.set_costs if x.kind == "sets" else scalar.sequence_costs
+    return np.asarray(kernel(*_states(x, m), *_states(y, n)))
+
+
+def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: Settings) -> Costs:
+    assert settings.distance is not None
+    states_y = [y.state(j) for j in steps_y]
+    cost = [[settings.distance(x.state(i), state) for state in states_y] for i in steps_x]
+    return np.asarray(cost, np.float64)
+
+
+def _states(run: Trajectory, count: int) -> tuple[Costs, Costs]:
+    """The first `count` states' tokens, end to end, and where each ends."""
+    if run.ends is None:  # prefixes, written out
+        return np.concatenate([run.data[: i + 1] for i in range(count)]).astype(np.int64), np.cumsum(
+            _sizes(run)[:count]
+        )
+    return run.data[: run.ends[count - 1]].astype(np.int64), run.ends[:count]
+
+
+def _sizes(run: Trajectory) -> Costs:
+    """(states,) the number of tokens in each state."""
+    return np.arange(1, len(run) + 1) if run.ends is None else np.diff(run.ends, prepend=0)

@@ -1,0 +1,79 @@
+"""What a similarity depends on: the frozen settings of the measure, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.errors import TrajectoryError
+from behavesim.similarity.granularity import Granularity
+
+Measure = Literal["dtw", "erp", "mean", "cosine"]
+Distance = Callable[[NDArray[Any], NDArray[Any]], float]
+"""The distance of two states, before normalisation; a state is an array of tokens or coordinates."""
+
+TOLERANCE = 1e-9
+"""How far, in relation to it, a distance may lie above the normaliser by rounding."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `BehaveSim`, which explains them; raises TrajectoryError for those that make no sense."""
+
+    normaliser: float | Literal["pair"]
+    measure: Measure = "dtw"
+    truncate: float = 0.0
+    skip: int = 0
+    clip: bool = True
+    _: KW_ONLY
+    distance: Distance | None = None
+    gap: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            raise TrajectoryError(f"measure must be one of {', '.join(get_args(Measure))}; got {self.measure!r}")
+        if self.normaliser != "pair" and not (_is_real(self.normaliser) and 0 < self.normaliser < math.inf):
+            raise TrajectoryError(
+                "normaliser must be a positive number, the greatest distance two solutions of the problem can have, "
+                f"or 'pair'; got {self.normaliser!r}"
+            )
+        if not (_is_real(self.truncate) and 0 <= self.truncate <= 1):
+            raise TrajectoryError(f"truncate must be a proportion from 0 to 1; got {self.truncate!r}")
+        if not isinstance(self.skip, int | np.integer) or isinstance(self.skip, bool) or self.skip < 0:
+            raise TrajectoryError(f"skip must be a number of states, 0 or more; got {self.skip!r}")
+        if self.measure == "cosine" and self.distance is not None:
+            raise TrajectoryError("measure='cosine' compares directions and takes no distance; leave `distance` out")
+        if self.gap is not None:
+            object.__setattr__(self, "gap", tuple(np.asarray(self.gap).ravel().tolist()))
+
+    @property
+    def granularity(self) -> Granularity:
+        """How much of a trajectory is compared."""
+        return Granularity(float(self.truncate), int(self.skip))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the kernels across an archive apply: full steps, DTW, the distance of the kind."""
+        return self.measure == "dtw" and self.skip == 0 and self.distance is None
+
+    @property
+    def unit(self) -> float:
+        """What a sum of distances is divided by, beside the number of states."""
+        return 1.0 if self.normaliser == "pair" else float(self.normaliser)
+
+    def check_distance(self, distance: float) -> None:
+        """Raise TrajectoryError where a distance that occurs is above the normaliser, or is no distance."""
+        if not 0 <= distance <= self.unit * (1 + TOLERANCE):
+            raise TrajectoryError(
+                f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
+                "normaliser must be the greatest distance two solutions of the problem can have"
+            )
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
