@@ -40,14 +40,15 @@ def blocks(text: str) -> list[Block]:
     start = 0
     for number, line in enumerate(text.split("\n")):
         fence = _fence(line)
-        if opening is None:
-            if fence is not None and _opens(fence):
-                opening, inside, start = fence, [], number + 1
-        elif fence is not None and _closes(fence, opening):
-            found.append(Block(_code(inside, fence, opening.indent), True, start))
-            opening = None
-        else:
+        if opening is not None and (fence is None or not _ends(fence, opening)):
             inside.append(line)
+            continue
+        if opening is not None and fence is not None:
+            found.append(Block(_code(inside, fence, opening.indent), True, start))
+        if fence is not None and (_opens(fence) if opening is None else _reopens(fence)):
+            opening, inside, start = fence, [], number + 1
+        else:
+            opening = None
     if opening is not None:
         found.append(Block(_code(inside, None, opening.indent), False, start))
     return found
@@ -68,13 +69,21 @@ def _opens(fence: _Fence) -> bool:
     return not fence.before.strip() or (fence.marks[0] == "`" and " " not in fence.behind)
 
 
-def _closes(fence: _Fence, opening: _Fence) -> bool:
-    """CommonMark's rule (as long as the opening, at most three columns deeper), or backticks right behind code."""
-    if fence.behind or not fence.marks.startswith(opening.marks):
+def _ends(fence: _Fence, opening: _Fence) -> bool:
+    """CommonMark's rule (as long as the opening, at most three columns deeper), and backticks right behind code.
+
+    A labelled fence as shallow as the opening also ends the block: a model that forgot to close it begins the next.
+    """
+    if not fence.marks.startswith(opening.marks) or "`" in fence.behind:
         return False
     if fence.before.strip():
-        return fence.marks[0] == "`" and "`" not in fence.before and "#" not in fence.before
+        return fence.marks[0] == "`" and not fence.behind and "`" not in fence.before and "#" not in fence.before
     return fence.indent <= opening.indent + 3
+
+
+def _reopens(fence: _Fence) -> bool:
+    """Whether the fence that ended a block also begins one: it has a label."""
+    return bool(fence.behind) and " " not in fence.behind
 
 
 def _code(lines: list[str], closing: _Fence | None, margin: int) -> str:

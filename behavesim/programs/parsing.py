@@ -1,0 +1,100 @@
+"""Text to syntax tree, and nothing escapes: whatever a model wrote, the answer is a tree or a SyntaxError."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+import warnings
+from dataclasses import dataclass
+
+_CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A program's text and its syntax tree; `rest` says why what stood behind it was left out, where something was."""
+
+    source: str
+    tree: ast.Module
+    rest: SyntaxError | None = None
+
+
+def clean(text: str) -> str:
+    """The text with Unix line ends, and without byte-order marks and invisible spaces, which Python refuses."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CLEAN)
+
+
+def parse(code: str) -> Parsed:
+    """A program that compiles; odd indentation is mended (a common margin, tabs mixed with spaces).
+
+    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep).
+    """
+    code = code.strip("\n").rstrip()
+    try:
+        return _compiled(code)
+    except IndentationError as error:
+        for width in (4, 8):
+            mended = textwrap.dedent(code.expandtabs(width))
+            if mended != code and (parsed := _compiled_or_none(mended)):
+                return parsed
+        raise error
+
+
+def parse_beginning(code: str) -> Parsed:
+    """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
+
+    Raises the SyntaxError of the whole where no beginning parses.
+    """
+    first: SyntaxError | None = None
+    lines = textwrap.dedent(code).split("\n")
+    while any(lines):
+        try:
+            parsed = parse("\n".join(lines))
+        except SyntaxError as error:
+            first = first or error
+            lines = lines[: _statement_start(lines, min(error.lineno or 1, len(lines)) - 1)]
+        else:
+            return Parsed(parsed.source, parsed.tree, first)
+    raise first or SyntaxError("there is no code")
+
+
+def without_main_guard(parsed: Parsed) -> Parsed:
+    """The program without its `if __name__ == "__main__":` blocks, which a search never runs."""
+    guards = [node for node in parsed.tree.body if isinstance(node, ast.If) and _is_guard(node.test)]
+    if not guards:
+        return parsed
+    lines = parsed.source.split("\n")
+    for node in reversed(guards):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return parse("\n".join(lines))
+
+
+def _compiled(code: str) -> Parsed:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a candidate's `"\\d"` is no business of the console
+            tree = ast.parse(code)
+            compile(tree, "<program>", "exec", dont_inherit=True)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise SyntaxError(f"{type(error).__name__}: {error}") from error
+    return Parsed(code, tree)
+
+
+def _compiled_or_none(code: str) -> Parsed | None:
+    try:
+        return _compiled(code)
+    except SyntaxError:
+        return None
+
+
+def _statement_start(lines: list[str], number: int) -> int:
+    """The line at or before `number` where a statement of the module begins: one without indentation."""
+    while number > 0 and (not lines[number].strip() or lines[number][0] in " \t)]}"):
+        number -= 1
+    return number
+
+
+def _is_guard(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and any(
+        isinstance(side, ast.Name) and side.id == "__name__" for side in (test.left, *test.comparators)
+    )
