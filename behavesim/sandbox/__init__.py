@@ -1,1 +1,7 @@
-"""Where programs run, and where what they return is judged."""
+"""Programs run where they can do no harm, and trusted code scores what they return."""
+
+from behavesim.sandbox.judge import Judge
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.pool import Pool
+
+__all__ = ["Judge", "Limits", "Pool"]

@@ -1,0 +1,115 @@
+"""What happens in a candidate's own process: its program is run on every instance and the solutions are sent."""
+
+from __future__ import annotations
+
+import errno
+import linecache
+import os
+import random
+import struct
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.sandbox.frames import FrameError, TooLarge, encode_failure, encode_solutions, printable
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.task import InvalidSolution, Task, as_arrays
+
+SOURCE_PREFIX = struct.Struct("<I")
+FILENAME = "<candidate>"
+MODULE = "candidate"
+REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
+"""How the kernel says no to what the layers forbid."""
+
+
+def outcome(source: str, task: Task, instances: Sequence[Any], limits: Limits) -> bytes:
+    """The frame to send: the solutions of the program in `source`, or why there are none."""
+    settle_randomness()
+    try:
+        function = _function(source, task.entry_point)
+        solutions = [_arrays(task.solve(function, each)) for each in instances]
+        return encode_solutions(solutions, limits.output_mb * MEGABYTE)
+    except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
+        return encode_failure(*_why(error))
+
+
+def receive(fd: int) -> str:
+    """The program, as the trusted process sends it."""
+    (size,) = SOURCE_PREFIX.unpack(_read(fd, SOURCE_PREFIX.size))
+    return _read(fd, size).decode()
+
+
+def send(fd: int, frame: bytes) -> None:
+    """Write the whole frame (by write, since a socket's own send is a forbidden call)."""
+    rest = memoryview(frame)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def settle_randomness() -> None:
+    """Make programs that seed nothing give equal results in every process, numpy's new generators included."""
+    random.seed(0)
+    np.random.seed(0)
+    np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]
+
+
+def _function(source: str, entry_point: str) -> Callable[..., Any]:
+    """The candidate's function, from a module of its own (dataclasses and numba look their module up)."""
+    module = types.ModuleType(MODULE)
+    sys.modules[MODULE] = module
+    linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
+    exec(compile(source, FILENAME, "exec"), module.__dict__)
+    function = module.__dict__.get(entry_point)
+    if not callable(function):
+        raise NameError(f"the program defines no function {entry_point!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def _arrays(solution: object) -> dict[str, NDArray[Any]]:
+    try:
+        return as_arrays(solution)
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"a solution must be an array of numbers: {error}") from error
+
+
+def _why(error: BaseException) -> tuple[str, str]:
+    """The reason and the message for people: the last line of the traceback, with the line in the program."""
+    match error:
+        case MemoryError():
+            return "memory", "the program asked for more memory than its limit"
+        case SystemExit():
+            return "exit", f"the program called sys.exit({error.code!r})"
+        case TooLarge():
+            return "output", str(error)
+        case InvalidSolution() | FrameError():
+            return "invalid-solution", str(error)
+        case OSError() if error.errno in REFUSED:
+            return "forbidden", _last_line(error)
+        case _:
+            return "exception", _last_line(error)
+
+
+def _last_line(error: BaseException) -> str:
+    lines = [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == FILENAME:
+            lines.append(at.tb_lineno)
+        at = at.tb_next
+    place = f" (line {lines[-1]})" if lines else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return printable(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
+
+
+def _read(fd: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = os.read(fd, size - len(data))
+        if not chunk:
+            raise EOFError("the trusted process went away")
+        data += chunk
+    return data

@@ -1,0 +1,167 @@
+"""What crosses from a candidate's process to the trusted one: raw arrays under a short header, and nothing that runs.
+
+A frame is `<II` (the size of all that follows, the size of the header), a JSON header, and the arrays' bytes in order.
+The header is {"solutions": [[[name, dtype, shape], …] for each instance]} or {"failure": reason, "message": text}.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.protocols import Failure
+from behavesim.task import Solution
+
+PREFIX = struct.Struct("<II")
+HEADER_LIMIT = 1 << 16
+DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
+DIMENSIONS_LIMIT = 8
+MESSAGE_LIMIT = 500
+OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
+"""The reasons a candidate's process may give for itself; timeout, crash and non-finite are others' to find."""
+
+
+class FrameError(ValueError):
+    """Bytes that are no frame, or an array that may not go into one."""
+
+
+class TooLarge(FrameError):
+    """More bytes of arrays than a frame may hold."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where one array lies in a frame."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
+    """The frame of one solution for each instance, of at most `limit` bytes of arrays, or TooLarge is raised.
+
+    Raises FrameError for arrays of anything but plain numbers.
+    """
+    arrays = [(name, _plain(array)) for solution in solutions for name, array in solution.items()]
+    size = sum(array.nbytes for _, array in arrays)
+    if size > limit:
+        raise TooLarge(f"solutions of {size} bytes came; the limit is {limit}")
+    described = iter([[name, array.dtype.str, list(array.shape)] for name, array in arrays])
+    header = {"solutions": [[next(described) for _ in solution] for solution in solutions]}
+    return _frame(header, b"".join(array.tobytes() for _, array in arrays))
+
+
+def encode_failure(reason: str, message: str) -> bytes:
+    """The frame of a candidate that has no solutions to show."""
+    return _frame({"failure": reason, "message": printable(message)}, b"")
+
+
+def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
+    """What a whole frame holds, one solution for each of `instances`; raises FrameError where it breaks any rule."""
+    if len(frame) < PREFIX.size:
+        _refuse(f"{len(frame)} bytes are no frame")
+    size, header_size = PREFIX.unpack_from(frame)
+    if size != len(frame) - PREFIX.size or header_size > min(size, HEADER_LIMIT):
+        _refuse("its lengths do not agree")
+    header = _header(frame[PREFIX.size : PREFIX.size + header_size])
+    data = memoryview(frame)[PREFIX.size + header_size :]
+    if set(header) == {"failure", "message"}:
+        return _failure(header["failure"], header["message"])
+    if set(header) == {"solutions"}:
+        return _solutions(header["solutions"], data, instances)
+    _refuse("its header has other keys than it should")
+
+
+def printable(text: str) -> str:
+    """At most 500 characters that no terminal, database or markup takes for a command."""
+    return "".join(c if c.isprintable() else " " for c in text[:MESSAGE_LIMIT])
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"))
+    if plain.dtype.str not in DTYPES:
+        raise FrameError(f"a solution must be an array of numbers, not of {array.dtype}")
+    return plain
+
+
+def _frame(header: Mapping[str, Any], data: bytes) -> bytes:
+    encoded = json.dumps(header).encode()
+    return PREFIX.pack(len(encoded) + len(data), len(encoded)) + encoded + data
+
+
+def _header(encoded: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(encoded)
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"its header is no JSON: {type(error).__name__}") from error
+    if not isinstance(header, dict):
+        _refuse("its header is no object")
+    return header
+
+
+def _failure(reason: object, message: object) -> Failure:
+    if not isinstance(message, str) or not isinstance(reason, str) or reason not in OWN_REASONS:
+        _refuse("its reason is not in the list")
+    return Failure(reason, printable(message))
+
+
+def _solutions(described: object, data: memoryview, instances: int) -> tuple[Solution, ...]:
+    if not isinstance(described, list) or len(described) != instances:
+        _refuse(f"it holds other than {instances} solutions")
+    layouts = [_layouts(solution) for solution in described]
+    if sum(layout.size for solution in layouts for layout in solution) != len(data):
+        _refuse("its arrays are not as long as its header says")
+    solutions = []
+    for solution in layouts:
+        named: dict[str, NDArray[Any]] = {}
+        for layout in solution:
+            named[layout.name] = _array(layout, data[: layout.size])
+            data = data[layout.size :]
+        solutions.append(named[""] if list(named) == [""] else named)
+    return tuple(solutions)
+
+
+def _layouts(described: object) -> list[_Layout]:
+    if not isinstance(described, list) or not described:
+        _refuse("a solution holds no array")
+    layouts = [_layout(*entry) if isinstance(entry, list) and len(entry) == 3 else _refuse("an array is not described")
+               for entry in described]  # fmt: skip
+    if len({layout.name for layout in layouts}) < len(layouts):
+        _refuse("two arrays have one name")
+    return layouts
+
+
+def _layout(name: object, dtype: object, shape: object) -> _Layout:
+    if not isinstance(name, str) or len(name) > 100 or not name.isprintable():
+        _refuse("an array's name is none")
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        _refuse("an array's type is not in the list")
+    if not isinstance(shape, list) or len(shape) > DIMENSIONS_LIMIT:
+        _refuse("an array's shape is none")
+    if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):
+        _refuse("an array's shape is not made of lengths")
+    return _Layout(name, np.dtype(dtype), tuple(shape))
+
+
+def _array(layout: _Layout, data: memoryview) -> NDArray[Any]:
+    if layout.size == 0:
+        return np.zeros(layout.shape, layout.dtype)
+    if layout.dtype.kind == "b" and max(data) > 1:
+        _refuse("a truth value is neither 0 nor 1")  # numpy would let it be both
+    return np.frombuffer(data, layout.dtype).reshape(layout.shape)
+
+
+def _refuse(why: str) -> NoReturn:
+    raise FrameError(f"the program's process sent a broken frame: {why}")

@@ -1,0 +1,194 @@
+"""The daemon's end of a zygote: it starts one, sends it programs and learns how they ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from behavesim.errors import SandboxError
+from behavesim.sandbox.candidate import SOURCE_PREFIX
+from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
+from behavesim.sandbox.limits import MEGABYTE
+from behavesim.sandbox.orders import FORK, KILL, ORDER, Assignment, Ending, Ready
+
+START_S = 120.0
+GRACE_S = 5.0
+"""How long after a candidate's last deadline a zygote that says nothing is taken for dead."""
+_CHUNK = 1 << 18
+_INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+_ENVIRONMENT = {
+    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+
+
+class ZygoteDied(SandboxError):
+    """The zygote went away, or went silent, with candidates in flight."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a candidate's process ended and the bytes it sent, whole or not; `overflowed` says there were too many."""
+
+    ending: Ending
+    frame: bytes
+    overflowed: bool
+
+
+class Link:
+    """A zygote, from its start to its end."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment) -> None:
+        self.alive = True
+        self._process = process
+        self._control = control
+        self._limits = assignment.limits
+        self._frame_limit = PREFIX.size + HEADER_LIMIT + assignment.limits.output_mb * MEGABYTE
+        self._jobs = itertools.count()
+        self._endings: dict[int, asyncio.Future[Ending]] = {}
+        self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def open(cls, assignment: Assignment) -> tuple[Link, Ready]:
+        """Start a zygote and wait until it serves; raises SandboxError, in the zygote's words, if it never does."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs, tempfile.TemporaryFile() as errors:
+            link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment)
+            theirs.close()
+            try:
+                return link, await asyncio.wait_for(link._ready, START_S)
+            except (ZygoteDied, TimeoutError) as error:
+                errors.seek(0)
+                said = errors.read().decode(errors="replace").strip().splitlines()
+                raise SandboxError(f"the sandbox did not start: {said[-1] if said else error}") from error
+            finally:
+                if not link._ready.done() or link._ready.cancelled() or link._ready.exception():
+                    await link.close()
+
+    async def run(self, source: str) -> Run:
+        """Have one program run; raises ZygoteDied if the zygote did not outlive it. Cancelling kills the program."""
+        job = next(self._jobs)
+        ending = self._endings[job] = asyncio.get_running_loop().create_future()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with ours:
+            exchange = asyncio.create_task(self._exchange(ours, source, job))
+            try:
+                with theirs:
+                    self._order(FORK, job, theirs.fileno())
+                ended = await asyncio.wait_for(asyncio.shield(ending), self._limits.wall_s + GRACE_S)
+                await asyncio.wait([exchange], timeout=1)  # all it sent is in the socket by now
+                frame, overflowed = exchange.result() if exchange.done() else (b"", False)
+                return Run(ended, frame, overflowed)
+            except TimeoutError:
+                self.alive = False
+                raise ZygoteDied("the zygote went silent") from None
+            except asyncio.CancelledError:
+                self._order(KILL, job)
+                with contextlib.suppress(ZygoteDied, TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(ending), GRACE_S)
+                raise
+            finally:
+                self._endings.pop(job)
+                exchange.cancel()
+                await asyncio.wait([exchange])  # before its socket is closed
+
+    async def close(self) -> None:
+        """End the zygote and all its children; on return they are gone."""
+        self.alive = False
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+        await asyncio.wait([self._listening], timeout=1)
+        self._process.kill()
+        await asyncio.to_thread(self._process.wait)
+        await asyncio.wait([self._listening])
+        self._control.close()
+
+    def _order(self, order: bytes, job: int, *fds: int) -> None:
+        try:
+            socket.send_fds(self._control, [ORDER.pack(order, job)], fds)
+        except OSError as error:  # it is dead, or so stuck that its queue is full
+            self.alive = False
+            raise ZygoteDied(f"the zygote takes no orders: {error}") from error
+
+    async def _exchange(self, ours: socket.socket, source: str, job: int) -> tuple[bytes, bool]:
+        """Send the program, then read one frame, or as much of one as comes."""
+        loop = asyncio.get_running_loop()
+        encoded = source.encode(errors="replace")
+        frame = bytearray()
+        with contextlib.suppress(ConnectionError):  # the child died early; how, its ending tells
+            await loop.sock_sendall(ours, SOURCE_PREFIX.pack(len(encoded)) + encoded)
+            while chunk := await loop.sock_recv(ours, _CHUNK):
+                frame += chunk
+                if len(frame) > self._frame_limit:
+                    self._order(KILL, job)
+                    return b"", True
+        return bytes(frame), False
+
+    async def _listen(self) -> None:
+        """Hand on what the zygote says until it says no more."""
+        try:
+            async for line in _lines(self._control):
+                self._hear(json.loads(line))
+        finally:
+            self.alive = False
+            waiting: list[asyncio.Future[Any]] = [self._ready, *self._endings.values()]
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(ZygoteDied("the zygote died"))
+                    future.exception()  # whoever waits hears of it; where nobody does, nobody needs to
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "error" in message:
+            self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
+        elif "isolation" in message:
+            self._ready.set_result(Ready(**{**message, "notes": tuple(message["notes"])}))
+        elif (waiting := self._endings.get(message["job"])) and not waiting.done():
+            waiting.set_result(Ending(**message))
+
+
+def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
+    """An interpreter of its own (nothing of this process's memory), in its own session (no Ctrl-C from a terminal),
+    with an environment that is listed here (no keys)."""
+    fd = control.fileno()
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
+    return subprocess.Popen(
+        [sys.executable, "-sP", "-m", "behavesim.sandbox.zygote", assignment.to_json(), str(fd)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env=_ENVIRONMENT | inherited | {"PYTHONPATH": found},
+        pass_fds=[fd],
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+async def _lines(control: socket.socket) -> AsyncIterator[bytes]:
+    """The lines that arrive at a socket until its other end closes."""
+    loop = asyncio.get_running_loop()
+    rest = b""
+    with contextlib.suppress(ConnectionError):
+        while chunk := await loop.sock_recv(control, _CHUNK):
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield line

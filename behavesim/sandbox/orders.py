@@ -1,0 +1,67 @@
+"""What the daemon (the process that searches) and its zygotes say to one another, both being trusted.
+
+The daemon sends orders of a fixed size: fork, with the candidate's own socket attached, and kill. A zygote sends lines
+of JSON: one `Ready` (or {"error": …} where it cannot be), then one `Ending` for each candidate's process.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from behavesim.sandbox.limits import Limits
+from behavesim.task import Split
+
+ORDER = struct.Struct("<cQ")
+"""The order, and the daemon's number for the candidate."""
+FORK, KILL = b"f", b"k"
+OUT_OF_MEMORY = 77
+"""The exit status of a candidate's process that had too little memory left even to say so."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a zygote is started for; it travels as an argument of its command line."""
+
+    task: str
+    split: Split
+    limits: Limits
+    layers: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """As the argument."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Assignment:
+        """From the argument."""
+        fields = json.loads(text)
+        return cls(**{**fields, "limits": Limits(**fields["limits"]), "layers": tuple(fields["layers"])})
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The zygote serves: the isolation level its self-test found, what is missing or different, the split's size."""
+
+    isolation: str
+    notes: tuple[str, ...]
+    instances: int
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a candidate's process ended: its wait status, the limit the zygote killed it for (if it did: `cpu`, `wall`
+    or `cancelled`), its CPU time in seconds and its peak of resident memory in bytes."""
+
+    job: int
+    status: int
+    killed: str
+    cpu_s: float
+    peak_bytes: int
+
+
+def line(message: Ready | Ending | dict[str, Any]) -> bytes:
+    """A message of the zygote's as it is sent."""
+    return json.dumps(message if isinstance(message, dict) else asdict(message)).encode() + b"\n"

@@ -1,0 +1,151 @@
+"""The sandbox: programs run in processes of their own, a few at a time, and only arrays come back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from behavesim.errors import SandboxError, UsageError
+from behavesim.protocols import Failure, Solved
+from behavesim.sandbox.frames import FrameError, decode
+from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.link import Link, Run, ZygoteDied
+from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
+from behavesim.task import Split, TaskReference
+
+LEVELS = ("process", "partial", "strong", "strong+")
+"""Isolation levels, weakest first."""
+STARTS = 5
+"""How often in a row a zygote may fail to start before the sandbox gives up."""
+
+
+class Pool:
+    """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
+
+    `isolation` is the level that a self-test found, `notes` say what is missing or different from the best. Where the
+    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests.
+    """
+
+    def __init__(
+        self,
+        task: TaskReference,
+        split: Split,
+        workers: int,
+        limits: Limits | None = None,
+        allow_weak_isolation: bool = False,
+        layers: tuple[str, ...] = LAYERS,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._assignment = Assignment(task.resolved().text, split, self._limits, layers)
+        self._allow_weak_isolation = allow_weak_isolation
+        self._free = asyncio.Semaphore(workers)
+        self._opening = asyncio.Lock()
+        self._link: Link | None = None
+        self._ready: Ready | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._living()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._link is not None:
+            await self._link.close()
+
+    @property
+    def isolation(self) -> str:
+        """strong+, strong, partial or process."""
+        return self._entered().isolation
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What keeps the isolation from being the best, a line each."""
+        return self._entered().notes
+
+    async def evaluate(self, source: str) -> Solved | Failure:
+        """Run one program on every instance; raises SandboxError if the sandbox itself fails, never for the program.
+
+        Cancelling kills the program.
+        """
+        async with self._free:
+            try:
+                run = await (await self._living()).run(source)
+            except ZygoteDied:  # not the program's fault: once more
+                run = await (await self._living()).run(source)
+        return result(run, self._limits, self._entered().instances)
+
+    async def _living(self) -> Link:
+        """The zygote, started anew if it has died."""
+        async with self._opening:
+            if self._link is None or not self._link.alive:
+                if self._link is not None:
+                    await self._link.close()
+                self._link, ready = await self._open()
+                self._accept(ready)
+            return self._link
+
+    async def _open(self) -> tuple[Link, Ready]:
+        for failures in range(STARTS if self._ready else 1):
+            await asyncio.sleep(0.1 * (2**failures - 1))
+            try:
+                return await Link.open(self._assignment)
+            except SandboxError as error:
+                failed = error
+        raise failed
+
+    def _accept(self, ready: Ready) -> None:
+        """Refuse a level that is too weak, or weaker than the one the run began with."""
+        if self._ready and LEVELS.index(ready.isolation) < LEVELS.index(self._ready.isolation):
+            raise SandboxError(f"the isolation fell from {self._ready.isolation} to {ready.isolation}; start again")
+        self._ready = ready
+        if LEVELS.index(ready.isolation) < LEVELS.index("strong") and not self._allow_weak_isolation:
+            raise UsageError(
+                f"programs would run at isolation level {ready.isolation!r}, too weak for code that nobody has read: "
+                f"{'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
+            )
+
+    def _entered(self) -> Ready:
+        if self._ready is None:
+            raise SandboxError("a Pool must be entered (`async with Pool(…) as pool`) before it is used")
+        return self._ready
+
+
+def result(run: Run, limits: Limits, instances: int) -> Solved | Failure:
+    """What a program's run comes to."""
+    failure = _ended_badly(run, limits)
+    if failure is None:
+        try:
+            held = decode(run.frame, instances)
+        except FrameError as error:
+            failure = Failure("output", str(error))
+        else:
+            if not isinstance(held, Failure):
+                return Solved(held, run.ending.cpu_s)
+            failure = held
+    return replace(failure, cpu_s=run.ending.cpu_s)
+
+
+def _ended_badly(run: Run, limits: Limits) -> Failure | None:
+    ending = run.ending
+    if run.overflowed:
+        return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
+    if ending.killed == "wall":
+        return Failure("timeout", f"still not done after {limits.wall_s:g} s, most of them spent waiting")
+    code = os.waitstatus_to_exitcode(ending.status)
+    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s >= limits.timeout_s):
+        return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
+    if code == OUT_OF_MEMORY or (code == -signal.SIGKILL and ending.peak_bytes >= limits.memory_mb * MEGABYTE):
+        return Failure("memory", "the program asked for more memory than its limit")
+    if code == -signal.SIGSYS:
+        return Failure("forbidden", "the program made a system call that no program may make")
+    if code < 0:
+        return Failure("crash", f"the program's process was killed by {signal.Signals(-code).name}")
+    if code > 0 or not run.frame:
+        return Failure("exit", f"the program ended its process itself, with status {code}")
+    return None

@@ -1,0 +1,179 @@
+"""The zygote: a server of one thread that has the libraries, the task and one split's instances loaded, and forks a
+child for each candidate. It holds no secret: a candidate can read all of its memory.
+
+It obeys whoever holds the other end of its socket; the end of that socket is its own end and that of all its children.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from behavesim.errors import SandboxError
+from behavesim.sandbox import candidate, layers, processes
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
+from behavesim.task import Task, TaskReference
+
+PRELOADED = (
+    *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
+    *("operator", "random", "re", "statistics", "string", "time", "typing"),
+    *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
+    *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
+)
+"""What candidates import most: importing scipy anew in each child would cost most of a second."""
+
+
+@dataclass
+class _Child:
+    """A candidate that runs: the daemon's number for it, and why it was killed, if it was."""
+
+    job: int
+    pid: int
+    deadline: float
+    killed: str = ""
+
+
+class Zygote:
+    """Forks, watches and reaps candidates."""
+
+    def __init__(
+        self, control: socket.socket, task: Task, instances: Sequence[Any], limits: Limits, shell: layers.Shell
+    ):
+        self._control = control
+        self._task = task
+        self._instances = instances
+        self._limits = limits
+        self._shell = shell
+        self._children: dict[int, _Child] = {}
+        self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(control, selectors.EVENT_READ)
+        self._selector.register(self._wakeup, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Serve until the daemon closes its end or dies."""
+        try:
+            while self._serve_once():
+                self._reap()
+                self._enforce_limits()
+        finally:
+            for child in self._children.values():
+                processes.kill_tree(child.pid)
+            processes.kill_strays(())
+
+    def _serve_once(self) -> bool:
+        for key, _ in self._selector.select(self._patience()):
+            if key.fileobj is self._wakeup:
+                if signal.SIGTERM in self._wakeup.recv(4096):
+                    return False
+            elif not self._obey():
+                return False
+        return True
+
+    def _obey(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, ORDER.size, 1)
+        if len(data) < ORDER.size:
+            return False
+        order, job = ORDER.unpack(data)
+        if order == FORK:
+            self._fork(job, fds[0])
+        else:
+            for child in self._children.values():
+                if child.job == job:
+                    self._kill(child, "cancelled")
+        return True
+
+    def _fork(self, job: int, fd: int) -> None:
+        self._shell.before_fork()
+        pid = os.fork()
+        if pid == 0:
+            self._run_candidate(fd)
+        self._shell.after_fork()
+        os.close(fd)
+        self._children[pid] = _Child(job, pid, time.monotonic() + self._limits.wall_s)
+
+    def _run_candidate(self, fd: int) -> NoReturn:
+        leave = os._exit
+        try:
+            fd = layers.detach(fd)
+            source = candidate.receive(fd)
+            self._shell.enclose()
+            candidate.send(fd, candidate.outcome(source, self._task, self._instances, self._limits))
+            leave(0)
+        except MemoryError:
+            leave(OUT_OF_MEMORY)
+        finally:
+            leave(1)
+
+    def _kill(self, child: _Child, why: str) -> None:
+        child.killed = child.killed or why
+        processes.kill_tree(child.pid)
+
+    def _reap(self) -> None:
+        for pid in processes.ended():
+            child = self._children.pop(pid, None)
+            processes.kill_tree(pid)  # what it left behind in its group
+            _, status, usage = os.wait4(pid, 0)
+            processes.kill_strays(self._children)
+            if child is not None:
+                cpu_s = usage.ru_utime + usage.ru_stime
+                peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
+                self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
+
+    def _enforce_limits(self) -> None:
+        now = time.monotonic()
+        for child in self._children.values():
+            if now >= child.deadline:
+                self._kill(child, "wall")
+            elif processes.cpu_seconds(child.pid) >= self._limits.timeout_s:
+                self._kill(child, "cpu")
+
+    def _patience(self) -> float | None:
+        """Seconds until the first moment at which a child could have exceeded a limit, were it to use every core."""
+        if not self._children:
+            return None
+        now, cores = time.monotonic(), os.cpu_count() or 1
+        return max(0.01, min(
+            min(child.deadline - now, (self._limits.timeout_s - processes.cpu_seconds(child.pid)) / cores)
+            for child in self._children.values()
+        ))  # fmt: skip
+
+
+def main(assignment: Assignment, control: socket.socket) -> None:
+    """Load, put the shared layers on, tell the daemon and serve."""
+    processes.die_with_parent(signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
+    try:
+        task, instances = _load(assignment)
+        shell = layers.Shell.build(assignment.layers, assignment.limits)
+    except Exception as error:  # the daemon raises it again
+        control.sendall(line({"error": f"{type(error).__name__}: {error}"}))
+        raise
+    gc.collect()
+    gc.freeze()
+    control.sendall(line(Ready(shell.isolation, shell.notes, len(instances))))
+    Zygote(control, task, instances, assignment.limits, shell).serve()
+
+
+def _load(assignment: Assignment) -> tuple[Task, tuple[Any, ...]]:
+    for name in PRELOADED:
+        importlib.import_module(name)
+    task = TaskReference(assignment.task).load()
+    instances = tuple(task.instances(assignment.split))
+    if processes.threads() > 1:
+        raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
+    return task, instances
+
+
+if __name__ == "__main__":
+    main(Assignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
