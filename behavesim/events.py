@@ -93,27 +93,36 @@ class Responded:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A feasible candidate: the score of each instance, their aggregate, and what the program did on each."""
+    """A feasible candidate: the score of each instance, their aggregate, and what the program did on each.
+
+    `fingerprint` names its normalised source; `copy_of` is the twin whose result it took without being run again.
+    """
 
     candidate: Ticket
     source: str
     score: float
     scores: tuple[float, ...]
     trajectories: tuple[Trajectory, ...] = field(repr=False)
-    cpu_s: float = 0.0
     thought: str = ""
+    fingerprint: str = ""
     copy_of: Ticket | None = None
+    cpu_s: float = 0.0
+
+    __pydantic_config__ = {"arbitrary_types_allowed": True}  # noqa: RUF012 - how pydantic is told about Trajectory
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A candidate that came to nothing, where and why; `reason` is one word of a closed list, `message` is for people."""
+    """A candidate that came to nothing, where and why; `reason` is a word of a closed list, `message` is for people."""
 
     candidate: Ticket
     stage: Stage
     reason: str
     message: str = ""
     source: str = ""
+    thought: str = ""
+    fingerprint: str = ""
+    copy_of: Ticket | None = None
     cpu_s: float = 0.0
 
 

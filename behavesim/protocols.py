@@ -1,4 +1,4 @@
-"""The seams of a search: what it needs of a proposer, a judge, a method and a journal, and nothing of how they do it."""
+"""The seams of a search: what it needs of a proposer, a judge and a journal, and nothing of how they do it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from behavesim.events import Event, Prompt, Reply, Ticket
+from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, Ticket
 from behavesim.task import Solution
 from behavesim.trajectory import Trajectory
 
@@ -77,6 +77,10 @@ class Journal(Protocol):
         """Commit events in one transaction: on return they survive the death of this process."""
         ...
 
-    def read(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
-        """All committed events with a sequence number greater than `after`, in order."""
+    async def outcome(self, candidate: Ticket) -> Evaluated | Rejected:
+        """What became of a candidate whose outcome is committed."""
+        ...
+
+    def read(self) -> AsyncIterator[tuple[float, Event]]:
+        """All committed events in order, each with the time of its commit in seconds since 1970."""
         ...

@@ -44,7 +44,7 @@ class Objective:
         return score if self.direction == "maximise" else -score
 
     def gap(self, score: float) -> float | None:
-        """How far the score is from the best known, as a fraction, positive where worse; None where no best is known."""
+        """How far the score is from the best known, as a fraction, positive where worse; None where that is unknown."""
         if self.best_known is None:
             return None
         return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
@@ -70,13 +70,17 @@ class Task(ABC):
     """The difference of scores that counts as one unit when clusters are chosen by softmax."""
     budget: int = 2000
     """Candidates a search asks for unless told otherwise."""
+    grammar: str = ""
+    """Building blocks for the offline proposer, in the notation of behavesim.proposers.genetic.grammar; optional."""
 
     @property
     def entry_point(self) -> str:
         """The name of the function a candidate must define: the last one of the template."""
         functions = [node.name for node in ast.parse(self.template).body if isinstance(node, ast.FunctionDef)]
         if not functions:
-            raise TaskError(f"the template of task {self.name!r} defines no function; write the one to be improved last")
+            raise TaskError(
+                f"the template of task {self.name!r} defines no function; write the one to be improved last"
+            )
         return functions[-1]
 
     @abstractmethod
@@ -92,7 +96,7 @@ class Task(ABC):
 
     @abstractmethod
     def score(self, instance: Any, solution: Solution) -> float:
-        """The score of a solution, in the task's own unit and direction; raises InvalidSolution where it breaks a rule."""
+        """The score of a solution in the task's unit and direction; raises InvalidSolution where it breaks a rule."""
 
     @abstractmethod
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:

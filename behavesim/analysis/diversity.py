@@ -1,0 +1,50 @@
+"""How alike programs are within islands and between them (paper, "Analysis of Diversity")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from behavesim.analysis.run import Run
+
+SAMPLE = 50
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """Mean distances 1 − BehaveSim in [0, 1]; None where no two programs are there to be compared.
+
+    `intra` holds D_intra of each island, `inter` the mean of D_inter over pairs of islands.
+    """
+
+    intra: tuple[float | None, ...]
+    inter: float | None
+
+
+def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
+    """The diversity of the archive as it stands, on at most `sample` programs an island, drawn from the run's seed."""
+    rng = np.random.default_rng([run.settings.seed, run.state.told])
+    groups = [_drawn([m for m in island.members if m >= 0], sample, rng) for island in run.state.islands]
+    members = sorted({member for group in groups for member in group})
+    if not members:
+        return Diversity(tuple(None for _ in groups), None)
+    distance = 1.0 - run.matrix(members)
+    row = {member: index for index, member in enumerate(members)}
+    rows = [np.array([row[member] for member in group], dtype=int) for group in groups]
+    inter = [float(distance[np.ix_(a, b)].mean()) for a, b in combinations(rows, 2) if len(a) and len(b)]
+    return Diversity(tuple(_intra(distance, group) for group in rows), sum(inter) / len(inter) if inter else None)
+
+
+def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:
+    if len(members) <= sample:
+        return members
+    return sorted(rng.choice(members, size=sample, replace=False).tolist())
+
+
+def _intra(distance: np.ndarray, rows: np.ndarray) -> float | None:
+    size = len(rows)
+    if size < 2:
+        return None
+    return float(distance[np.ix_(rows, rows)].sum() / (size * (size - 1)))  # the diagonal is zero

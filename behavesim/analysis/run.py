@@ -1,0 +1,183 @@
+"""A finished or running run as its journal tells it, for reports, notebooks and other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.config import Settings
+from behavesim.errors import JournalError
+from behavesim.events import (
+    Asked,
+    Clustered,
+    Evaluated,
+    Event,
+    IslandsRestarted,
+    Placed,
+    Rejected,
+    Responded,
+    RunResumed,
+    RunStarted,
+    Ticket,
+)
+from behavesim.state import TEMPLATE, RunState
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import read_events, read_trajectories
+from behavesim.task import Objective, TaskReference
+from behavesim.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import pandas
+
+    from behavesim.similarity import BehaveSim
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate of a run; what is not known (yet) is None.
+
+    `score` is in the task's unit, `island` where the candidate was placed.
+    """
+
+    candidate: Ticket
+    status: Literal["feasible", "rejected", "open"]
+    parents: tuple[Ticket, ...]
+    operator: str
+    island: int | None = None
+    stage: str | None = None
+    reason: str | None = None
+    message: str = ""
+    score: float | None = None
+    source: str | None = None
+    thought: str = ""
+    model: str | None = None
+    fingerprint: str = ""
+    copy_of: Ticket | None = None
+    cpu_s: float | None = None
+
+
+class Run:
+    """A run: its settings, its state as of the last event, and every candidate in ticket order."""
+
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]]) -> None:
+        self.folder = folder
+        self.events_at: list[float] = []
+        self._candidates: dict[Ticket, Candidate] = {}
+        self.regroupings: list[tuple[Ticket, Clustered | IslandsRestarted]] = []
+        self.active_s = 0.0
+        pairs = iter(events)
+        first = next(pairs, None)
+        if first is None or not isinstance(first[1], RunStarted):
+            raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
+        self.settings = Settings.model_validate(dict(first[1].settings))
+        self.state = RunState(_objective(first[1].fingerprint))
+        self._take(*first)
+        for at, event in pairs:
+            self._take(at, event)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All candidates asked for, in ticket order."""
+        return list(self._candidates.values())
+
+    @property
+    def feasible(self) -> list[Candidate]:
+        """The candidates with a score, in ticket order."""
+        return [candidate for candidate in self._candidates.values() if candidate.status == "feasible"]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The best candidate so far, the first of several as good; None while none is feasible."""
+        ranked = self.ranked()
+        return ranked[0] if ranked else None
+
+    def ranked(self) -> list[Candidate]:
+        """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
+        seen: dict[str, Candidate] = {}
+        for candidate in self.feasible:
+            seen.setdefault(candidate.fingerprint or str(candidate.candidate), candidate)
+        return sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
+
+    def utility(self, candidate: Candidate) -> float:
+        """The score of a feasible candidate turned so that higher is better."""
+        assert candidate.score is not None, "a feasible candidate has a score"
+        return self.state.objective.utility(candidate.score)
+
+    def gap(self, score: float | None) -> float | None:
+        """A score's gap to the best known, as a fraction; None where either is unknown."""
+        return None if score is None else self.state.objective.gap(score)
+
+    def trajectories(self, candidates: Sequence[Ticket]) -> list[tuple[Trajectory, ...]]:
+        """What the programs of some feasible candidates do, one trajectory an instance."""
+        return read_trajectories(self.folder.journal, candidates)
+
+    def measure(self) -> BehaveSim:
+        """The run's own measure, clipped, as people read similarities."""
+        from behavesim.similarity import BehaveSim
+
+        task, settings = TaskReference(self.settings.task).load(), self.settings
+        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip=True)
+
+    def matrix(self, candidates: Sequence[Ticket] | None = None) -> NDArray[np.float64]:
+        """The (N, N) similarities of some feasible candidates, of all where none are named."""
+        chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
+        return self.measure().matrix(self.trajectories(chosen))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All candidates as a data frame with one row each (needs the `pandas` extra)."""
+        import pandas
+
+        return pandas.DataFrame([vars(candidate) for candidate in self.candidates]).set_index("candidate")
+
+    def _take(self, at: float, event: Event) -> None:
+        self.state.apply(event)
+        if self.events_at and not isinstance(event, RunStarted | RunResumed):
+            self.active_s += at - self.events_at[-1]
+        self.events_at.append(at)
+        match event:
+            case Asked(candidate):
+                self._candidates[candidate] = Candidate(candidate, "open", event.parents, event.prompt.operator)
+            case Responded(candidate, reply):
+                self._update(candidate, model=reply.model)
+            case Evaluated(candidate) if candidate != TEMPLATE:
+                self._update(candidate, status="feasible", stage="evaluation", score=event.score, **_program(event))
+            case Rejected(candidate):
+                self._update(
+                    candidate,
+                    status="rejected",
+                    stage=event.stage,
+                    reason=event.reason,
+                    message=event.message,
+                    **_program(event),
+                )
+            case Placed(candidate):
+                self._update(candidate, island=event.island)
+            case Clustered() | IslandsRestarted():
+                self.regroupings.append((self.state.told, event))
+
+    def _update(self, candidate: Ticket, **changes: Any) -> None:
+        self._candidates[candidate] = replace(self._candidates[candidate], **changes)
+
+
+def load_run(path: str | Path) -> Run:
+    """A run by its folder (`runs/<id>`), or by its id below the folder `runs` here.
+
+    Raises UsageError where there is no run, JournalError where its journal cannot be read.
+    """
+    folder = RunFolder.find(Path("runs"), str(path))
+    return Run(folder, ((at, event) for _, at, event in read_events(folder.journal)))
+
+
+def _objective(fingerprint: Mapping[str, str]) -> Objective:
+    best_known = fingerprint.get("best_known")
+    direction = "maximise" if fingerprint["direction"] == "maximise" else "minimise"
+    return Objective(direction, float(best_known) if best_known else None)
+
+
+def _program(event: Evaluated | Rejected) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in ("source", "thought", "fingerprint", "copy_of", "cpu_s")}

@@ -1,0 +1,210 @@
+"""The one place where settings become a search: adapters are chosen, wired and taken down here."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import platform
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from behavesim.caps import Caps
+from behavesim.config import Settings, differences
+from behavesim.errors import TaskError, UsageError
+from behavesim.events import Evaluated, Event, RunResumed, RunStarted
+from behavesim.methods.funsearch import FunSearch
+from behavesim.methods.protocol import SearchMethod
+from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.protocols import Failure, Proposer
+from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.search import Search
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.state import TEMPLATE
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.keeper import Keeper
+from behavesim.task import Task, TaskReference
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a run is launched with: its settings, its task and its folder."""
+
+    settings: Settings
+    task: Task
+    folder: RunFolder
+
+
+@asynccontextmanager
+async def new_search(launch: Launch) -> AsyncIterator[Search]:
+    """A search at its first ticket: the template has been evaluated, the journal begun.
+
+    Raises TaskError where the template fails; the folder is then gone again.
+    """
+    folder = launch.folder
+    try:
+        folder.write_settings(launch.settings)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(folder.locked())
+            pool = await stack.enter_async_context(_pool(launch))
+            judge = Judge(launch.task, "search", pool)
+            template = await _evaluated_template(launch.task, judge)
+            journal = await stack.enter_async_context(SqliteJournal(folder.journal))
+            started = RunStarted(launch.settings.model_dump(mode="json"), fingerprint(launch.task), pool.isolation)
+            await journal.append([started, template])
+            search = await _wired(launch, judge, journal, stack)
+            search.fold(started)
+            search.fold(template)
+            yield search
+    except BaseException:
+        if not folder.journal.exists():
+            folder.remove()
+        raise
+
+
+@asynccontextmanager
+async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
+    """A search as its journal left it; raises UsageError where the task or the settings are not those of the run."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(launch.folder.locked())
+        journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
+        pool = await stack.enter_async_context(_pool(launch))
+        events = [pair async for pair in journal.read()]
+        _refuse_changes(launch, events[0][1] if events else None)
+        search = await _wired(launch, Judge(launch.task, "search", pool), journal, stack, active_s(events))
+        for _, event in events:
+            search.fold(event)
+        again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
+        await search.record(RunResumed(again, pool.isolation))
+        yield search
+
+
+def fingerprint(task: Task) -> dict[str, str]:
+    """What a run's results depend on beside its settings; resume and verify compare `task`, `instances`, `template`."""
+    module = sys.modules[type(task).__module__]
+    source = Path(str(module.__file__)).read_bytes()
+    return {
+        "task": hashlib.sha256(source).hexdigest(),
+        "instances": hashlib.sha256(pickle.dumps(task.instances("search"), protocol=4)).hexdigest(),
+        "template": hashlib.sha256(task.template.encode()).hexdigest(),
+        "direction": task.objective.direction,
+        "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
+        "behavesim": version("behavesim"),
+        "numpy": version("numpy"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def active_s(events: list[tuple[float, Event]]) -> float:
+    """Seconds a run has been active over all its sessions: the pauses between them do not count."""
+    total, begun, last = 0.0, None, 0.0
+    for at, event in events:
+        if isinstance(event, RunStarted | RunResumed):
+            total, begun = total + (last - begun if begun is not None else 0.0), at
+        last = at
+    return total + (last - begun if begun is not None else 0.0)
+
+
+def _pool(launch: Launch) -> Pool:
+    settings = launch.settings
+    return Pool(
+        TaskReference(settings.task),
+        "search",
+        settings.workers,
+        Limits(settings.timeout_s, settings.memory_mb, settings.output_mb),
+        allow_weak_isolation=settings.allow_weak_isolation,
+    )
+
+
+async def _evaluated_template(task: Task, judge: Judge) -> Evaluated:
+    verdict = await judge.evaluate(task.template)
+    if isinstance(verdict, Failure):
+        raise TaskError(f"the template of task {task.name!r} fails ({verdict.reason}): {verdict.message}")
+    return Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories, cpu_s=verdict.cpu_s)
+
+
+async def _wired(
+    launch: Launch,
+    judge: Judge,
+    journal: SqliteJournal,
+    stack: AsyncExitStack,
+    active_before_s: float = 0.0,
+) -> Search:
+    settings, task = launch.settings, launch.task
+    behaviours = _behaviours(settings, task)
+    return Search(
+        task=task,
+        window=settings.window,
+        caps=_caps(settings, active_before_s),
+        method=_method(settings, task, behaviours),
+        proposer=await _proposer(settings, task, stack),
+        judge=judge,
+        journal=journal,
+        behaviours=behaviours,
+        show=Keeper(launch.folder),
+    )
+
+
+def _caps(settings: Settings, active_before_s: float) -> Caps:
+    from behavesim.proposers.prices import Prices
+
+    prices = Prices.extended(settings.prices)
+    return Caps(
+        settings.budget,
+        prices.cost,
+        settings.max_calls,
+        settings.max_tokens,
+        settings.max_cost_usd,
+        settings.max_time_s,
+        active_before_s,
+        since=time.monotonic(),
+    )
+
+
+def _behaviours(settings: Settings, task: Task) -> Behaviours | None:
+    if settings.placement != "behaviour" and not (settings.clustered_start and settings.n_init):
+        return None
+    from behavesim.similarity import BehaveSim
+
+    def measure(clip: bool) -> BehaveSim:
+        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip)
+
+    return Behaviours(registration=measure(clip=False), clipped=measure(clip=True))
+
+
+def _method(settings: Settings, task: Task, behaviours: Behaviours | None) -> SearchMethod:
+    prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
+    return FunSearch(settings, prompts, behaviours.group if behaviours is not None else _one_group)
+
+
+def _one_group(members: object, count: int) -> list[list[int]]:
+    raise AssertionError("a method that groups by behaviour comes with behaviours")
+
+
+async def _proposer(settings: Settings, task: Task, stack: AsyncExitStack) -> Proposer:
+    if settings.proposer == "genetic":
+        from behavesim.proposers.genetic import GeneticProposer
+
+        return GeneticProposer(task, settings.seed)
+    raise UsageError(f"there is no proposer {settings.proposer!r}")
+
+
+def _refuse_changes(launch: Launch, first: Event | None) -> None:
+    if not isinstance(first, RunStarted):
+        raise UsageError(f"the journal of run {launch.folder.run} does not begin with its settings; nothing to resume")
+    now = fingerprint(launch.task)
+    changed = [key for key in ("task", "instances", "template") if now[key] != first.fingerprint.get(key)]
+    if changed:
+        raise UsageError(f"cannot resume {launch.folder.run}: its {' and '.join(changed)} changed since it was started")
+    recorded = Settings.model_validate(dict(first.settings))
+    moved = differences(recorded.model_copy(update={"budget": launch.settings.budget}), launch.settings)
+    if moved or launch.settings.budget < recorded.budget:
+        moved = moved or {"budget": (recorded.budget, launch.settings.budget)}
+        listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
+        raise UsageError(f"cannot resume {launch.folder.run}: {listed}; put it back, or start a new run")

@@ -1,0 +1,57 @@
+"""The report as one document for machines; the tables and pages for people are drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from behavesim.analysis.clusters import Cluster, clusters
+from behavesim.analysis.convergence import convergence
+from behavesim.analysis.diversity import diversity
+from behavesim.analysis.run import Run
+from behavesim.reports.summary import TOP, scored, summary
+
+
+def document(runs: Sequence[Run]) -> dict[str, Any]:
+    """`{runs: […], comparison: […]}`, as the README describes it."""
+    return {"runs": [_run(run) for run in runs], "comparison": []}
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        **summary(run),
+        "convergence": [asdict(checkpoint) for checkpoint in convergence(run)],
+        "islands": _islands(run),
+        "clusters": [_cluster(run, cluster) for cluster in clusters(run)],
+        "diversity": asdict(diversity(run)),
+        "top": [{**(scored(run, candidate) or {}), "source": candidate.source} for candidate in run.ranked()[:TOP]],
+    }
+
+
+def _islands(run: Run) -> list[dict[str, Any]]:
+    state, rows = run.state, []
+    for number, island in enumerate(state.islands):
+        best = state.best_member(island.members) if island.members else None
+        rows.append(
+            {
+                "island": number,
+                "size": len(island.members),
+                "clusters": len({state.members[member].score for member in island.members}),
+                "best": None
+                if best is None
+                else {"candidate": best.candidate, "score": best.score, "gap": run.gap(best.score)},
+                "improved_at": island.improved_at,
+            }
+        )
+    return rows
+
+
+def _cluster(run: Run, cluster: Cluster) -> dict[str, Any]:
+    return {
+        "size": len(cluster.members),
+        "members": list(cluster.members),
+        "best": scored(run, cluster.best),
+        "medoid": cluster.medoid,
+        "cohesion": cluster.cohesion,
+    }

@@ -1,0 +1,154 @@
+"""The live view of a run: pure functions from its state to something rich can draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from behavesim.config import Settings
+from behavesim.reports.summary import percent
+from behavesim.state import RunState
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A run at one moment.
+
+    `rate` is candidates told a second in this session, `cost_usd` None where a price is unknown.
+    """
+
+    run: str
+    settings: Settings
+    state: RunState
+    active_s: float
+    rate: float
+    cost_usd: float | None
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the budget is spent at the present rate; None while there is no rate."""
+        return (self.settings.budget - self.state.told) / self.rate if self.rate > 0 else None
+
+    @property
+    def waiting(self) -> int:
+        """Candidates that wait for a reply."""
+        return sum(candidate.reply is None for candidate in self.state.open.values())
+
+    @property
+    def evaluating(self) -> int:
+        """Candidates whose reply has come and whose evaluation has not."""
+        return sum(c.reply is not None and c.outcome is None for c in self.state.open.values())
+
+
+def dashboard(moment: Moment) -> RenderableType:
+    """The whole view: progress, archive, and what the run costs."""
+    return Group(
+        Panel(Group(_headline(moment), _progress(moment)), title=f"behavesim · {moment.run}", title_align="left"),
+        Columns([_islands(moment), Group(_search(moment), _failures(moment.state))], padding=(0, 2)),
+    )
+
+
+def line(moment: Moment) -> str:
+    """The view in one plain line, for logs and pipes."""
+    state, best = moment.state, moment.state.best
+    found = "no feasible program yet" if best is None else f"best {best.score:.6g} ({_gap(moment)})"
+    return (
+        f"{state.told}/{moment.settings.budget} told, {state.feasible} feasible, "
+        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {_clock(moment.left_s)} left"
+    )
+
+
+def _headline(moment: Moment) -> Text:
+    settings, state = moment.settings, moment.state
+    model = f" ({', '.join(settings.models)})" if settings.proposer == "openai" else ""
+    return Text.assemble(
+        (settings.method, "bold cyan"),
+        f" on {settings.task}, proposer {settings.proposer}{model}, seed {settings.seed}, isolation {state.isolation}",
+    )
+
+
+def _progress(moment: Moment) -> RenderableType:
+    state, settings = moment.state, moment.settings
+    grid = Table.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1)
+    grid.add_column(justify="right", no_wrap=True)
+    text = (
+        f"{state.told:,} / {settings.budget:,}   {moment.rate:.1f}/s   "
+        f"{_clock(moment.active_s)} gone, {_clock(moment.left_s)} left"
+    )
+    grid.add_row(ProgressBar(total=settings.budget, completed=state.told), text)
+    return grid
+
+
+def _islands(moment: Moment) -> Table:
+    state = moment.state
+    table = Table(title="islands", title_justify="left", header_style="bold")
+    for name in ("", "size", "clusters", "best", "gap", "improved"):
+        table.add_column(name, justify="right", no_wrap=True)
+    bests = [state.best_member(island.members) if island.members else None for island in state.islands]
+    top = max((best.utility for best in bests if best is not None), default=None)
+    for number, (island, best) in enumerate(zip(state.islands, bests, strict=True)):
+        if best is None:
+            table.add_row(str(number), "0", "", "", "", "", style="dim")
+            continue
+        clusters = len({state.members[member].score for member in island.members})
+        ago = "" if island.improved_at is None or island.improved_at < 0 else f"{state.told - island.improved_at} ago"
+        style = "bold green" if best.utility == top else ""
+        gap = percent(state.objective.gap(best.score))
+        table.add_row(str(number), str(len(island.members)), str(clusters), f"{best.score:.6g}", gap, ago, style=style)
+    if state.nursery:
+        table.caption = f"{len(state.nursery)} first programs wait to be clustered"
+    return table
+
+
+def _search(moment: Moment) -> Table:
+    state = moment.state
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column()
+    best = state.best
+    rows = {
+        "best": "none yet" if best is None else f"{best.score:.6g}, gap {_gap(moment)} (candidate {best.candidate})",
+        "in flight": f"{moment.waiting} requests, {moment.evaluating} evaluations",
+        "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
+        "copies": f"{state.copies:,} equal a program known already",
+        "tokens": _tokens(state),
+        "cost": "unknown" if moment.cost_usd is None else f"${moment.cost_usd:.4f}",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _failures(state: RunState) -> Table:
+    table = Table(title="why candidates fail", title_justify="left", show_header=False, box=None)
+    for reason, count in state.rejected.most_common(6):
+        table.add_row(reason, f"{count:,}")
+    if not state.rejected:
+        table.add_row("none has", style="dim")
+    return table
+
+
+def _tokens(state: RunState) -> str:
+    prompt = sum(tokens.prompt for tokens in state.tokens.values())
+    completion = sum(tokens.completion for tokens in state.tokens.values())
+    return f"{prompt:,} in, {completion:,} out"
+
+
+def _gap(moment: Moment) -> str:
+    best = moment.state.best
+    return percent(None if best is None else moment.state.objective.gap(best.score))
+
+
+def _clock(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,222 @@
+"""The search: one loop that commits every event, folds it into the state, and starts what follows from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from behavesim.caps import Caps
+from behavesim.errors import JournalError
+from behavesim.events import Asked, Compared, Evaluated, Event, Rejected, Responded, RunStopped, Ticket
+from behavesim.methods.protocol import SearchMethod
+from behavesim.programs.extract import Program, extract
+from behavesim.programs.fingerprint import fingerprint
+from behavesim.protocols import Failure, Journal, Judge, Proposer
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.state import OpenCandidate, RunState
+from behavesim.task import Task
+
+Show = Callable[[Event, RunState], None]
+"""Told of every event, once it is committed and the state has it."""
+
+
+class Search:
+    """A run in progress, and the only writer of its journal.
+
+    Workers return events and touch nothing. Events are committed as they arrive; candidates are told to the method in
+    ticket order, and ticket t is asked for when ticket t − window has been told: so what is decided never depends on
+    which reply came first, and a resumed run decides as if it had never stopped.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        window: int,
+        caps: Caps,
+        method: SearchMethod,
+        proposer: Proposer,
+        judge: Judge,
+        journal: Journal,
+        behaviours: Behaviours | None,
+        show: Show = lambda event, state: None,
+    ) -> None:
+        self.state = RunState(task.objective)
+        self._task = task
+        self._window = window
+        self.caps = caps
+        self._method = method
+        self._proposer = proposer
+        self._judge = judge
+        self._journal = journal
+        self._behaviours = behaviours
+        self._show = show
+        self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._first: dict[str, Ticket] = {}
+        self._evaluating: dict[Ticket, asyncio.Event] = {}
+        self._interrupted: str | None = None
+
+    def fold(self, event: Event) -> None:
+        """Take in an event that is committed already, and start nothing."""
+        self.state.apply(event)
+        if self._behaviours is not None:
+            self._behaviours.apply(event, self.state.members)
+        if isinstance(event, Evaluated | Rejected) and event.fingerprint:
+            self._first.setdefault(event.fingerprint, event.candidate)
+
+    async def record(self, event: Event) -> None:
+        """The spine: append to the journal, apply to the state, show, start the next step."""
+        await self._journal.append([event])
+        self.fold(event)
+        self._show(event, self.state)
+        self._advance(event)
+
+    def stop(self, reason: str) -> None:
+        """End the run in order; requests in flight are given up, everything that has arrived is kept."""
+        self._interrupted = self._interrupted or reason
+        self._inbox.put_nowait(None)
+
+    async def run(self) -> str:
+        """Search until the budget is spent, a cap is reached or `stop` is called; returns which.
+
+        Raises what a worker raised (ProposerError, SandboxError), JournalError, or a defect; the journal then holds
+        all that had arrived, and the run can be resumed.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                await self._work()
+                for worker in self._workers:
+                    worker.cancel()
+        except BaseExceptionGroup as failures:
+            failure = failures.exceptions[0]
+            if not isinstance(failure, JournalError):
+                await self._flush()
+                await self._journal.append([RunStopped("failed")])
+            raise failure from None
+        await self._flush()
+        reason = self._interrupted or self.caps.reached(self.state) or "budget"
+        await self.record(RunStopped(reason))
+        return reason
+
+    async def _work(self) -> None:
+        for candidate in list(self.state.open.values()):
+            self._advance(_latest(candidate))
+        await self._settle()
+        while not self._interrupted and self.state.open:
+            event = await self._inbox.get()
+            if event is not None:
+                await self.record(event)
+                await self._settle()
+
+    async def _flush(self) -> None:
+        """Commit what has arrived and is still unread; whatever follows from it is for the next resume."""
+        while not self._inbox.empty():
+            event = self._inbox.get_nowait()
+            if event is not None:
+                await self._journal.append([event])
+                self.fold(event)
+
+    async def _settle(self) -> None:
+        """Take every decision that is due, one after another."""
+        while not self._interrupted and (event := await self._due()) is not None:
+            await self.record(event)
+
+    async def _due(self) -> Event | None:
+        """The next decision, a function of the state alone: regroup, else ask, else tell."""
+        state, method = self.state, self._method
+        if (regrouped := method.regroup(state)) is not None:
+            return regrouped
+        if self._may_ask() and (asked := method.ask(state, state.asked)) is not None:
+            return asked
+        candidate = state.open.get(state.told)
+        if candidate is None or candidate.outcome is None:
+            return None
+        if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
+            groups = method.groups(state, candidate)
+            if groups:
+                assert self._behaviours is not None, "a method that compares comes with behaviours"
+                means = await asyncio.to_thread(self._behaviours.means, state.told, groups)
+                return Compared(state.told, means)
+        return method.tell(state, candidate)
+
+    def _may_ask(self) -> bool:
+        state = self.state
+        return state.asked < state.told + self._window and self.caps.reached(state) is None
+
+    def _advance(self, event: Event | None) -> None:
+        """Start the step that follows from an event's type alone."""
+        match event:
+            case Asked():
+                self._start(self._propose(event))
+            case Responded():
+                program = self._extract(event)
+                if isinstance(program, Rejected):
+                    self._inbox.put_nowait(program)
+                else:
+                    self._start(self._evaluate(event.candidate, program))
+            case Evaluated(candidate) | Rejected(candidate):
+                if candidate in self._evaluating:
+                    self._evaluating.pop(candidate).set()
+
+    def _start(self, work: Coroutine[Any, Any, Event]) -> None:
+        async def deliver() -> None:
+            self._inbox.put_nowait(await work)
+
+        worker = self._group.create_task(deliver())
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
+
+    async def _propose(self, asked: Asked) -> Responded:
+        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
+
+    def _extract(self, event: Responded) -> Program | Rejected:
+        reply, operator = event.reply, self.state.open[event.candidate].asked.prompt.operator
+        program = extract(
+            reply.text,
+            self._task.template,
+            self._task.entry_point,
+            reply.finish_reason,
+            thought=operator in EOH_OPERATORS,
+        )
+        if isinstance(program, Failure):
+            return Rejected(event.candidate, "extraction", program.reason, program.message)
+        return program
+
+    async def _evaluate(self, candidate: Ticket, program: Program) -> Evaluated | Rejected:
+        key = fingerprint(program.source)
+        first = self._first.setdefault(key, candidate)
+        if first != candidate:
+            return await self._copy(candidate, program, first)
+        self._evaluating[candidate] = asyncio.Event()
+        verdict = await self._judge.evaluate(program.source)
+        known = {"source": program.source, "thought": program.thought, "fingerprint": key, "cpu_s": verdict.cpu_s}
+        if isinstance(verdict, Failure):
+            return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
+        return Evaluated(
+            candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known
+        )
+
+    async def _copy(self, candidate: Ticket, program: Program, first: Ticket) -> Evaluated | Rejected:
+        """The result of a program whose twin was evaluated before, without evaluating it again."""
+        if first in self._evaluating:
+            await self._evaluating[first].wait()
+        outcome = await self._journal.outcome(first)
+        return replace(
+            outcome, candidate=candidate, source=program.source, thought=program.thought, copy_of=first, cpu_s=0.0
+        )
+
+
+EOH_OPERATORS = frozenset({"i1", "e1", "e2", "m1", "m2", "m3"})
+"""Their replies begin with a thought, which is kept beside the program."""
+
+
+def _latest(candidate: OpenCandidate) -> Event | None:
+    """The event that a candidate waits to be advanced from; None where only its turn is missing."""
+    if candidate.outcome is not None:
+        return None
+    if candidate.reply is not None:
+        return Responded(candidate.asked.candidate, candidate.reply)
+    return candidate.asked

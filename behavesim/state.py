@@ -1,0 +1,211 @@
+"""The state of a run: the fold of its events, and nothing that could not be had by folding them again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from behavesim.events import (
+    Asked,
+    Clustered,
+    Compared,
+    Discarded,
+    Evaluated,
+    Event,
+    IslandsRestarted,
+    Placed,
+    Rejected,
+    Reply,
+    Responded,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    Ticket,
+)
+from behavesim.task import Objective
+
+TEMPLATE: Ticket = -1
+"""The template stands in the archive like any program; nobody asked for it, and no budget pays for it."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A feasible program as the archive knows it; `utility` is its score turned so that higher is better."""
+
+    candidate: Ticket
+    source: str
+    score: float
+    utility: float
+    thought: str = ""
+
+
+@dataclass
+class OpenCandidate:
+    """A candidate that has been asked for and not yet told to the method, with what has become of it so far."""
+
+    asked: Asked
+    reply: Reply | None = None
+    outcome: Evaluated | Rejected | None = None
+    compared: Compared | None = None
+
+
+@dataclass
+class Island:
+    """One group of the archive: its members in order of arrival, and when it last got better."""
+
+    members: list[Ticket] = field(default_factory=list)
+    registrations: int = 0
+    improved_at: Ticket | None = None
+
+
+@dataclass
+class Tokens:
+    """Tokens of all requests so far; a count that an endpoint did not report is missing here as well."""
+
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    reasoning: int = 0
+
+
+class RunState:
+    """Where a run stands; only `apply` changes it, and whoever holds a state may read it."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.started: RunStarted | None = None
+        self.isolation = ""
+        self.stopped: str | None = None
+        self.asked = 0
+        self.told = 0
+        self.open: dict[Ticket, OpenCandidate] = {}
+        self.last_asked: Asked | None = None
+        self.template: Member | None = None
+        self.members: dict[Ticket, Member] = {}
+        self.nursery: list[Ticket] = []
+        self.islands: list[Island] = []
+        self.clustered = False
+        self.restarts = 0
+        self.best: Member | None = None
+        self.best_at: list[tuple[Ticket, float]] = []
+        self.feasible = 0
+        self.rejected: Counter[str] = Counter()
+        self.copies = 0
+        self.asked_again = 0
+        self.tokens: dict[str, Tokens] = {}
+        self.cpu_s = 0.0
+        self._digest = hashlib.sha256()
+
+    def digest(self) -> str:
+        """SHA-256 over the candidates told so far, in ticket order: source, status, score and placement."""
+        return self._digest.hexdigest()
+
+    def apply(self, event: Event) -> None:
+        """Take in one event; events must come in the order of the journal."""
+        match event:
+            case RunStarted():
+                self.started, self.isolation = event, event.isolation
+                self.islands = [Island() for _ in range(int(event.settings["islands"]))]
+            case RunResumed():
+                self.stopped, self.isolation = None, event.isolation
+                self.asked_again += len(event.asked_again)
+            case RunStopped(reason):
+                self.stopped = reason
+            case Asked():
+                self.open[event.candidate] = OpenCandidate(event)
+                self.asked, self.last_asked = event.candidate + 1, event
+            case Responded(candidate, reply):
+                self.open[candidate].reply = reply
+                self._count_tokens(reply)
+            case Evaluated():
+                self._apply_evaluated(event)
+            case Rejected(candidate):
+                self.open[candidate].outcome = event
+                self.rejected[event.reason] += 1
+                self.cpu_s += event.cpu_s
+            case Compared(candidate):
+                self.open[candidate].compared = event
+            case Placed():
+                self._apply_placed(event)
+            case Discarded(candidate):
+                self._tell(candidate, None)
+            case Clustered(islands):
+                self.clustered, self.nursery = True, []
+                self._regroup(dict(enumerate(islands)))
+                self._hash("clustered", *islands)
+            case IslandsRestarted(founders):
+                self.restarts += 1
+                self._regroup({island: (founder,) for island, founder in founders.items()})
+
+    def best_member(self, members: Iterable[Ticket]) -> Member:
+        """The best of some members, the oldest where several are as good; there must be one."""
+        return max((self.members[m] for m in members), key=lambda member: (member.utility, -member.candidate))
+
+    def _apply_evaluated(self, event: Evaluated) -> None:
+        self.cpu_s += event.cpu_s
+        if event.candidate == TEMPLATE:
+            self.template = self._member(event)
+            self.members[TEMPLATE] = self.template
+            return
+        self.open[event.candidate].outcome = event
+        self.feasible += 1
+        self.copies += event.copy_of is not None
+
+    def _apply_placed(self, event: Placed) -> None:
+        candidate, outcome = event.candidate, self.open[event.candidate].outcome
+        assert isinstance(outcome, Evaluated), "only feasible candidates are placed"
+        member = self.members[candidate] = self._member(outcome)
+        if event.island is None:
+            self.nursery.append(candidate)
+        else:
+            island = self.islands[event.island]
+            if not island.members or member.utility > self.best_member(island.members).utility:
+                island.improved_at = candidate
+            island.members.append(candidate)
+            island.members = [m for m in island.members if m not in event.evicted]
+            island.registrations += 1
+        self._tell(candidate, event.island)
+        if event.evicted:
+            self._forget()
+
+    def _tell(self, candidate: Ticket, island: int | None) -> None:
+        """The one place where a candidate is closed: counted, hashed, and forgotten but for what the archive keeps."""
+        outcome = self.open.pop(candidate).outcome
+        self.told = candidate + 1
+        assert outcome is not None, "a candidate is told once something has become of it"
+        feasible = isinstance(outcome, Evaluated)
+        if isinstance(outcome, Evaluated):
+            member = self._member(outcome)
+            if self.best is None or member.utility > self.best.utility:
+                self.best = member
+                self.best_at.append((candidate, member.score))
+        self._hash(candidate, outcome.source, feasible, getattr(outcome, "score", None), island)
+
+    def _regroup(self, islands: Mapping[int, tuple[Ticket, ...]]) -> None:
+        for index, members in islands.items():
+            self.islands[index] = Island(list(members), improved_at=self.best_member(members).candidate)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop members that no island, nursery or the template's seat holds any more."""
+        held = {TEMPLATE, *self.nursery, *(m for island in self.islands for m in island.members)}
+        if len(held) < len(self.members):
+            self.members = {m: member for m, member in self.members.items() if m in held}
+
+    def _member(self, event: Evaluated) -> Member:
+        utility = self.objective.utility(event.score)
+        return Member(event.candidate, event.source, event.score, utility, event.thought)
+
+    def _count_tokens(self, reply: Reply) -> None:
+        tokens = self.tokens.setdefault(reply.model, Tokens())
+        for usage in reply.calls:
+            tokens.calls += 1
+            for name in ("prompt", "cached", "completion", "reasoning"):
+                setattr(tokens, name, getattr(tokens, name) + (getattr(usage, name) or 0))
+
+    def _hash(self, *parts: Any) -> None:
+        self._digest.update(repr(parts).encode())

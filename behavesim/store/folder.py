@@ -1,0 +1,146 @@
+"""A run's folder: where its journal, settings, best program and log are, and who may write them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from behavesim.config import Settings, read_toml, validated
+from behavesim.errors import BehavesimError, UsageError
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder `runs/<id>` of one run."""
+
+    path: Path
+
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """The SQLite file with every event of the run."""
+        return self.path / "run.db"
+
+    @property
+    def best(self) -> Path:
+        """The best program so far, kept current."""
+        return self.path / "best.py"
+
+    @property
+    def settings(self) -> Path:
+        """The resolved settings."""
+        return self.path / "settings.toml"
+
+    @property
+    def log(self) -> Path:
+        """One line for each thing worth knowing that happened to the run."""
+        return self.path / "log.txt"
+
+    @classmethod
+    def create(cls, runs: Path, name: str) -> RunFolder:
+        """A new, empty folder; raises UsageError where the name is taken or unusable, or the place is not writable."""
+        if not re.fullmatch(r"[\w][\w.+-]*", name):
+            raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
+        path = runs / name
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            raise UsageError(
+                f"{path} exists; resume it with `behavesim resume {name}`, or choose another --name"
+            ) from None
+        except OSError as error:
+            raise UsageError(
+                f"cannot make the run's folder {path}: {error.strerror}; choose another --runs-dir"
+            ) from None
+        return cls(path)
+
+    @classmethod
+    def find(cls, runs: Path, text: str) -> RunFolder:
+        """The folder of a run given by id or path; raises UsageError that names other runs where there is none."""
+        for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
+            if (path / "run.db").is_file():
+                return cls(path)
+        known = [folder.run for folder in cls.all(runs)]
+        hint = f"runs there: {', '.join(known[-5:])}" if known else "there are none yet"
+        raise UsageError(f"there is no run {text!r} in {runs}; {hint}")
+
+    @classmethod
+    def all(cls, runs: Path) -> list[RunFolder]:
+        """All runs of a folder, oldest first."""
+        found = (path.parent for path in runs.glob("*/run.db")) if runs.is_dir() else ()
+        return [cls(path) for path in sorted(found, key=lambda path: (path.stat().st_ctime, path.name))]
+
+    @staticmethod
+    def fresh_name(task: str, runs: Path, now: datetime) -> str:
+        """A name that tells task and time, and is not taken."""
+        stem = f"{task}-{now:%Y%m%d-%H%M%S}"
+        names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, 10_000))
+        return next(name for name in names if not (runs / name).exists())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process; raises BehavesimError where another process holds it.
+
+        The kernel drops the lock with the process, so a killed run leaves nothing to clean up.
+        """
+        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                message = f"run {self.run} is in use by another process; watch it with `behavesim watch {self.run}`"
+                raise BehavesimError(message) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def is_running(self) -> bool:
+        """Whether a process holds the run."""
+        try:
+            with self.locked():
+                return False
+        except BehavesimError:
+            return True
+        except OSError:
+            return False  # a folder that is not ours to write cannot be locked by us, nor resumed
+
+    def write_settings(self, settings: Settings) -> None:
+        """Write the resolved settings as TOML; those that are None are left out."""
+        import tomli_w
+
+        values = settings.model_dump(exclude_none=True)
+        self._replace(self.settings, tomli_w.dumps(values))
+
+    def read_settings(self) -> Settings:
+        """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
+        return validated(read_toml(self.settings))
+
+    def write_best(self, source: str, headline: str) -> None:
+        """Replace best.py in one step, so that a reader never sees half of it."""
+        self._replace(self.best, f"# {headline}\n{source.rstrip()}\n")
+
+    def note(self, line: str) -> None:
+        """Append a line to the log."""
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {line}\n")
+
+    def remove(self) -> None:
+        """Take back a folder whose run never began."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _replace(self, path: Path, text: str) -> None:
+        draft = path.with_suffix(".draft")
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)

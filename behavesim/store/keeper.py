@@ -1,0 +1,28 @@
+"""The files beside the journal, kept current while a run goes on: best.py and the log."""
+
+from __future__ import annotations
+
+from behavesim.events import Clustered, Event, IslandsRestarted, RunResumed, RunStarted, RunStopped
+from behavesim.state import Member, RunState
+from behavesim.store.folder import RunFolder
+
+
+class Keeper:
+    """Told of every event; writes what a person looks for in the run's folder."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._written: Member | None = None
+
+    def __call__(self, event: Event, state: RunState) -> None:
+        """Write best.py where there is a better program, and a line to the log where something happened to the run."""
+        if state.best is not None and state.best is not self._written:
+            self._folder.write_best(state.best.source, self._headline(state.best, state))
+            self._written = state.best
+        if isinstance(event, RunStarted | RunResumed | RunStopped | Clustered | IslandsRestarted):
+            self._folder.note(f"{type(event).__name__} at {state.told} told, {state.asked} asked")
+
+    def _headline(self, best: Member, state: RunState) -> str:
+        gap = state.objective.gap(best.score)
+        known = "" if gap is None else f", gap {100 * gap:.2f} %"
+        return f"run {self._folder.run}, candidate {best.candidate}: score {best.score!r}{known}"

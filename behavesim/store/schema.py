@@ -1,0 +1,97 @@
+"""The journal's SQL: one table of events, and views for a person with sqlite3."""
+
+VERSION = 1
+
+TABLES = """
+CREATE TABLE events (
+    seq       INTEGER PRIMARY KEY,
+    at        REAL NOT NULL,      -- seconds since 1970, UTC
+    candidate INTEGER,            -- NULL for events of the run; -1 is the template
+    type      TEXT NOT NULL,
+    payload   TEXT NOT NULL,      -- JSON
+    data      BLOB                -- trajectories of an Evaluated candidate
+) STRICT;
+CREATE INDEX events_of_candidate ON events (candidate, type);
+"""
+
+VIEWS = """
+CREATE VIEW candidates AS
+SELECT
+    asked.candidate AS candidate,
+    CASE WHEN evaluated.seq IS NOT NULL THEN 'feasible'
+         WHEN rejected.seq IS NOT NULL THEN 'rejected'
+         ELSE 'open' END AS status,
+    CASE WHEN evaluated.seq IS NOT NULL THEN 'evaluation'
+         ELSE rejected.payload ->> 'stage' END AS stage,
+    rejected.payload ->> 'reason' AS reason,
+    evaluated.payload ->> 'score' AS score,
+    coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
+    asked.payload -> 'parents' AS parents,
+    placed.payload ->> 'island' AS island,
+    responded.payload ->> '$.reply.model' AS model,
+    (SELECT sum(value ->> 'prompt') FROM json_each(responded.payload, '$.reply.calls')) AS prompt_tokens,
+    (SELECT sum(value ->> 'completion') FROM json_each(responded.payload, '$.reply.calls')) AS completion_tokens
+FROM events AS asked
+LEFT JOIN events AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
+LEFT JOIN events AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
+LEFT JOIN events AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
+LEFT JOIN events AS placed ON placed.candidate = asked.candidate AND placed.type = 'Placed'
+WHERE asked.type = 'Asked';
+
+CREATE VIEW best AS
+SELECT candidate, score, island, source FROM candidates
+WHERE status = 'feasible'
+ORDER BY
+    score * (SELECT iif(payload ->> '$.fingerprint.direction' = 'maximise', -1, 1)
+             FROM events WHERE type = 'RunStarted' LIMIT 1),
+    candidate
+LIMIT 1;
+
+CREATE VIEW islands AS
+WITH founded AS (
+    SELECT seq, CAST(island.key AS INTEGER) AS island, member.value AS candidate
+    FROM events, json_each(payload, '$.islands') AS island, json_each(island.value) AS member
+    WHERE type = 'Clustered'
+    UNION ALL
+    SELECT seq, CAST(founder.key AS INTEGER), founder.value
+    FROM events, json_each(payload, '$.founders') AS founder
+    WHERE type = 'IslandsRestarted'
+    UNION ALL
+    SELECT seq, payload ->> 'island', candidate
+    FROM events WHERE type = 'Placed' AND payload ->> 'island' IS NOT NULL
+),
+begun AS (
+    SELECT island, max(seq) AS seq FROM founded
+    WHERE seq IN (SELECT seq FROM events WHERE type IN ('Clustered', 'IslandsRestarted'))
+    GROUP BY island
+),
+evicted AS (
+    SELECT seq, member.value AS candidate FROM events, json_each(payload, '$.evicted') AS member WHERE type = 'Placed'
+)
+SELECT
+    founded.island AS island,
+    count(*) AS size,
+    count(DISTINCT evaluated.payload ->> 'score') AS clusters,
+    min(evaluated.payload ->> 'score') AS lowest_score,
+    max(evaluated.payload ->> 'score') AS highest_score,
+    max(founded.candidate) AS newest
+FROM founded
+JOIN begun ON begun.island = founded.island AND founded.seq >= begun.seq
+JOIN events AS evaluated ON evaluated.candidate = founded.candidate AND evaluated.type = 'Evaluated'
+WHERE NOT EXISTS (
+    SELECT 1 FROM evicted WHERE evicted.candidate = founded.candidate AND evicted.seq >= founded.seq
+)
+GROUP BY founded.island ORDER BY founded.island;
+
+CREATE VIEW spend AS
+SELECT
+    events.payload ->> '$.reply.model' AS model,
+    count(*) AS calls,
+    sum(call.value ->> 'prompt') AS prompt_tokens,
+    sum(call.value ->> 'cached') AS cached_tokens,
+    sum(call.value ->> 'completion') AS completion_tokens,
+    sum(call.value ->> 'reasoning') AS reasoning_tokens
+FROM events, json_each(events.payload, '$.reply.calls') AS call
+WHERE type = 'Responded'
+GROUP BY model;
+"""

@@ -1,0 +1,58 @@
+"""What a person sees while a run goes on: a live view on a terminal, plain lines elsewhere, both on stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from rich.console import Console
+from rich.live import Live
+
+from behavesim.reports.panels import Moment, dashboard, line
+
+REFRESH_S = 0.25
+LINE_S = 5.0
+
+
+@asynccontextmanager
+async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
+    """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
+    console = Console(stderr=True)
+    draw = _live(console, moment) if console.is_terminal else _lines(console, moment)
+    view = asyncio.create_task(draw)
+    try:
+        yield
+    finally:
+        view.cancel()
+        await asyncio.gather(view, return_exceptions=True)
+
+
+async def _live(console: Console, moment: Callable[[], Moment]) -> None:
+    with Live(dashboard(moment()), console=console, auto_refresh=False, transient=False) as live:
+        try:
+            while True:
+                await asyncio.sleep(REFRESH_S)
+                live.update(dashboard(moment()), refresh=True)
+        finally:
+            live.update(dashboard(moment()), refresh=True)
+
+
+async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
+    while True:
+        await asyncio.sleep(LINE_S)
+        console.print(line(moment()), highlight=False, soft_wrap=True)
+
+
+class Rate:
+    """Candidates a second over this session."""
+
+    def __init__(self, told: int) -> None:
+        self._told = told
+        self._since = time.monotonic()
+
+    def of(self, told: int) -> float:
+        """The mean rate since this session began."""
+        elapsed = time.monotonic() - self._since
+        return (told - self._told) / elapsed if elapsed > 0 else 0.0

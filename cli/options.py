@@ -1,0 +1,54 @@
+"""Options that several verbs share, and how their texts are read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
+
+RUNS = Path("runs")
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(text: str | None) -> float | None:
+    """A duration such as 90, 90s, 30m, 2h or 1d, in seconds; raises UsageError where it is none."""
+    from behavesim.errors import UsageError
+
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    if match is None:
+        raise UsageError(f"--max-time takes a duration such as 90s, 30m or 2h, not {text!r}")
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
+    """Models with weights from `NAME` or `NAME:WEIGHT`; raises UsageError where a weight is not positive."""
+    from behavesim.errors import UsageError
+
+    if not texts:
+        return None
+    models: dict[str, float] = {}
+    for text in texts:
+        name, separator, weight = text.rpartition(":")
+        if separator and re.fullmatch(r"\d+(\.\d+)?", weight):
+            models[name] = float(weight)
+        else:
+            models[text] = 1.0
+    if not all(weight > 0 for weight in models.values()):
+        raise UsageError("--model takes NAME or NAME:WEIGHT with a positive weight")
+    return models
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document on stdout."""
+    import json
+
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,0 +1,201 @@
+"""`behavesim run` and `behavesim resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import RUNS, AsJson, Assignments, RunsDir, print_json, seconds, weighted_models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from behavesim.build import Launch
+    from behavesim.search import Search
+    from behavesim.store.folder import RunFolder
+
+    Begin = Callable[[], AbstractAsyncContextManager[Search]]
+
+INTERRUPTED = 130
+
+Task = Annotated[str, typer.Argument(help="A task's name, or the path of a task file.")]
+Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
+Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
+Connections = Annotated[int | None, typer.Option(help="Requests to the model at once.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", metavar="USD", help="Stop before spending more.")]
+MaxTokens = Annotated[int | None, typer.Option(help="Stop before using more tokens, prompt and completion together.")]
+MaxTime = Annotated[str | None, typer.Option(help="Stop after so long, pauses left out: 90s, 30m, 2h.")]
+
+
+def run(
+    task: Task,
+    budget: Budget = None,
+    method: Annotated[str | None, typer.Option(help="The search method (default: funsearch+behavesim).")] = None,
+    proposer: Annotated[str, typer.Option(help="auto, openai, genetic or replay:RUN.")] = "auto",
+    model: Annotated[list[str] | None, typer.Option(help="A model, or NAME:WEIGHT; repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The seed of every draw.")] = None,
+    workers: Workers = None,
+    connections: Connections = None,
+    window: Annotated[int | None, typer.Option(help="Candidates in flight at most; part of what makes a run.")] = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    allow_weak_isolation: Annotated[
+        bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
+    assignments: Assignments = None,
+    runs_dir: RunsDir = RUNS,
+    name: Annotated[str | None, typer.Option(help="The run's id (default: task and time).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search for a program; resumable at any moment."""
+    from datetime import datetime
+
+    from behavesim.build import Launch, new_search
+    from behavesim.config import resolve
+    from behavesim.store.folder import RunFolder
+    from behavesim.task import TaskReference
+
+    reference = TaskReference(task).resolved()
+    loaded = reference.load()
+    flags = {
+        "task": reference.text,
+        "budget": budget,
+        "method": method,
+        "proposer": _chosen_proposer(proposer),
+        "models": weighted_models(model),
+        "seed": seed,
+        "workers": workers,
+        "connections": connections,
+        "window": window,
+        "max_cost_usd": max_cost,
+        "max_tokens": max_tokens,
+        "max_time_s": seconds(max_time),
+        "allow_weak_isolation": allow_weak_isolation,
+    }
+    defaults = {"budget": loaded.budget, "score_scale": loaded.score_scale, "workers": _cores()}
+    settings = resolve(flags, assignments, config, defaults)
+    folder = RunFolder.create(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
+    launch = Launch(settings, loaded, folder)
+    _carry_out(launch, lambda: new_search(launch), as_json)
+
+
+def resume(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    budget: Budget = None,
+    workers: Workers = None,
+    connections: Connections = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run from its last event; needs nothing but the run."""
+    from behavesim.analysis.run import load_run
+    from behavesim.build import Launch, resumed_search
+    from behavesim.config import validated
+    from behavesim.store.folder import RunFolder
+    from behavesim.task import TaskReference
+
+    folder = RunFolder.find(runs_dir, run)
+    changes = {
+        "budget": budget,
+        "workers": workers,
+        "connections": connections,
+        "max_cost_usd": max_cost,
+        "max_tokens": max_tokens,
+        "max_time_s": seconds(max_time),
+    }
+    given = {key: value for key, value in changes.items() if value is not None}
+    settings = validated({**folder.read_settings().model_dump(), **given})
+    if load_run(folder.path).state.told >= settings.budget:
+        _report_end(folder, as_json, f"run {folder.run} is finished; give it a larger --budget to go on")
+        return
+    launch = Launch(settings, TaskReference(settings.task).load(), folder)
+    _carry_out(launch, lambda: resumed_search(launch), as_json)
+
+
+def _carry_out(launch: Launch, begin: Begin, as_json: bool) -> None:
+    import asyncio
+
+    reason = asyncio.run(_searched(launch, begin))
+    run = launch.folder.run
+    if reason == "interrupted":
+        typer.echo(f"behavesim: interrupted; everything is kept, go on with: behavesim resume {run}", err=True)
+    _report_end(launch.folder, as_json, _next_step(run, reason))
+    if reason == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+
+
+async def _searched(launch: Launch, begin: Begin) -> str:
+    import asyncio
+    import signal
+
+    from behavesim.reports.panels import Moment
+
+    from .console import Rate, shown
+
+    async with begin() as search:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, search.stop, "interrupted")
+        rate = Rate(search.state.told)
+
+        def moment() -> Moment:
+            state, caps = search.state, search.caps
+            speed = rate.of(state.told)
+            return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, caps.cost(state))
+
+        async with shown(moment):
+            return await search.run()
+
+
+def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
+    from rich.console import Console
+
+    from behavesim.analysis.run import load_run
+    from behavesim.reports.summary import summary, summary_table
+
+    document = summary(load_run(folder.path))
+    if as_json:
+        print_json(document)
+        return
+    console = Console()
+    console.print(summary_table(document))
+    if folder.best.exists():
+        console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)
+    console.print(next_step, highlight=False, soft_wrap=True)
+
+
+def _next_step(run: str, reason: str) -> str:
+    if reason == "budget":
+        return f"next: behavesim report {run}"
+    return f"stopped by {reason}; next: behavesim resume {run}, or behavesim report {run}"
+
+
+def _chosen_proposer(text: str) -> str:
+    """`auto` is the model where an endpoint is configured, else the offline proposer, which is said in one line."""
+    import os
+
+    from behavesim.errors import UsageError
+
+    configured = bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
+    if text == "openai" and not configured:
+        raise UsageError("--proposer openai needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys")
+    if text != "auto":
+        return text
+    if not configured:
+        typer.echo(
+            "behavesim: no OPENAI_API_KEY, so the offline proposer writes the programs; set it to ask a model", err=True
+        )
+    return "openai" if configured else "genetic"
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
