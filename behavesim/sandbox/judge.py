@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from behavesim.protocols import Failure, Sandbox, Solved, Verdict
 from behavesim.sandbox.frames import printable
-from behavesim.task import Solution, Task
+from behavesim.task import Solution, Split, Task
 
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """What rubbish can provoke in a task's code: the program chose the data, so it is its failure and not the run's.
@@ -21,9 +20,9 @@ InvalidSolution is a ValueError; anything else (an AssertionError, an OSError) i
 class Judge:
     """Scores what programs return, for the instances of one split, in this process and off the event loop."""
 
-    def __init__(self, task: Task, instances: Sequence[Any], sandbox: Sandbox) -> None:
+    def __init__(self, task: Task, split: Split, sandbox: Sandbox) -> None:
         self._task = task
-        self._instances = instances
+        self._instances = task.instances(split)
         self._sandbox = sandbox
 
     async def evaluate(self, source: str) -> Verdict | Failure:
