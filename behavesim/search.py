@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec
 
 from behavesim.caps import Caps
 from behavesim.errors import JournalError
@@ -17,6 +17,8 @@ from behavesim.protocols import Failure, Journal, Judge, Proposer
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
+
+P = ParamSpec("P")
 
 Show = Callable[[Event, RunState], None]
 """Told of every event, once it is committed and the state has it."""
@@ -150,20 +152,20 @@ class Search:
         """Start the step that follows from an event's type alone."""
         match event:
             case Asked():
-                self._start(self._propose(event))
+                self._start(self._propose, event)
             case Responded():
                 program = self._extract(event)
                 if isinstance(program, Rejected):
                     self._inbox.put_nowait(program)
                 else:
-                    self._start(self._evaluate(event.candidate, program))
+                    self._start(self._evaluate, event.candidate, program)
             case Evaluated(candidate) | Rejected(candidate):
                 if candidate in self._evaluating:
                     self._evaluating.pop(candidate).set()
 
-    def _start(self, work: Coroutine[Any, Any, Event]) -> None:
+    def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         async def deliver() -> None:
-            self._inbox.put_nowait(await work)
+            self._inbox.put_nowait(await step(*args, **kwargs))
 
         worker = self._group.create_task(deliver())
         self._workers.add(worker)
@@ -192,7 +194,12 @@ class Search:
             return await self._copy(candidate, program, first)
         self._evaluating[candidate] = asyncio.Event()
         verdict = await self._judge.evaluate(program.source)
-        known = {"source": program.source, "thought": program.thought, "fingerprint": key, "cpu_s": verdict.cpu_s}
+        known: dict[str, Any] = {
+            "source": program.source,
+            "thought": program.thought,
+            "fingerprint": key,
+            "cpu_s": verdict.cpu_s,
+        }
         if isinstance(verdict, Failure):
             return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
         return Evaluated(

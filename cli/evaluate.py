@@ -11,6 +11,7 @@ from .options import AsJson, Assignments, print_json
 
 if TYPE_CHECKING:
     from behavesim.config import Settings
+    from behavesim.protocols import Judge
     from behavesim.task import Split, Task
 
 REJECTED = 3
@@ -92,24 +93,29 @@ async def _evaluated(
         return [await _document(file, source, task, judge, pool.isolation) for file, source in programs]
 
 
-async def _document(file: str, source: str, task: Task, judge: Any, isolation: str) -> dict[str, Any]:
-    from behavesim.programs.extract import Program, extract
+async def _document(file: str, source: str, task: Task, judge: Judge, isolation: str) -> dict[str, Any]:
+    from behavesim.programs.extract import extract
     from behavesim.protocols import Failure
 
     program = extract(f"```python\n{source}\n```", task.template, task.entry_point)
     verdict = program if isinstance(program, Failure) else await judge.evaluate(program.source)
-    rejected = isinstance(verdict, Failure)
-    return {
+    common = {
         "file": file,
-        "status": "rejected" if rejected else "ok",
-        "stage": "extraction" if not isinstance(program, Program) else "evaluation",
-        "reason": verdict.reason if rejected else None,
-        "message": verdict.message if rejected else None,
-        "score": None if rejected else verdict.score,
-        "gap": None if rejected else task.objective.gap(verdict.score),
+        "stage": "extraction" if isinstance(program, Failure) else "evaluation",
         "seconds": verdict.cpu_s,
         "isolation": isolation,
-        "trajectories": [] if rejected else [{"kind": t.kind, "values": t.values()} for t in verdict.trajectories],
+    }
+    if isinstance(verdict, Failure):
+        why = {"status": "rejected", "reason": verdict.reason, "message": verdict.message[:500]}
+        return {**common, **why, "score": None, "gap": None, "trajectories": []}
+    return {
+        **common,
+        "status": "ok",
+        "reason": None,
+        "message": None,
+        "score": verdict.score,
+        "gap": task.objective.gap(verdict.score),
+        "trajectories": [{"kind": each.kind, "values": each.values()} for each in verdict.trajectories],
     }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TOP = 10
+TOKENS = ("prompt", "cached", "completion", "reasoning")
 
 
 def state_of(run: Run) -> str:
@@ -25,7 +26,6 @@ def state_of(run: Run) -> str:
 def summary(run: Run) -> dict[str, Any]:
     """What `--json` prints for a run; scores in the task's unit, gaps as fractions, what is unknown is null."""
     state, settings = run.state, run.settings
-    tokens = state.tokens.values()
     status = state_of(run)
     return {
         "run": run.folder.run,
@@ -41,9 +41,7 @@ def summary(run: Run) -> dict[str, Any]:
         "best": scored(run, run.best),
         "recommended": None,
         "top10_gap": top_gap(run),
-        "tokens": {
-            name: sum(getattr(t, name) for t in tokens) for name in ("prompt", "cached", "completion", "reasoning")
-        },
+        "tokens": {name: sum(getattr(used, name) for used in state.tokens.values()) for name in TOKENS},
         "cost_usd": spent(state.tokens, Prices.extended(settings.prices).cost),
         "isolation": state.isolation,
         "seconds": round(run.active_s, 3),
@@ -80,7 +78,8 @@ def summary_table(document: dict[str, Any]) -> Table:
     table.add_column()
     rows = {
         "state": f"{document['state']} ({document['stopped_by'] or 'in progress'})",
-        "method": f"{document['method']} on {document['task']}, proposer {document['proposer']}, seed {document['seed']}",
+        "method": f"{document['method']} on {document['task']}, seed {document['seed']}",
+        "proposer": document["proposer"],
         "candidates": f"{document['asked']} asked, {document['feasible']} feasible, {sum(rejected.values())} rejected",
         "rejected": ", ".join(f"{reason} {count}" for reason, count in rejected.items()) or "none",
         "best": _best(document["best"]),

@@ -21,11 +21,11 @@ _LENGTH = struct.Struct("<I")
 
 def encode(event: Event) -> tuple[str, str, bytes | None]:
     """The type, the payload and the blob of an event."""
-    kind = type(event)
+    kind = type(event).__name__
     if isinstance(event, Evaluated):
         payload = _adapter(kind).dump_json(replace(event, trajectories=()))
-        return kind.__name__, payload.decode(), pack(event.trajectories)
-    return kind.__name__, _adapter(kind).dump_json(event).decode(), None
+        return kind, payload.decode(), pack(event.trajectories)
+    return kind, _adapter(kind).dump_json(event).decode(), None
 
 
 def decode(kind: str, payload: str, blob: bytes | None) -> Event:
@@ -33,10 +33,10 @@ def decode(kind: str, payload: str, blob: bytes | None) -> Event:
     if kind not in TYPES:
         raise ValueError(f"unknown event type {kind!r}")
     if blob is None:
-        return _adapter(TYPES[kind]).validate_json(payload)  # type: ignore[no-any-return]
+        return _adapter(kind).validate_json(payload)  # type: ignore[no-any-return]
     values = from_json(payload)
     values["trajectories"] = unpack(blob)
-    return _adapter(TYPES[kind]).validate_python(values)  # type: ignore[no-any-return]
+    return _adapter(kind).validate_python(values)  # type: ignore[no-any-return]
 
 
 def pack(trajectories: Sequence[Trajectory]) -> bytes:
@@ -61,5 +61,5 @@ def unpack(blob: bytes) -> tuple[Trajectory, ...]:
 
 
 @cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(TYPES[name])

@@ -1,0 +1,123 @@
+"""A run is a function of its settings and the replies, and nothing that reached its journal is lost."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from behavesim.events import Asked, Evaluated, Placed, Rejected, Responded, RunStopped
+from behavesim.store.codec import decode
+from tests.search.toys import MemoryJournal, Stop, finished, search
+
+METHODS = ["funsearch", "funsearch+behavesim"]
+SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("window", [1, 8, 32])
+async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str, window: int) -> None:
+    settings = {**SMALL, "method": method, "window": window}
+    digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(5)}
+    assert len(digests) == 1
+
+
+async def test_seeds_and_methods_make_different_runs() -> None:
+    runs = [{**SMALL, "method": method, "seed": seed} for method in METHODS for seed in (0, 1)]
+    assert len({(await finished(settings)).state.digest() for settings in runs}) == 4
+
+
+async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> None:
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": "funsearch+behavesim"}, random.Random(1))
+    assert await run.run() == "budget"
+    events = [decode(*row) for row in journal.rows]
+    for kind in (Asked, Responded):
+        assert sorted(e.candidate for e in events if isinstance(e, kind)) == list(range(60))
+    outcomes = [e.candidate for e in events if isinstance(e, Evaluated | Rejected) and e.candidate >= 0]
+    assert sorted(outcomes) == list(range(60))
+    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.told == 60
+    assert events[-1] == RunStopped("budget")
+
+
+async def test_no_ticket_is_asked_before_the_window_admits_it() -> None:
+    journal = MemoryJournal()
+    await (await search(journal, {**SMALL, "method": "funsearch"}, random.Random(2))).run()
+    told = 0
+    for event in (decode(*row) for row in journal.rows):
+        if isinstance(event, Asked):
+            assert event.candidate < told + 8
+        elif type(event).__name__ in ("Placed", "Discarded"):
+            assert event.candidate == told
+            told += 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_run_stopped_at_any_event_goes_on_as_if_nothing_had_happened(method: str) -> None:
+    settings = {**SMALL, "method": method}
+    whole = await search(MemoryJournal(), settings)
+    await whole.run()
+    expected, events = whole.state.digest(), len(whole._journal.rows)  # type: ignore[attr-defined]
+    assert events > 4 * SMALL["budget"]
+    for k in range(3, events):
+        journal = MemoryJournal()
+        broken = await search(journal, settings, random.Random(k))
+        journal.die_after = k
+        with pytest.raises(Stop):
+            await broken.run()
+        resumed = await search(MemoryJournal(journal.rows), settings, random.Random(-k))
+        await resumed.run()
+        assert resumed.state.digest() == expected, f"after event {k}"
+
+
+async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> None:
+    settings = {**SMALL, "method": "funsearch+behavesim"}
+    journal = MemoryJournal()
+    broken = await search(journal, settings, random.Random(3))
+    journal.die_after = 100
+    with pytest.raises(Stop):
+        await broken.run()
+    paid = {e.candidate for e in (decode(*row) for row in journal.rows) if isinstance(e, Responded)}
+    resumed = await search(MemoryJournal(journal.rows), settings)
+    await resumed.run()
+    assert paid
+    assert not paid & set(resumed._proposer.asked)  # type: ignore[attr-defined]
+
+
+async def test_equal_programs_are_evaluated_once() -> None:
+    run = await finished({**SMALL, "method": "funsearch", "budget": 200}, random.Random(4))
+    evaluated = run._judge.evaluated  # type: ignore[attr-defined]
+    assert len(evaluated) == len(set(evaluated)) < run.state.feasible
+    assert run.state.copies > 0
+
+
+async def test_an_interrupted_run_keeps_what_arrived_and_says_so() -> None:
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": "funsearch"})
+    run.stop("interrupted")
+    assert await run.run() == "interrupted"
+    assert decode(*journal.rows[-1]) == RunStopped("interrupted")
+    resumed = await search(journal, {**SMALL, "method": "funsearch"})
+    assert await resumed.run() == "budget"
+    assert resumed.state.digest() == (await finished({**SMALL, "method": "funsearch"})).state.digest()
+
+
+async def test_a_cap_on_calls_holds_over_all_sessions() -> None:
+    journal = MemoryJournal()
+    settings = {**SMALL, "method": "funsearch", "max_calls": 20}
+    run = await search(journal, settings, random.Random(5))
+    assert await run.run() == "max_calls"
+    assert sum(tokens.calls for tokens in run.state.tokens.values()) == 20
+    again = await search(journal, settings)
+    assert await again.run() == "max_calls"
+    assert again.state.asked == 20
+
+
+async def test_only_feasible_programs_are_placed() -> None:
+    journal = MemoryJournal()
+    await (await search(journal, {**SMALL, "method": "funsearch+behavesim"})).run()
+    events = [decode(*row) for row in journal.rows]
+    feasible = {e.candidate for e in events if isinstance(e, Evaluated)}
+    placed = {e.candidate for e in events if isinstance(e, Placed)}
+    assert placed
+    assert placed <= feasible

@@ -1,0 +1,159 @@
+"""A small world for a search: a proposer, a judge and a journal that behave as the real ones, at once and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from behavesim.caps import Caps
+from behavesim.config import resolve
+from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.methods.funsearch import FunSearch
+from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.protocols import Failure, Verdict
+from behavesim.search import Search
+from behavesim.similarity import BehaveSim
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.state import TEMPLATE
+from behavesim.store.codec import decode, encode
+from behavesim.task import Objective, Task
+from behavesim.trajectory import Trajectory
+
+CITIES = 6
+
+
+class Toy(Task):
+    """Order six things; a program is a number, and its behaviour the permutation with that number."""
+
+    name = "toy"
+    description = "Return a number."
+    template = "def number() -> int:\n    return 0\n"
+    objective = Objective("minimise", best_known=1.0)
+    normaliser = float(CITIES)
+
+    def instances(self, split: str) -> Sequence[Any]:
+        return (1, 2)
+
+    def solve(self, function: Any, instance: Any) -> Any:
+        return np.array([function()])
+
+    def score(self, instance: Any, solution: Any) -> float:
+        return 1.0 + float(solution[0] % 7) / instance
+
+    def trajectory(self, instance: Any, solution: Any) -> Trajectory:
+        return Trajectory.prefixes(np.random.default_rng([int(solution[0]), instance]).permutation(CITIES))
+
+
+class Proposer:
+    """Answers from the ticket and the examples alone; now and then with nothing of use, and after a delay of its own."""
+
+    def __init__(self, seed: int = 0, delay: random.Random | None = None) -> None:
+        self.asked: list[int] = []
+        self._seed = seed
+        self._delay = delay
+
+    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
+        self.asked.append(ticket)
+        await pause(self._delay)
+        rng = np.random.default_rng([self._seed, ticket])
+        usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
+        if rng.random() < 0.15:
+            return Reply("I would rather not say.", "toy", usage)
+        parents = [int(number) for number in re.findall(r"return (\d+)", prompt.text)]
+        number = int(rng.integers(40)) if rng.random() < 0.5 else sum(parents) % 40 + int(rng.integers(3))
+        return Reply(f"```python\ndef number() -> int:\n    return {number}\n```", "toy", usage)
+
+
+class Judge:
+    """Judges by the number in the source; thirteen and its multiples fail, as a program may."""
+
+    def __init__(self, task: Task, delay: random.Random | None = None) -> None:
+        self.evaluated: list[str] = []
+        self._task = task
+        self._delay = delay
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        self.evaluated.append(source)
+        await pause(self._delay)
+        number = int(re.findall(r"return (\d+)", source)[0])
+        if number and number % 13 == 0:
+            return Failure("exception", "bad luck", 0.1)
+        pairs = [(instance, np.array([number])) for instance in self._task.instances("search")]
+        scores = tuple(self._task.score(*pair) for pair in pairs)
+        return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
+
+
+class Stop(Exception):
+    """The process dies here, as far as a test is concerned."""
+
+
+class MemoryJournal:
+    """A journal in memory, as rows; dies after the commit of its k-th event if told so."""
+
+    def __init__(self, rows: list[tuple[str, str, bytes | None]] | None = None) -> None:
+        self.rows = rows if rows is not None else []
+        self.die_after: int | None = None
+
+    async def append(self, events: Sequence[Event]) -> None:
+        await asyncio.sleep(0)
+        self.rows += [encode(event) for event in events]
+        if self.die_after is not None and len(self.rows) >= self.die_after:
+            raise Stop
+
+    async def read(self) -> AsyncIterator[tuple[float, Event]]:
+        for row in self.rows:
+            yield 0.0, decode(*row)
+
+    async def outcome(self, candidate: int) -> Evaluated | Rejected:
+        named = (row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1])
+        event = decode(*next(named))
+        assert isinstance(event, Evaluated | Rejected)
+        return event
+
+
+async def pause(delay: random.Random | None) -> None:
+    """Wait for a few turns of the loop, so that arrivals come in any order."""
+    for _ in range(delay.randrange(6) if delay else 1):
+        await asyncio.sleep(0)
+
+
+async def search(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+    """A search on the toy, new or as its journal left it, wired as the real one is."""
+    task = Toy()
+    resolved = resolve({"task": "toy", **settings})
+    behaviours = Behaviours(BehaveSim(task.normaliser, clip=False), BehaveSim(task.normaliser))
+    prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
+    built = Search(
+        task,
+        resolved.window,
+        Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
+        FunSearch(resolved, prompts, behaviours.group),
+        Proposer(resolved.seed, delay),
+        Judge(task, delay),
+        journal,
+        behaviours,
+    )
+    if journal.rows:
+        async for _, event in journal.read():
+            built.fold(event)
+        await built.record(RunResumed((), "none"))
+        return built
+    verdict = await Judge(task).evaluate(task.template)
+    assert isinstance(verdict, Verdict)
+    template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+    for event in (RunStarted(resolved.model_dump(mode="json"), {"direction": "minimise"}, "none"), template):
+        await journal.append([event])
+        built.fold(event)
+    return built
+
+
+async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+    """A search that has run to its end."""
+    built = await search(MemoryJournal(), settings, delay)
+    await built.run()
+    return built
