@@ -1,66 +1,173 @@
-"""The layers between a candidate and everything else: one function for each, with its reason."""
+"""The layers between a candidate and everything else: one function for each, with its reason.
+
+The zygote puts on what all its children share (`Shell.build`); each child puts on the rest (`Shell.enclose`).
+"""
 
 from __future__ import annotations
 
 import math
 import os
 import resource
+import signal
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
-from behavesim.sandbox import processes
+from behavesim.sandbox import kernel, landlock, libraries, namespaces, processes, seccomp
 from behavesim.sandbox.limits import MEGABYTE, Limits
 
-LAYERS: tuple[str, ...] = ()
+LAYERS = ("user", "namespaces", "landlock", "seccomp")
+"""The layers that a machine may lack, and that tests switch off; the others are always on."""
+NOBODY = 65534
+SPARE_TASKS = 256
+T = TypeVar("T")
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
 
 
 @dataclass(frozen=True)
 class Shell:
-    """The layers as this zygote was able to put them on, and what a self-test found them to be worth."""
+    """The layers that this zygote could put on, or prepare: None where it could not or should not."""
 
     limits: Limits
     address_space: int
-    isolation: str = "process"
+    tasks: int
+    own_pids: int | None = None
+    rules: int | None = None
+    calls: bytes | None = None
     notes: tuple[str, ...] = ()
 
-    @classmethod
-    def build(cls, wanted: tuple[str, ...], limits: Limits) -> Shell:
-        processes.adopt_orphans()
-        return cls(limits, processes.address_space())
-
     def before_fork(self) -> None:
-        pass
+        """To be called by the zygote before each fork."""
+        if self.own_pids is not None:
+            namespaces.next_child_alone(None)
 
     def after_fork(self) -> None:
-        pass
+        """To be called by the zygote after each fork."""
+        if self.own_pids is not None:
+            namespaces.next_child_alone(self.own_pids)
 
-    def enclose(self) -> None:
+    def enclose(self, fd: int) -> None:
+        """Close the shell around this process, a child that keeps one open file; raises OSError where a layer fails."""
+        detach()
+        die_with_zygote()
         limit_resources(self.limits, self.address_space)
+        if self.calls is None:
+            limit_processes(self.tasks)
+        if processes.LINUX:
+            forbid_new_privileges()
+            hide_memory()
+        if self.own_pids is not None:
+            drop_capabilities()
+        if self.rules is not None:
+            restrict_files(self.rules)
+        close_files(fd)
+        if self.calls is not None:
+            restrict_calls(self.calls)
 
 
-def detach(fd: int) -> int:
-    """Leave the zygote's session and every file but the candidate's own socket, which becomes file 3."""
-    import signal
+def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
+    """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had."""
+    processes.adopt_orphans()
+    readable = libraries.folders()
+    address_space, tasks = processes.address_space(), processes.tasks_of_user() + SPARE_TASKS
+    notes: list[str] = []
 
+    def attempt(layer: str, put_on: Callable[[], T]) -> T | None:
+        try:
+            return put_on() if layer in wanted else None
+        except OSError as error:
+            notes.append(f"{layer}: {error.strerror or error}")
+            return None
+
+    attempt("user", lambda: leave_root(readable))
+    if not processes.LINUX:
+        return Shell(limits, address_space, tasks, notes=(*notes, "this system has none of Linux's layers"))
+    own_pids = attempt("namespaces", namespaces.enter)
+    rules = attempt("landlock", lambda: landlock.ruleset(readable))
+    calls = attempt("seccomp", seccomp.program)
+    return Shell(limits, address_space, tasks, own_pids, rules, calls, tuple(notes))
+
+
+def leave_root(readable: tuple[Path, ...]) -> None:
+    """Be nobody, where this process is root: what a program must not touch would otherwise be its own.
+
+    Raises OSError where nobody could not read Python itself; then the other layers must hold alone.
+    """
+    if os.geteuid() != 0:
+        return
+    if not libraries.open_to_everybody(readable):
+        raise PermissionError(
+            0, "Python lies where only root may read, so that programs keep root's user; the other layers hold them"
+        )
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    processes.die_with_parent(signal.SIGTERM)  # a change of user undid it
+
+
+def detach() -> None:
+    """Leave the zygote's session and its way with signals."""
     signal.set_wakeup_fd(-1)
     for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_DFL)
     os.setsid()
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(fd, 3, inheritable=False) if fd != 3 else None
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    os.closerange(4, 1 << 16)
-    return 3
+
+
+def die_with_zygote() -> None:
+    """Be killed when the zygote dies, however it dies: nobody else would."""
+    processes.die_with_parent(signal.SIGKILL)
 
 
 def limit_resources(limits: Limits, address_space: int) -> None:
-    """Bound memory, CPU, files and dumps, whatever else holds; soft and hard alike, or a program could raise them."""
-    cpu = math.ceil(limits.timeout_s) + 1  # the zygote is more exact; this holds if it is gone
+    """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them."""
+    cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote is more exact; this holds where it cannot look
     for kind, bound in (
         (resource.RLIMIT_AS, address_space + limits.memory_mb * MEGABYTE),
-        (resource.RLIMIT_CPU, cpu),
+        (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
     ):
         resource.setrlimit(kind, (bound, bound))
+
+
+def close_files(fd: int) -> None:
+    """Close all files but `fd`, the candidate's own socket. Standard input, output and error lead nowhere already in
+    the zygote, so that a flood of printing fills nothing.
+    """
+    os.closerange(3, fd)
+    os.closerange(fd + 1, 1 << 20)
+
+
+def limit_processes(tasks: int) -> None:
+    """Bound fork bombs where no filter forbids forks. It counts all the user's processes, and does nothing for root."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    bound = tasks if hard == resource.RLIM_INFINITY else min(tasks, hard)
+    resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
+
+
+def forbid_new_privileges() -> None:
+    """No program run from here gains rights (setuid); the kernel also asks it of those who filter their calls."""
+    kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def hide_memory() -> None:
+    """No process of the same user may trace this one, or read its memory or environment."""
+    kernel.prctl(_PR_SET_DUMPABLE, 0)
+
+
+def drop_capabilities() -> None:
+    """Entering namespaces made this process their master; a program must not be."""
+    namespaces.drop_capabilities()
+
+
+def restrict_files(rules: int) -> None:
+    """Python and its libraries can be read; no other file, and nothing can be written, made, renamed or removed."""
+    landlock.restrict(rules)
+
+
+def restrict_calls(program: bytes) -> None:
+    """No sockets, no processes, no signals to others, no writing, nothing that a computation does not need."""
+    seccomp.install(program)

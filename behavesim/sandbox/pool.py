@@ -12,14 +12,13 @@ from typing import Self
 from behavesim.errors import SandboxError, UsageError
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox.frames import FrameError, decode
+from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.link import Link, Run, ZygoteDied
 from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
 from behavesim.task import Split, TaskReference
 
-LEVELS = ("process", "partial", "strong", "strong+")
-"""Isolation levels, weakest first."""
 STARTS = 5
 """How often in a row a zygote may fail to start before the sandbox gives up."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -12,6 +11,8 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
+
+from behavesim.sandbox import kernel
 
 LINUX = sys.platform == "linux"
 MAXRSS_UNIT = 1 << 10 if LINUX else 1
@@ -35,13 +36,13 @@ def wake_on(*signals: signal.Signals) -> socket.socket:
 def die_with_parent(by: signal.Signals) -> None:
     """Have the kernel send this process a signal when its parent dies (Linux; elsewhere a closed socket must do)."""
     if LINUX:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
+        kernel.prctl(_PR_SET_PDEATHSIG, by)
 
 
 def adopt_orphans() -> None:
     """Become the parent of all descendants whose own parents died, so that `kill_strays` finds them (Linux)."""
     if LINUX:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def ended() -> Iterator[int]:
@@ -85,6 +86,16 @@ def cpu_seconds(pid: int) -> float:
 def address_space() -> int:
     """The bytes of this process's address space (Linux; elsewhere 0)."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE") if LINUX else 0
+
+
+def tasks_of_user() -> int:
+    """The number of threads that run as this process's user (Linux; elsewhere 0)."""
+    tasks = 0
+    for process in Path("/proc").glob("[0-9]*") if LINUX else ():
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == os.geteuid():
+                tasks += sum(1 for _ in (process / "task").iterdir())
+    return tasks
 
 
 def threads() -> int:

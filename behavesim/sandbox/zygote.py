@@ -16,10 +16,11 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from behavesim.errors import SandboxError
-from behavesim.sandbox import candidate, layers, processes
+from behavesim.sandbox import candidate, isolation, layers, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
 from behavesim.task import Task, TaskReference
@@ -105,9 +106,8 @@ class Zygote:
     def _run_candidate(self, fd: int) -> NoReturn:
         leave = os._exit
         try:
-            fd = layers.detach(fd)
             source = candidate.receive(fd)
-            self._shell.enclose()
+            self._shell.enclose(fd)
             candidate.send(fd, candidate.outcome(source, self._task, self._instances, self._limits))
             leave(0)
         except MemoryError:
@@ -155,14 +155,22 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
         task, instances = _load(assignment)
-        shell = layers.Shell.build(assignment.layers, assignment.limits)
+        with isolation.Witness() as witness:
+            found = isolation.find(layers.prepare(assignment.layers, assignment.limits), witness)
     except Exception as error:  # the daemon raises it again
         control.sendall(line({"error": f"{type(error).__name__}: {error}"}))
         raise
     gc.collect()
     gc.freeze()
-    control.sendall(line(Ready(shell.isolation, shell.notes, len(instances))))
-    Zygote(control, task, instances, assignment.limits, shell).serve()
+    _mute()
+    control.sendall(line(Ready(found.level, found.notes, len(instances))))
+    Zygote(control, task, instances, assignment.limits, found.shell).serve()
+
+
+def _mute() -> None:
+    """Let standard error, which went to the daemon while there was something to explain, lead nowhere."""
+    with Path(os.devnull).open("wb") as null:
+        os.dup2(null.fileno(), 2)
 
 
 def _load(assignment: Assignment) -> tuple[Task, tuple[Any, ...]]:

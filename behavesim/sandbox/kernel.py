@@ -1,0 +1,111 @@
+"""The Linux kernel's own interface, as far as the layers need it: libc has no names for some of it, Python for most."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+
+ARCHITECTURES = ("x86_64", "aarch64")
+
+_READING = {
+    "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "lseek": (8, 62), "close": (3, 57), "fstat": (5, 80),
+    "stat": (4, None), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291), "access": (21, None),
+    "faccessat": (269, 48), "faccessat2": (439, 439), "readlink": (89, None), "readlinkat": (267, 78),
+    "getdents": (78, None), "getdents64": (217, 61), "getcwd": (79, 17),
+}  # fmt: skip
+_PLUMBING = {
+    "write": (1, 64), "writev": (20, 66), "pwrite64": (18, 68), "pipe": (22, None), "pipe2": (293, 59),
+    "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "select": (23, None), "pselect6": (270, 72),
+    "poll": (7, None), "ppoll": (271, 73),
+}  # fmt: skip
+_MEMORY = {
+    "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "mremap": (25, 216), "madvise": (28, 233),
+    "brk": (12, 214), "mincore": (27, 232),
+}  # fmt: skip
+_OWN_SIGNALS = {
+    "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "rt_sigtimedwait": (128, 137),
+    "rt_sigpending": (127, 136), "rt_sigsuspend": (130, 133), "sigaltstack": (131, 132), "pause": (34, None),
+    "restart_syscall": (219, 128), "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None),
+}  # fmt: skip
+_TIME = {
+    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113), "clock_getres": (229, 114),
+    "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
+}  # fmt: skip
+_SELF = {
+    "getpid": (39, 172), "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175),
+    "getgid": (104, 176), "getegid": (108, 177), "getrlimit": (97, 163), "getrusage": (98, 165), "uname": (63, 160),
+    "sysinfo": (99, 179), "sched_getaffinity": (204, 123), "getcpu": (309, 168), "getrandom": (318, 278),
+    "exit": (60, 93), "exit_group": (231, 94),
+}  # fmt: skip
+_THREADS = {
+    "futex": (202, 98), "set_robust_list": (273, 99), "get_robust_list": (274, 100), "rseq": (334, 293),
+    "set_tid_address": (218, 96), "arch_prctl": (158, None), "sched_yield": (24, 124), "membarrier": (324, 283),
+}  # fmt: skip
+HARMLESS = {**_READING, **_PLUMBING, **_MEMORY, **_OWN_SIGNALS, **_TIME, **_SELF, **_THREADS}
+"""Calls that reach nothing beyond the process, its open files and what it may read: the number on each architecture."""
+DELICATE = {
+    "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "clone": (56, 220), "clone3": (435, 435),
+    "prlimit64": (302, 261), "ioctl": (16, 29), "fcntl": (72, 25),
+}  # fmt: skip
+"""Calls whose harm depends on their arguments."""
+_LAYERS_OWN = {
+    "capset": (126, 91), "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
+    "landlock_restrict_self": (446, 446),
+}  # fmt: skip
+_NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN}
+
+
+def number(call: str) -> int | None:
+    """A system call's number on this machine; None where it has no such call, or its numbers are not written here."""
+    machine = platform.machine()
+    return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
+
+
+def syscall(call: str, *arguments: int | ctypes.Array[ctypes.c_char] | ctypes.Structure | None) -> int:
+    """Make a system call that libc has no name for; raises OSError as the kernel answers."""
+    at = number(call)
+    if at is None:
+        raise OSError(f"no {call} on {platform.machine()}")
+    return _checked(call, _libc().syscall, at, *arguments)
+
+
+def prctl(option: int, *arguments: int | ctypes.Structure) -> int:
+    """prctl(2); raises OSError."""
+    return _checked("prctl", _libc().prctl, option, *arguments, *[0] * (4 - len(arguments)))
+
+
+def unshare(flags: int) -> None:
+    """unshare(2); raises OSError."""
+    _checked("unshare", _libc().unshare, flags)
+
+
+def setns(fd: int, flags: int) -> None:
+    """setns(2); raises OSError."""
+    _checked("setns", _libc().setns, fd, flags)
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """mount(2); raises OSError."""
+    _checked("mount", _libc().mount, source.encode(), target.encode(), kind.encode(), flags, data.encode())
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(name: str, function: object, *arguments: object) -> int:
+    result: int = function(*map(_as_register, arguments))  # type: ignore[operator]
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")
+    return result
+
+
+def _as_register(argument: object) -> object:
+    """Whole numbers fill a register (ctypes would cut them to 32 bits), structures are passed by address."""
+    if isinstance(argument, int):
+        return ctypes.c_long(argument)
+    return ctypes.byref(argument) if isinstance(argument, ctypes.Structure) else argument

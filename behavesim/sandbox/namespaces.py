@@ -1,0 +1,96 @@
+"""Namespaces: a network with nobody in it, no view of other processes, and rights that are worth nothing outside."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+from pathlib import Path
+
+from behavesim.sandbox import kernel, processes
+
+NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
+    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
+)  # fmt: skip
+HOSTNAME = "sandbox"
+COVERED = ("/proc", "/dev/shm")
+"""Folders that are empty inside: what the kernel tells of processes, and memory shared by name."""
+_PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
+_READ_ONLY_BARE = 1 | 2 | 4 | 8  # read-only, no setuid, no devices, no execution
+_CAPABILITY_VERSION_3 = 0x20080522
+_PR_SET_DUMPABLE = 4
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Capabilities(ctypes.Structure):
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
+
+
+def enter() -> int:
+    """Move to new namespaces of every kind, as process 1 of its own, and return a descriptor of the last kind.
+
+    This process remains outside, waits for the one that goes on inside, and ends with it. Raises OSError where the
+    machine does not let it; that is tried first in a process that is thrown away, since half a move cannot be undone.
+    """
+    _try_in_child()
+    return _enter()
+
+
+def next_child_alone(own: int | None) -> None:
+    """Have this process's next child be process 1 of a namespace below its own; given `own`, be as before."""
+    if own is None:
+        kernel.unshare(NEW_PIDS)
+    else:
+        kernel.setns(own, NEW_PIDS)
+
+
+def drop_capabilities() -> None:
+    """Give up every right that a process has over the namespaces it is in; raises OSError."""
+    kernel.syscall("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), _Capabilities())
+
+
+def _enter() -> int:
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.prctl(_PR_SET_DUMPABLE, 1)  # or, after a change of user, the files below belong to root
+    kernel.unshare(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    _continue_inside()
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    socket.sethostname(HOSTNAME)
+    kernel.mount("none", "/", "none", _PRIVATE | _RECURSIVE)
+    for folder in COVERED:
+        if Path(folder).is_dir():
+            kernel.mount("tmpfs", folder, "tmpfs", _READ_ONLY_BARE, "size=4k")
+    return own
+
+
+def _continue_inside() -> None:
+    """Go on in a child, the first process of the new namespace, whose death the kernel makes the death of all in it."""
+    inside = os.fork()
+    if inside == 0:
+        processes.die_with_parent(signal.SIGKILL)
+        return
+    os.closerange(3, 1 << 16)  # whoever listens to the zygote shall hear of its end, not of this process's
+    _, status = os.waitpid(inside, 0)
+    os._exit(abs(os.waitstatus_to_exitcode(status)))
+
+
+def _try_in_child() -> None:
+    trial = os.fork()
+    if trial == 0:
+        try:
+            own = _enter()
+            next_child_alone(None)
+            next_child_alone(own)
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno or 1)
+    _, status = os.waitpid(trial, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        raise OSError(code, f"no namespaces: {os.strerror(code)}")

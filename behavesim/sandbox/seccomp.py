@@ -1,0 +1,94 @@
+"""A filter of system calls: what is not known to be harmless is answered with an error and never reaches the kernel.
+
+The filter is a program of the kernel's classic packet filter, written here and not by a library: it is a list, and a
+reader can check it line by line.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import struct
+from collections.abc import Iterator
+
+from behavesim.sandbox import kernel
+
+_AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_LOAD, _SKIP, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x45, 0x06
+_CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+_CLONE_THREAD = 0x00010000
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_HARMLESS_FCNTL = (fcntl.F_DUPFD, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
+
+Instruction = tuple[int, int, int, int]
+"""Operation, how many instructions to skip if true and if false, operand."""
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def program() -> bytes:
+    """The filter for this machine; raises OSError where its system calls' numbers are not known."""
+    if platform.machine() not in _AUDIT:
+        raise OSError(f"no list of system calls for {platform.machine()}")
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in _instructions())
+
+
+def install(instructions: bytes) -> None:
+    """Filter this process's calls from now on, and those of its threads to come; raises OSError."""
+    kernel.prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
+
+
+def _instructions() -> Iterator[Instruction]:
+    yield (_LOAD, 0, 0, _ARCHITECTURE)
+    yield (_IF_EQUAL, 1, 0, _AUDIT[platform.machine()])
+    yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers, and no honest program makes any
+    yield (_LOAD, 0, 0, _CALL)
+    harmless = [each for each in map(kernel.number, kernel.HARMLESS) if each is not None]
+    for left, each in zip(range(len(harmless), 0, -1), harmless, strict=True):
+        yield (_IF_EQUAL, left, 0, each)  # to the answer below
+    yield (_SKIP, 0, 0, 1)
+    yield (_RETURN, 0, 0, _ALLOW)
+    for call, answer in _DELICATE.items():
+        if (at := kernel.number(call)) is not None:
+            yield (_IF_EQUAL, 0, len(answer), at)
+            yield from answer
+    yield _REFUSE
+
+
+_GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
+_REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
+_UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
+
+
+def _argument(position: int, half: int = 0) -> Instruction:
+    """Load the lower half (or the upper, 1) of an argument."""
+    return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
+
+
+_DELICATE: dict[str, tuple[Instruction, ...]] = {
+    # Threads, but no processes. clone3 hides its flags in memory, where no filter can read them: libc then uses clone.
+    "clone": (_argument(0), (_IF_ANY_BIT, 0, 1, _CLONE_THREAD), _GRANT, _REFUSE),
+    "clone3": (_UNKNOWN,),
+    # Files are read, never written; Landlock says which.
+    "open": (_argument(1), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
+    "openat": (_argument(2), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
+    "openat2": (_UNKNOWN,),
+    # Limits are looked up (the new ones are a null pointer), not changed.
+    "prlimit64": (_argument(2), (_IF_EQUAL, 0, 3, 0), _argument(2, 1), (_IF_EQUAL, 0, 1, 0), _GRANT, _REFUSE),
+    # Devices are not asked to do anything; opening a file asks whether it is a terminal.
+    "ioctl": ((_RETURN, 0, 0, _ERROR | errno.ENOTTY),),
+    # Descriptors are copied and flagged; other commands of fcntl send signals or take leases.
+    "fcntl": (
+        _argument(1),
+        *((_IF_EQUAL, left, 0, command) for left, command in zip(range(6, 0, -1), _HARMLESS_FCNTL, strict=True)),
+        _REFUSE,
+        _GRANT,
+    ),
+}
