@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TrajectoryError
+from behavesim.similarity.blocks import Lanes, Snapshot
+from behavesim.similarity.granularity import Granularity
 from behavesim.similarity.pairs import Run
+from behavesim.similarity.prefixes import PrefixLanes
 from behavesim.similarity.samples import Samples
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import Kind, Trajectory
 
 Algorithm = Sequence[Run | Sequence[Run]]
 """What an algorithm did on each instance; where a task has several starting points, on each of them in order."""
+
+LANES: dict[Kind, Callable[[], Lanes]] = {"prefixes": PrefixLanes}
+"""How the distinct runs of a kind are encoded for a kernel across the archive."""
 
 Shape = tuple[int, ...]
 """The number of starting points of each instance."""
@@ -59,11 +66,15 @@ class Slot:
         self._rows: dict[Run, int] = {}
         self._members = np.empty(64, np.intp)
         self._count = 0
+        self._has_lanes = True
+        self._lanes: dict[Granularity, Lanes] = {}
+        self._encoding = threading.Lock()
 
     def append(self, run: Run) -> None:
         """Add the next algorithm's run; one that is known costs a look-up."""
         row = self._rows.setdefault(run, len(self.distinct))
         if row == len(self.distinct):
+            self._has_lanes = self._has_lanes and isinstance(run, Trajectory) and run.kind in LANES
             self.distinct.append(run)
         if self._count == self._members.size:
             self._members = np.concatenate([self._members, np.empty_like(self._members)])
@@ -75,9 +86,21 @@ class Slot:
         """(N,) the row in `distinct` of each algorithm's run."""
         return self._members[: self._count]
 
-    def find(self, run: Run) -> int | None:
-        """The row of an identical run, if there is one."""
-        return self._rows.get(run)
+    def encoded(self, granularity: Granularity) -> tuple[Lanes, Snapshot] | None:
+        """The distinct runs as the kernel reads them that compares one with all; None where no kernel takes them.
+
+        What was appended since the last time is encoded now; the lock lets several threads compare at once.
+        """
+        if not self._has_lanes:
+            return None
+        with self._encoding:
+            if granularity not in self._lanes:
+                self._lanes[granularity] = LANES[self.distinct[0].kind]()
+            lanes = self._lanes[granularity]
+            for run in self.distinct[lanes.count :]:
+                assert isinstance(run, Trajectory), "samples have no lanes"
+                lanes.append(run, granularity.length(len(run)))
+            return lanes, lanes.snapshot()
 
 
 class Archive:
@@ -125,4 +148,4 @@ class Archive:
 
     def warm(self) -> None:
         """Load the compiled kernels, which takes a moment, and longer when they are compiled for the first time."""
-        from behavesim.similarity.kernels import scalar  # noqa: F401
+        from behavesim.similarity.kernels import prefix, scalar  # noqa: F401

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Algorithm, Archive, Shape, Slot, check_shapes, runs_of
-from behavesim.similarity.pairs import Run, raw_similarity
+from behavesim.similarity.pairs import Run, check_comparable, raw_similarity
 from behavesim.similarity.settings import Settings
+from behavesim.trajectory import Trajectory
 
 Similarities = NDArray[np.float64]
 
@@ -68,22 +69,31 @@ class BehaveSim(Settings):
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
-        if len(archive) == 0:
+        count = len(archive)
+        if count == 0:
             return np.empty((0, 0))
-        return _expectation([self._within(slot) for slot in archive.slots], archive.shape)
+        return _expectation([self._within(slot, count) for slot in archive.slots], archive.shape)
 
-    def _against(self, run: Run, slot: Slot) -> Similarities:
-        """(distinct runs,) Sim of one run and each distinct run of a slot."""
-        return np.array([self.similarity(run, other) for other in slot.distinct])
+    def _against(self, run: Run, slot: Slot, first: int = 0) -> Similarities:
+        """(distinct runs - first,) Sim of one run and each distinct run of a slot from `first` on."""
+        if self.is_plain and isinstance(run, Trajectory) and (encoded := slot.encoded(self.granularity)):
+            check_comparable(run, slot.distinct[0], self)
+            lanes, members = encoded
+            length = self.granularity.length(len(run))
+            if lanes.fits(run, length):
+                sims = lanes.similarities(run, length, members, first, self)
+                return np.clip(sims, 0.0, 1.0) if self.clip else sims
+        return np.array([self.similarity(run, other) for other in slot.distinct[first:]])
 
-    def _within(self, slot: Slot) -> Similarities:
-        """(N, N) Sim of every pair of algorithms in one slot."""
-        size = len(slot.distinct)
-        sims = np.ones((size, size))
-        for row, run in enumerate(slot.distinct):
-            for column in range(row + 1, size):
-                sims[row, column] = sims[column, row] = self.similarity(run, slot.distinct[column])
-        return sims[np.ix_(slot.members, slot.members)]
+    def _within(self, slot: Slot, count: int) -> Similarities:
+        """(count, count) Sim of the runs of the first algorithms in one slot."""
+        members = slot.members[:count]
+        size = int(members.max()) + 1
+        sims = np.empty((size, size))
+        for row, run in enumerate(slot.distinct[:size]):
+            sims[row, row:] = self._against(run, slot, row)[: size - row]
+            sims[row:, row] = sims[row, row:]
+        return sims if size == count else sims[np.ix_(members, members)]
 
 
 def _expectation(sims: Sequence[Similarities], shape: Shape) -> Similarities:

@@ -60,10 +60,18 @@ def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
     tokens_x, tokens_y = (run.data[: settings.granularity.length(len(run))].astype(np.int64) for run in (x, y))
     shorter, longer = sorted((tokens_x.size, tokens_y.size))
     if settings.normaliser == "pair":
-        return float(1.0 - scalar.prefix_dtw_pairwise(tokens_x, tokens_y) / shorter)
+        return float(1.0 - scalar.prefix_dtw_pairwise(tokens_x, tokens_y, 1.0 / np.arange(1, longer + 1)) / shorter)
     if longer > settings.unit:  # no prefix is further from another than the longer of them is long
-        settings.check_distance(scalar.edit_table(tokens_x, tokens_y).max())
+        check_prefix_distances(tokens_x, tokens_y, settings)
     return float(1.0 - scalar.prefix_dtw(tokens_x, tokens_y) / (settings.unit * shorter))
+
+
+def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
+    """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
+    from behavesim.similarity.kernels import scalar
+
+    if not np.array_equal(x, y):
+        settings.check_distance(scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
 
 
 def _by_costs(x: Run, y: Run, settings: Settings) -> float:
@@ -144,7 +152,7 @@ def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, setting
     else:
         cost = _all_costs(x, y, steps_x[-1] + 1, steps_y[-1] + 1)[np.ix_(steps_x, steps_y)]
     if settings.normaliser == "pair":
-        cost = cost / np.maximum(np.maximum.outer(_sizes(x)[steps_x], _sizes(y)[steps_y]), 1)
+        cost = cost * (1.0 / np.maximum(np.maximum.outer(_sizes(x)[steps_x], _sizes(y)[steps_y]), 1))
     return np.ascontiguousarray(cost)
 
 

@@ -183,9 +183,9 @@ def prefix_dtw(x: Tokens, y: Tokens) -> Any:
     return path[-1]
 
 
-@njit(float64(_tokens, _tokens), **OPTIONS)
-def prefix_dtw_pairwise(x: Tokens, y: Tokens) -> Any:
-    """The same, each edit distance divided by the longer of its two prefixes."""
+@njit(float64(_tokens, _tokens, _numbers), **OPTIONS)
+def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
+    """The same, each edit distance divided by k + 1, the length of the longer prefix: reciprocals[k] is 1 / (k + 1)."""
     edit = np.arange(1, y.size + 1)
     path = np.full(y.size, np.inf)
     path_corner = 0.0
@@ -194,7 +194,7 @@ def prefix_dtw_pairwise(x: Tokens, y: Tokens) -> Any:
         path_left = np.inf
         for j in range(y.size):
             edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
-            distance = edit_left / max(i + 1, j + 1)
+            distance = edit_left * reciprocals[max(i, j)]
             path_left, path_corner = min(min(path[j], path_left), path_corner) + distance, path[j]
             edit[j], path[j] = edit_left, path_left
         path_corner = np.inf

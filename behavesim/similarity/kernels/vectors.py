@@ -1,0 +1,82 @@
+"""A few words of LLVM: numbers of neighbouring archive members, one a lane, in one vector register.
+
+LLVM turns a vector wider than the machine's registers into several, so the same code runs everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+INDEX = ir.IntType(64)
+_POSITION = ir.IntType(32)
+
+
+def number_type(array: Any) -> Any:
+    """The LLVM type of the elements of a numba array type: an integer, or double."""
+    dtype = array.dtype
+    return ir.DoubleType() if dtype.name == "float64" else ir.IntType(dtype.bitwidth)
+
+
+class Lanes:
+    """Emits the operations on vectors of one shape; unsigned where they hold integers."""
+
+    def __init__(self, builder: Any, element: Any, count: int) -> None:
+        self.builder, self.element, self.count = builder, element, count
+        self.type = ir.VectorType(element, count)
+        self.is_float = not isinstance(element, ir.IntType)
+
+    def constant(self, value: float) -> Any:
+        """The same constant in every lane."""
+        return ir.Constant(self.type, [value] * self.count)
+
+    def splat(self, scalar: Any) -> Any:
+        """The same number in every lane."""
+        undefined = ir.Constant(self.type, ir.Undefined)
+        one = self.builder.insert_element(undefined, scalar, ir.Constant(_POSITION, 0))
+        return self.builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_POSITION, self.count), None))
+
+    def variables(self, values: Iterable[Any]) -> list[Any]:
+        """Variables that start with the given values; LLVM keeps them in registers across a loop."""
+        return [cgutils.alloca_once_value(self.builder, value) for value in values]  # type: ignore[no-untyped-call]
+
+    def load(self, data: Any, offset: Any) -> Any:
+        """The vector that starts at an element of an array; numpy promises no more than the element's alignment."""
+        pointer = self.builder.gep(data, [offset])
+        vector = self.builder.load(self.builder.bitcast(pointer, self.type.as_pointer()))
+        vector.align = self._bytes()
+        return vector
+
+    def store(self, vector: Any, data: Any, offset: Any) -> None:
+        """Write the vector from an element of an array on."""
+        pointer = self.builder.gep(data, [offset])
+        self.builder.store(vector, self.builder.bitcast(pointer, self.type.as_pointer())).align = self._bytes()
+
+    def add(self, left: Any, right: Any) -> Any:
+        """The sums."""
+        return self.builder.fadd(left, right) if self.is_float else self.builder.add(left, right)
+
+    def minimum(self, left: Any, right: Any) -> Any:
+        """The smaller ones; of numbers, never NaN, so a comparison will do."""
+        compare = self.builder.fcmp_ordered if self.is_float else self.builder.icmp_unsigned
+        return self.builder.select(compare("<", left, right), left, right)
+
+    def convert(self, integers: Any) -> Any:
+        """Smaller unsigned integers, lane by lane as numbers of this kind."""
+        if integers.type == self.type:
+            return integers
+        if self.is_float:
+            wide = ir.VectorType(_POSITION, self.count)  # machines convert signed 32-bit integers best
+            return self.builder.sitofp(self.builder.zext(integers, wide), self.type)
+        return self.builder.zext(integers, self.type)
+
+    def _bytes(self) -> int:
+        return 8 if self.is_float else int(self.element.width) // 8
+
+
+def index(value: int) -> Any:
+    """A constant position."""
+    return ir.Constant(INDEX, value)

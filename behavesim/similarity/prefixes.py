@@ -1,0 +1,90 @@
+"""Prefix trajectories of an archive, encoded for the kernel that compares one with all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.similarity.blocks import Blocks, Sims, Snapshot
+from behavesim.similarity.pairs import check_prefix_distances
+from behavesim.similarity.settings import Settings
+from behavesim.trajectory import Trajectory
+
+PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
+"""Tokens that equal no decision of the archive: behind a member's last one, and in a candidate."""
+
+LONGEST = 2**16 - 1
+"""States up to which edit distances fit 16 bits; longer ones are compared pair by pair."""
+LONGEST_16 = 361
+"""States up to which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n at most."""
+
+
+class PrefixLanes:
+    """The prefix trajectories of one slot, truncated alike, as token numbers in lanes; append-only."""
+
+    def __init__(self) -> None:
+        from behavesim.similarity.kernels import prefix
+
+        self._blocks = Blocks(prefix.LANES, np.uint16, PADDING, multiple=prefix.STRIP)
+        self._numbers: dict[int, int] = {}
+        self._longest = 0
+
+    @property
+    def count(self) -> int:
+        """How many members there are."""
+        return self._blocks.count
+
+    def append(self, run: Trajectory, length: int) -> None:
+        """Add the first `length` states of a trajectory."""
+        self._longest = max(self._longest, length)
+        numbers = self._numbers
+        tokens = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
+        self._blocks.append(np.array(tokens, np.int64).astype(np.uint16))
+
+    def fits(self, run: Trajectory, length: int) -> bool:
+        """Whether the kernel can compare so many states with the members: 16 bits hold lengths and token numbers."""
+        return max(length, self._longest) <= LONGEST and len(self._numbers) < UNKNOWN
+
+    def snapshot(self) -> Snapshot:
+        """The members so far."""
+        return self._blocks.snapshot()
+
+    def similarities(self, run: Trajectory, length: int, members: Snapshot, first: int, settings: Settings) -> Sims:
+        """(members - first,) unclipped Sim of a trajectory's first `length` states and each member from `first` on.
+
+        Raises TrajectoryError where a distance is above the normaliser.
+        """
+        from behavesim.similarity.kernels import prefix
+
+        x = np.array([self._numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
+        if settings.normaliser != "pair":
+            _check_distances(x, members, first, settings)
+        longest = max(length, int(members.lengths.max()))
+        room = max(length, int(np.diff(members.starts).max()))
+        dtype, infinite = _sums(longest, settings)
+        paths = np.empty((2 * room, prefix.LANES), dtype)
+        out = np.empty(members.lengths.size)
+        block = first // prefix.LANES
+        reciprocals = 1.0 / np.arange(1, room + 1)
+        prefix.similarities(x, *members.arrays, block, reciprocals, settings.unit, infinite, paths, out)
+        return out[first:]
+
+
+def _sums(longest: int, settings: Settings) -> tuple[type[np.generic], np.generic]:
+    """The narrowest type that holds every sum along a path, and its infinity."""
+    if settings.normaliser == "pair":
+        return np.float64, np.float64(np.inf)
+    if longest <= LONGEST_16:
+        return np.uint16, np.uint16(2**16 - 1)
+    return np.uint32, np.uint32(2**32 - 1)
+
+
+def _check_distances(x: NDArray[np.uint16], members: Snapshot, first: int, settings: Settings) -> None:
+    """No two prefixes are further apart than the longer one is long, less one where they begin alike; else look."""
+    if max(x.size, int(members.lengths[first:].max())) <= settings.unit:
+        return
+    beginnings = members.rows[members.starts[:-1]].ravel()[: members.lengths.size]
+    bound = np.maximum(x.size, members.lengths) - (beginnings == x[0])
+    for position in np.flatnonzero(bound > settings.unit):
+        if position >= first:
+            check_prefix_distances(x, members.member(int(position)), settings)
