@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TrajectoryError
-from behavesim.similarity.blocks import Lanes, Snapshot
+from behavesim.similarity.blocks import Lanes, Members
 from behavesim.similarity.granularity import Granularity
-from behavesim.similarity.pairs import Run
+from behavesim.similarity.pairs import Run, check_alike
 from behavesim.similarity.prefixes import PrefixLanes
 from behavesim.similarity.samples import Samples
+from behavesim.similarity.sequences import SequenceLanes
+from behavesim.similarity.vectors import VectorLanes
 from behavesim.trajectory import Kind, Trajectory
 
 Algorithm = Sequence[Run | Sequence[Run]]
 """What an algorithm did on each instance; where a task has several starting points, on each of them in order."""
 
-LANES: dict[Kind, Callable[[], Lanes]] = {"prefixes": PrefixLanes}
+LANES: dict[Kind, Callable[[], Lanes]] = {"prefixes": PrefixLanes, "sequences": SequenceLanes, "vectors": VectorLanes}
 """How the distinct runs of a kind are encoded for a kernel across the archive."""
 
 Shape = tuple[int, ...]
@@ -86,7 +88,7 @@ class Slot:
         """(N,) the row in `distinct` of each algorithm's run."""
         return self._members[: self._count]
 
-    def encoded(self, granularity: Granularity) -> tuple[Lanes, Snapshot] | None:
+    def encoded(self, granularity: Granularity) -> Members | None:
         """The distinct runs as the kernel reads them that compares one with all; None where no kernel takes them.
 
         What was appended since the last time is encoded now; the lock lets several threads compare at once.
@@ -100,7 +102,7 @@ class Slot:
             for run in self.distinct[lanes.count :]:
                 assert isinstance(run, Trajectory), "samples have no lanes"
                 lanes.append(run, granularity.length(len(run)))
-            return lanes, lanes.snapshot()
+            return lanes.snapshot()
 
 
 class Archive:
@@ -128,9 +130,8 @@ class Archive:
             self.shape, self.slots = shape, tuple(Slot() for _ in runs)
         check_shapes(self.shape, shape)
         for slot, run in zip(self.slots, runs, strict=True):
-            if slot.distinct and slot.distinct[0].kind != run.kind:
-                kind = slot.distinct[0].kind
-                raise TrajectoryError(f"the archive holds {kind} of this instance; got {run.kind}")
+            if slot.distinct:
+                check_alike(slot.distinct[0], run)
         for slot, run in zip(self.slots, runs, strict=True):
             slot.append(run)
         self._algorithms.append(runs)
@@ -148,4 +149,4 @@ class Archive:
 
     def warm(self) -> None:
         """Load the compiled kernels, which takes a moment, and longer when they are compiled for the first time."""
-        from behavesim.similarity.kernels import prefix, scalar  # noqa: F401
+        from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence  # noqa: F401

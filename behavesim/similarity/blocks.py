@@ -15,10 +15,10 @@ Sims = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """What is there at one moment; a later append writes elsewhere, so that it can be read without a lock."""
+class Rows:
+    """What blocks hold at one moment; a later append writes elsewhere, so that it can be read without a lock."""
 
-    rows: NDArray[Any]
+    numbers: NDArray[Any]
     """(rows, lanes); the numbers of member k are in lane k % lanes, from row starts[k // lanes] on."""
     starts: NDArray[np.int64]
     """(blocks + 1,) where each block of `lanes` members starts, and the last one ends."""
@@ -27,14 +27,14 @@ class Snapshot:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int32]]:
-        """Rows, starts and lengths, as a kernel takes them."""
-        return self.rows, self.starts, self.lengths
+        """Numbers, starts and lengths, as a kernel takes them."""
+        return self.numbers, self.starts, self.lengths
 
     def member(self, position: int) -> NDArray[Any]:
         """The numbers of one member."""
-        block, lane = divmod(position, self.rows.shape[1])
+        block, lane = divmod(position, self.numbers.shape[1])
         start = self.starts[block]
-        return np.ascontiguousarray(self.rows[start : start + self.lengths[position], lane])
+        return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
 
 
 class Blocks:
@@ -64,14 +64,51 @@ class Blocks:
         self._lengths[self.count] = numbers.size
         self.count += 1
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Rows:
         """The members so far."""
         blocks = -(-self.count // self._rows.shape[1])
-        return Snapshot(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
+        return Rows(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
+
+
+class Column:
+    """Numbers one after another; grows in place."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self._numbers = np.empty(0, dtype)
+        self.size = 0
+
+    def extend(self, numbers: NDArray[Any]) -> None:
+        """Add numbers at the end."""
+        size = self.size + numbers.size
+        if size > self._numbers.size:
+            room = np.empty(max(64, size, 2 * self.size), self._numbers.dtype)
+            room[: self.size] = self._numbers[: self.size]
+            self._numbers = room
+        self._numbers[self.size : size] = numbers
+        self.size = size
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """What is there now, read-only; a later append writes elsewhere."""
+        view = self._numbers[: self.size]
+        view.setflags(write=False)
+        return view
+
+
+class Members(Protocol):
+    """The distinct runs of one slot at one moment, ready to be compared with one."""
+
+    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+        """(members - first,) unclipped Sim of a trajectory's first `length` states and each member from `first` on.
+
+        The bits are those of `pairs.raw_similarity`. None where the lengths or the tokens are too many for the kernel.
+        Raises TrajectoryError where a distance is above the normaliser.
+        """
+        ...
 
 
 class Lanes(Protocol):
-    """The distinct runs of one slot, truncated alike, as one kernel reads them; append-only."""
+    """The distinct runs of one slot, truncated alike, side by side as one kernel reads them; append-only."""
 
     @property
     def count(self) -> int:
@@ -82,17 +119,6 @@ class Lanes(Protocol):
         """Add the first `length` states of a trajectory."""
         ...
 
-    def fits(self, run: Trajectory, length: int) -> bool:
-        """Whether the kernel can compare so many states of a trajectory with the members."""
-        ...
-
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Members:
         """The members so far."""
-        ...
-
-    def similarities(self, run: Trajectory, length: int, members: Snapshot, first: int, settings: Settings) -> Sims:
-        """(members - first,) unclipped Sim of a trajectory's first `length` states and each member from `first` on.
-
-        The bits of `pairs.raw_similarity`. Raises TrajectoryError where a distance is above the normaliser.
-        """
         ...

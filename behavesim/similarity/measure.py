@@ -76,12 +76,10 @@ class BehaveSim(Settings):
 
     def _against(self, run: Run, slot: Slot, first: int = 0) -> Similarities:
         """(distinct runs - first,) Sim of one run and each distinct run of a slot from `first` on."""
-        if self.is_plain and isinstance(run, Trajectory) and (encoded := slot.encoded(self.granularity)):
+        if self.is_plain and isinstance(run, Trajectory) and (members := slot.encoded(self.granularity)):
             check_comparable(run, slot.distinct[0], self)
-            lanes, members = encoded
-            length = self.granularity.length(len(run))
-            if lanes.fits(run, length):
-                sims = lanes.similarities(run, length, members, first, self)
+            sims = members.similarities(run, self.granularity.length(len(run)), first, self)
+            if sims is not None:
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
         return np.array([self.similarity(run, other) for other in slot.distinct[first:]])
 

@@ -39,19 +39,24 @@ def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
 
 
 def check_comparable(x: Run, y: Run, settings: Settings) -> None:
-    """Raise TrajectoryError where the two differ in kind or dimensions, or the settings do not suit them."""
-    if x.kind != y.kind:
-        raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
-    if x.kind == "vectors":
-        dimensions = [_runs(run)[0].data.shape[1] for run in (x, y)]
-        if dimensions[0] != dimensions[1]:
-            raise TrajectoryError(f"vectors must have the same dimensions; got {dimensions[0]} and {dimensions[1]}")
-        if settings.normaliser == "pair" and settings.measure != "cosine":
-            raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
-    elif settings.measure == "cosine":
+    """Raise TrajectoryError where the two are not alike, or the settings do not suit them."""
+    check_alike(x, y)
+    if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
+        raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
+    if settings.measure == "cosine" and x.kind != "vectors":
         raise TrajectoryError(f"measure='cosine' needs vectors; got {x.kind}")
     if settings.measure == "cosine" and (isinstance(x, Samples) or isinstance(y, Samples)):
         raise TrajectoryError("measure='cosine' is not defined for samples; use dtw, erp or mean, or a fixed seed")
+
+
+def check_alike(x: Run, y: Run) -> None:
+    """Raise TrajectoryError where two runs are of different kinds or dimensions."""
+    if x.kind != y.kind:
+        raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
+    if x.kind == "vectors":
+        dimensions = [run.data.shape[1] for run in (*_runs(x), *_runs(y))]
+        if min(dimensions) != max(dimensions):
+            raise TrajectoryError(f"vectors must have the same dimensions; got {min(dimensions)} and {max(dimensions)}")
 
 
 def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
@@ -78,15 +83,18 @@ def _by_costs(x: Run, y: Run, settings: Settings) -> float:
     from behavesim.similarity.kernels import scalar
 
     cost = _expected_costs(x, y, settings)
-    settings.check_distance(cost.max())
+    occurring: tuple[Costs, ...]
     if settings.measure == "dtw":
-        total = scalar.dtw(cost)
+        total, occurring = scalar.dtw(cost), (cost,)
     elif settings.measure == "mean":
-        total = scalar.diagonal_sum(cost)
+        total, occurring = scalar.diagonal_sum(cost), (cost.diagonal(),)
     else:
         x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
-        settings.check_distance(max(x_gap.max(), y_gap.max()))
-        total = scalar.erp(cost, x_gap, y_gap)
+        total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
+    if total != 0 or settings.distance is not None:  # no distance at all is no distance in any unit
+        for distances in occurring:
+            settings.check_distance(distances.min())
+            settings.check_distance(distances.max())
     return float(1.0 - total / (settings.unit * min(cost.shape)))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.similarity.blocks import Blocks, Sims, Snapshot
+from behavesim.similarity.blocks import Blocks, Rows, Sims
 from behavesim.similarity.pairs import check_prefix_distances
 from behavesim.similarity.settings import Settings
 from behavesim.trajectory import Trajectory
@@ -27,7 +30,6 @@ class PrefixLanes:
 
         self._blocks = Blocks(prefix.LANES, np.uint16, PADDING, multiple=prefix.STRIP)
         self._numbers: dict[int, int] = {}
-        self._longest = 0
 
     @property
     def count(self) -> int:
@@ -36,37 +38,40 @@ class PrefixLanes:
 
     def append(self, run: Trajectory, length: int) -> None:
         """Add the first `length` states of a trajectory."""
-        self._longest = max(self._longest, length)
         numbers = self._numbers
         tokens = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
         self._blocks.append(np.array(tokens, np.int64).astype(np.uint16))
 
-    def fits(self, run: Trajectory, length: int) -> bool:
-        """Whether the kernel can compare so many states with the members: 16 bits hold lengths and token numbers."""
-        return max(length, self._longest) <= LONGEST and len(self._numbers) < UNKNOWN
-
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> PrefixMembers:
         """The members so far."""
-        return self._blocks.snapshot()
+        return PrefixMembers(self._blocks.snapshot(), self._numbers)
 
-    def similarities(self, run: Trajectory, length: int, members: Snapshot, first: int, settings: Settings) -> Sims:
-        """(members - first,) unclipped Sim of a trajectory's first `length` states and each member from `first` on.
 
-        Raises TrajectoryError where a distance is above the normaliser.
-        """
+@dataclass(frozen=True)
+class PrefixMembers:
+    """The prefix trajectories of one slot at one moment."""
+
+    rows: Rows
+    numbers: Mapping[int, int]
+    """The number of each token."""
+
+    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+        """See `blocks.Members`."""
         from behavesim.similarity.kernels import prefix
 
-        x = np.array([self._numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
+        longest = max(length, int(self.rows.lengths.max()))
+        if longest > LONGEST or len(self.numbers) > UNKNOWN:
+            return None
+        x = np.array([self.numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
         if settings.normaliser != "pair":
-            _check_distances(x, members, first, settings)
-        longest = max(length, int(members.lengths.max()))
-        room = max(length, int(np.diff(members.starts).max()))
+            _check_distances(x, self.rows, first, settings)
         dtype, infinite = _sums(longest, settings)
+        room = longest + prefix.STRIP
         paths = np.empty((2 * room, prefix.LANES), dtype)
-        out = np.empty(members.lengths.size)
-        block = first // prefix.LANES
         reciprocals = 1.0 / np.arange(1, room + 1)
-        prefix.similarities(x, *members.arrays, block, reciprocals, settings.unit, infinite, paths, out)
+        out = np.empty(self.rows.lengths.size)
+        block = first // prefix.LANES
+        prefix.similarities(x, *self.rows.arrays, block, reciprocals, settings.unit, infinite, paths, out)
         return out[first:]
 
 
@@ -79,11 +84,11 @@ def _sums(longest: int, settings: Settings) -> tuple[type[np.generic], np.generi
     return np.uint32, np.uint32(2**32 - 1)
 
 
-def _check_distances(x: NDArray[np.uint16], members: Snapshot, first: int, settings: Settings) -> None:
+def _check_distances(x: NDArray[np.uint16], members: Rows, first: int, settings: Settings) -> None:
     """No two prefixes are further apart than the longer one is long, less one where they begin alike; else look."""
     if max(x.size, int(members.lengths[first:].max())) <= settings.unit:
         return
-    beginnings = members.rows[members.starts[:-1]].ravel()[: members.lengths.size]
+    beginnings = members.numbers[members.starts[:-1]].ravel()[: members.lengths.size]
     bound = np.maximum(x.size, members.lengths) - (beginnings == x[0])
     for position in np.flatnonzero(bound > settings.unit):
         if position >= first:

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from behavesim.similarity.kernels.scalar import OPTIONS
-from behavesim.similarity.kernels.vectors import INDEX, Lanes, index, number_type
+from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
 
 LANES = 32
 STRIP = 4
@@ -48,13 +48,10 @@ def _sweep(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def array(position: int) -> Any:
-            return context.make_array(signature.args[position])(context, builder, arguments[position])
-
         def offset(row: Any) -> Any:
             return builder.mul(row, index(LANES))
 
-        x, y, edits, paths, scale, last = (array(k) for k in (0, 1, 4, 5, 6, 8))
+        x, y, edits, paths, scale, last = arrays(context, builder, signature, arguments, 0, 1, 4, 5, 6, 8)
         start, column, infinite = arguments[2], arguments[3], arguments[7]
         whole, path = Lanes(builder, ir.IntType(16), LANES), Lanes(builder, number_type(signature.args[5]), LANES)
         columns = [builder.add(column, index(s)) for s in range(STRIP)]

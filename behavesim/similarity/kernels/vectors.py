@@ -39,6 +39,10 @@ class Lanes:
         one = self.builder.insert_element(undefined, scalar, ir.Constant(_POSITION, 0))
         return self.builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_POSITION, self.count), None))
 
+    def resize(self, scalar: Any) -> Any:
+        """A position as an element."""
+        return scalar if self.element == INDEX else self.builder.trunc(scalar, self.element)
+
     def variables(self, values: Iterable[Any]) -> list[Any]:
         """Variables that start with the given values; LLVM keeps them in registers across a loop."""
         return [cgutils.alloca_once_value(self.builder, value) for value in values]  # type: ignore[no-untyped-call]
@@ -64,17 +68,58 @@ class Lanes:
         compare = self.builder.fcmp_ordered if self.is_float else self.builder.icmp_unsigned
         return self.builder.select(compare("<", left, right), left, right)
 
+    def root(self, squares: Any) -> Any:
+        """The correctly rounded square roots of float64."""
+        return self._call("llvm.sqrt", squares)
+
+    def ones(self, bits: Any) -> Any:
+        """How many bits are set."""
+        return self._call("llvm.ctpop", bits)
+
     def convert(self, integers: Any) -> Any:
-        """Smaller unsigned integers, lane by lane as numbers of this kind."""
+        """Unsigned integers, lane by lane as numbers of this kind; they must fit."""
         if integers.type == self.type:
             return integers
         if self.is_float:
             wide = ir.VectorType(_POSITION, self.count)  # machines convert signed 32-bit integers best
-            return self.builder.sitofp(self.builder.zext(integers, wide), self.type)
+            is_wider = integers.type.element.width > _POSITION.width
+            resize = self.builder.trunc if is_wider else self.builder.zext
+            return self.builder.sitofp(resize(integers, wide), self.type)
         return self.builder.zext(integers, self.type)
+
+    def _call(self, name: str, vector: Any) -> Any:
+        kind = ir.FunctionType(self.type, [self.type])
+        full_name = f"{name}.v{self.count}{'f' if self.is_float else 'i'}{8 * self._bytes()}"
+        function = cgutils.get_or_insert_function(self.builder.module, kind, full_name)  # type: ignore[no-untyped-call]
+        return self.builder.call(function, [vector])
 
     def _bytes(self) -> int:
         return 8 if self.is_float else int(self.element.width) // 8
+
+
+def warp(lanes: Lanes, path: Any, carry: Any, states: list[Any], distances: list[Any]) -> None:
+    """DTW of float64 distances, a column of the table at a time: the candidate's `states` against one state of members.
+
+    `path` holds the previous column and gets this one. `carry` has three rows: the path to the state before the first,
+    in this column and in the previous one, and the largest distance so far; all are brought up to date.
+    """
+    builder = lanes.builder
+    rows = [index(row * lanes.count) for row in range(3)]
+    up, diagonal, largest = (lanes.load(carry.data, row) for row in rows)
+    for i, distance in zip(states, distances, strict=True):
+        offset = builder.mul(i, index(lanes.count))
+        left = lanes.load(path.data, offset)
+        up = builder.fadd(distance, lanes.minimum(lanes.minimum(left, diagonal), up))
+        diagonal = left
+        lanes.store(up, path.data, offset)
+        largest = builder.select(builder.fcmp_ordered(">", distance, largest), distance, largest)  # NaN never is
+    for row, vector in zip(rows, (up, diagonal, largest), strict=True):
+        lanes.store(vector, carry.data, row)
+
+
+def arrays(context: Any, builder: Any, signature: Any, arguments: Any, *positions: int) -> list[Any]:
+    """The arguments of an intrinsic at these positions, which are arrays."""
+    return [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in positions]
 
 
 def index(value: int) -> Any:

@@ -1,0 +1,90 @@
+"""Sequence trajectories of an archive, encoded for the kernel that compares one with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.similarity.blocks import Column, Sims
+from behavesim.similarity.settings import Settings
+from behavesim.similarity.vectors import check_largest
+from behavesim.trajectory import Trajectory
+
+MOST_TOKENS = 2**16
+"""Token numbers are 16 bits wide, the last one standing for what no member has."""
+
+
+class SequenceLanes:
+    """The sequence trajectories of one slot, truncated alike, as token numbers end to end; append-only."""
+
+    def __init__(self) -> None:
+        self._tokens, self._ends, self._members = Column(np.uint16), Column(np.int64), Column(np.int64)
+        self._members.extend(np.zeros(1, np.int64))
+        self._numbers: dict[int, int] = {}
+        self._longest = 0
+
+    @property
+    def count(self) -> int:
+        """How many members there are."""
+        return self._members.size - 1
+
+    def append(self, run: Trajectory, length: int) -> None:
+        """Add the first `length` states of a trajectory."""
+        tokens, ends = states(run, length)
+        numbers = self._numbers
+        encoded = [numbers.setdefault(token, len(numbers)) for token in tokens.tolist()]
+        self._longest = max(self._longest, longest_state(ends))
+        self._ends.extend(ends + self._tokens.size)
+        self._tokens.extend(np.array(encoded, np.int64).astype(np.uint16))
+        self._members.extend(np.array([self._ends.size]))
+
+    def snapshot(self) -> SequenceMembers:
+        """The members so far."""
+        columns = (self._tokens.numbers, self._ends.numbers, self._members.numbers)
+        return SequenceMembers(*columns, self._longest, self._numbers)
+
+
+@dataclass(frozen=True)
+class SequenceMembers:
+    """The sequence trajectories of one slot at one moment."""
+
+    tokens: NDArray[np.uint16]
+    ends: NDArray[np.int64]
+    members: NDArray[np.int64]
+    longest: int
+    numbers: Mapping[int, int]
+    """The number of each token."""
+
+    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+        """See `blocks.Members`."""
+        from behavesim.similarity.kernels import sequence
+
+        unknown = len(self.numbers)
+        if self.longest > 64 or unknown >= MOST_TOKENS:
+            return None
+        tokens, ends = states(run, length)
+        x = np.array([self.numbers.get(token, unknown) for token in tokens.tolist()], np.uint16)
+        patterns = np.zeros((unknown + 1, sequence.LANES), np.uint32 if self.longest <= 32 else np.uint64)
+        sims, largest = np.empty((2, self.members.size - 1))
+        columns = (x, ends, self.tokens, self.ends, self.members)
+        is_pairwise = settings.normaliser == "pair"
+        block = first // sequence.LANES
+        sequence.similarities(*columns, block, settings.unit, is_pairwise, patterns, sims, largest)
+        check_largest(sims[first:], largest[first:], settings)
+        return sims[first:]
+
+
+def states(run: Trajectory, count: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The first `count` states' tokens, end to end, and where each ends."""
+    assert run.ends is not None, "sequences know where their states end"
+    ends = run.ends[:count]
+    return run.data[: ends[-1]], ends
+
+
+def longest_state(ends: NDArray[np.int64]) -> int:
+    """The number of tokens of the longest state."""
+    return int(np.diff(ends, prepend=0).max())
