@@ -31,6 +31,34 @@ def priority(el: tuple[int, ...], n: int, w: int) -> float:
     return 0.
 '''
 
+GRAMMAR = """
+groups: triples = [el[i:i + 3] for i in range(0, n, 3)]
+ones: scalar = el.count(1)
+twos: scalar = el.count(2)
+changes: scalar = sum([el[i] != el[i - 1] for i in range(n)])
+empty: scalar = sum([sum(g) == 0 for g in groups])
+full: scalar = sum([0 not in g for g in groups])
+
+scalar = scalar + scalar | scalar - scalar | scalar + number * scalar | scalar - number * scalar
+scalar = scalar * scalar | scalar / (1 + abs(scalar)) | number * scalar + number * scalar | number * scalar
+scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar) | abs(scalar - scalar) | number
+scalar = (scalar if scalar > scalar else scalar) | (scalar if el[place] == value else scalar)
+scalar = sum([test for i in range(n)]) | sum([test for i in range(first, n, 3)]) | sum([check for g in groups])
+scalar = sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)]) | el[place]
+test = (el[i] == el[i - step]) | (el[i] != el[i - step]) | (el[i] < el[i - step]) | (el[i] == value)
+test = (test and test) | (test or test) | (el[i] + el[i - step] == total)
+item = el[i] * el[i - step] | abs(el[i] - el[i - step]) | i * el[i] | (i % step) * el[i]
+check = (sum(g) == total) | (g.count(value) == total) | (g[0] < g[1]) | (g[1] < g[2]) | (len(set(g)) == total)
+value = 0 | 1 | 2
+total = 1 | 2 | 3 | 4
+first = 0 | 1 | 2
+step = 1 | 2 | 3 | 4 | 5 | 6 | 7
+place = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
+
+score: scalar
+return score
+"""
+
 SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
 """The values of a group of three coordinates, one for each class of rotations that the construction uses."""
 
@@ -175,6 +203,7 @@ class AdmissibleSet(Task):
     """
 
     template = TEMPLATE
+    grammar = GRAMMAR
     objective = Objective("maximise", best_known=3003.0)
     normaliser = 101
     score_scale = 100.0

@@ -37,6 +37,35 @@ def select_next_node(
     return next_node
 '''
 
+GRAMMAR = """
+left: scalar = len(unvisited_nodes)
+near: vector = distance_matrix[current_node, unvisited_nodes]
+home: vector = distance_matrix[destination_node, unvisited_nodes]
+between: matrix = distance_matrix[np.ix_(unvisited_nodes, unvisited_nodes)]
+others: matrix = between + 9 * np.eye(left)
+spread: vector = between.sum(axis=1) / (left - 1)
+isolation: vector = others.min(axis=1)
+reach: vector = between.max(axis=1)
+
+vector = vector + vector | vector - vector | vector + number * vector | vector - number * vector
+vector = vector * vector | vector / (np.abs(vector) + 0.01) | number * vector + number * vector
+vector = np.minimum(vector, vector) | np.maximum(vector, vector) | scalar * vector | vector ** 2
+vector = np.exp(-vector) | np.tanh(vector) | np.sqrt(np.abs(vector)) | np.log1p(np.abs(vector))
+vector = np.where(vector > vector, vector, vector) | np.where(vector > scalar, vector, vector)
+vector = (vector if left > stage else vector) | np.argsort(np.argsort(vector)) / left
+vector = np.where(near <= near[min(few, left - 1)], vector, 9)
+vector = matrix.min(axis=1) | matrix.mean(axis=1) | matrix.max(axis=1) | (matrix + vector).min(axis=1)
+vector = np.sort(matrix, axis=1)[:, :few].mean(axis=1) | np.sort(matrix, axis=1)[:, min(few, left - 1)]
+matrix = matrix + vector | matrix - vector | np.minimum(matrix, vector) | np.exp(-number * matrix)
+scalar = number | scalar + scalar | scalar - scalar | number * scalar | scalar / left
+scalar = vector.mean() | vector.min() | vector.max() | near[0]
+few = 1 | 2 | 3 | 4 | 5 | 7 | 10
+stage = 3 | 5 | 8 | 12 | 16 | 20 | 25 | 30 | 35 | 40 | 45
+
+cost: vector
+return unvisited_nodes[np.argmin(cost)]
+"""
+
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
     "validation": (20, 20, 50, 50, 100, 100),
@@ -70,6 +99,7 @@ class TravellingSalesman(Task):
     """
 
     template = TEMPLATE
+    grammar = GRAMMAR
     objective = Objective("minimise", best_known=5.623624)
     normaliser = 50
     score_scale = 1.0

@@ -1,0 +1,6 @@
+"""Typed genetic programming on Python source: proposals without a model."""
+
+from behavesim.proposers.genetic.grammar import Grammar
+from behavesim.proposers.genetic.proposer import GeneticProposer
+
+__all__ = ["GeneticProposer", "Grammar"]

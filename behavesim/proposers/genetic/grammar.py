@@ -1,0 +1,196 @@
+"""The notation in which a task offers the building blocks of its domain: Python's syntax, read as a grammar.
+
+    left: scalar = len(unvisited_nodes)              a definition: programs that use `left` begin by computing it
+    near: vector = distance_matrix[current_node, unvisited_nodes]
+    vector = vector + vector | number * vector       a rule: the ways to write an expression of a type
+    scalar = number | vector.min()
+    count = 1 | 2 | 5                                a type of constants to choose from
+    cost: vector                                     a root: what a program has to decide on
+    return unvisited_nodes[np.argmin(cost)]          the form: all statements after the roots, the end of every program
+
+In an expression, the name of a type is a hole for any expression of that type. The type `number` is always there: a
+positive decimal constant. Names that are not types stand for themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from behavesim.errors import TaskError
+
+NUMBER = "number"
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One way to write an expression of a type: the pattern, whose holes are the names of types."""
+
+    type: str
+    pattern: ast.expr = field(repr=False)
+    holes: tuple[str, ...]
+    """The types of the holes in the order in which a walk through the pattern meets them."""
+    name: str = ""
+    """Where the pattern is a defined name: that name, and what it stands for."""
+    definition: ast.expr | None = field(default=None, repr=False)
+    width: int = 0
+    """The length of the pattern's text, holes left out."""
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether an expression is chosen between by a condition: `a if c else b`."""
+        return isinstance(self.pattern, ast.IfExp)
+
+    @property
+    def constant(self) -> float | int | None:
+        """The value of a rule that is one plain number."""
+        return plain_number(self.pattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Grammar:
+    """The rules of each type, the roots a program decides on, and the statements that end it."""
+
+    rules: Mapping[str, tuple[Rule, ...]]
+    definitions: Mapping[str, Rule]
+    """The rules that are a defined name, by the name; a definition may use those before it."""
+    roots: Mapping[str, str]
+    """The type of each root, by its name."""
+    form: tuple[ast.stmt, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Grammar:
+        """The grammar a text describes; raises TaskError where it is no Python, or no expression of a type can end."""
+        try:
+            statements = ast.parse(text).body
+        except SyntaxError as error:
+            raise TaskError(f"the task's grammar is no Python, line {error.lineno}: {error.msg}") from error
+        vocabulary, roots, form = _sections(statements)
+        types = {NUMBER, *roots.values(), *(kind for kind, _ in vocabulary)}
+        rules: dict[str, tuple[Rule, ...]] = dict.fromkeys(sorted(types), ())
+        definitions: dict[str, Rule] = {}
+        for kind, statement in vocabulary:
+            found = tuple(_rules(kind, statement, types))
+            rules[kind] += found
+            definitions |= {rule.name: rule for rule in found if rule.name}
+        grammar = cls(rules, definitions, roots, form)
+        grammar.check()
+        return grammar
+
+    def check(self) -> None:
+        """Raise TaskError where a program could not be grown, and say what is missing."""
+        if not self.roots:
+            raise TaskError("the task's grammar has no root; add a line such as `score: vector`")
+        endless = [kind for kind in self.rules if kind not in self.depths]
+        if endless:
+            raise TaskError(f"the task's grammar has no finite expression of type {', '.join(endless)}; add a rule")
+
+    @cached_property
+    def depths(self) -> Mapping[str, int]:
+        """The least depth of an expression of each type; a type without a finite one is missing."""
+        depths = {NUMBER: 0}
+        while True:
+            found = {
+                kind: min(depth for rule in rules if (depth := _depth(rule, depths)) is not None)
+                for kind, rules in self.rules.items()
+                if any(_depth(rule, depths) is not None for rule in rules)
+            }
+            if {NUMBER: 0, **found} == depths:
+                return depths
+            depths = {NUMBER: 0, **found}
+
+    def depth(self, rule: Rule) -> int:
+        """The least depth of an expression that follows the rule."""
+        depth = _depth(rule, self.depths)
+        assert depth is not None, "check() has seen that every type can end"
+        return depth
+
+    @cached_property
+    def nameable(self) -> frozenset[str]:
+        """The types whose expressions may be assigned to a name of their own: those a definition or a root has."""
+        return frozenset(self.roots.values()).union(rule.type for rule in self.definitions.values())
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name the grammar mentions; programs must not call anything else so."""
+        patterns: Iterator[ast.AST] = (
+            tree
+            for rules in self.rules.values()
+            for rule in rules
+            for tree in (rule.pattern, rule.definition)
+            if tree is not None
+        )
+        trees = [*patterns, *self.form]
+        return frozenset(self.roots) | {
+            node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)
+        }
+
+
+def plain_number(node: ast.AST) -> float | int | None:
+    """The value of a numeric constant; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.value
+    return None
+
+
+def _sections(
+    statements: list[ast.stmt],
+) -> tuple[list[tuple[str, ast.Assign | ast.AnnAssign]], dict[str, str], tuple[ast.stmt, ...]]:
+    """Rules and definitions with their types, then the types of the roots, then the form."""
+    vocabulary: list[tuple[str, ast.Assign | ast.AnnAssign]] = []
+    roots: dict[str, str] = {}
+    for place, statement in enumerate(statements):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
+                roots[name] = kind
+            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind)) if not roots:
+                vocabulary.append((kind, statement))
+            case ast.Assign(targets=[ast.Name(id=kind)]) if not roots:
+                vocabulary.append((kind, statement))
+            case _:
+                return vocabulary, roots, tuple(statements[place:])
+    return vocabulary, roots, ()
+
+
+def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str]) -> Iterator[Rule]:
+    """The rules of one line of the vocabulary."""
+    assert statement.value is not None
+    if isinstance(statement, ast.AnnAssign):
+        assert isinstance(statement.target, ast.Name)
+        name = statement.target.id
+        yield Rule(kind, ast.Name(name, ast.Load()), (), name, statement.value, width=len(name))
+        return
+    for pattern in _alternatives(statement.value):
+        if isinstance(pattern, ast.Compare):
+            _check_parentheses(pattern)
+        holes = tuple(node.id for node in _walk(pattern) if isinstance(node, ast.Name) and node.id in types)
+        yield Rule(kind, pattern, holes, width=len(ast.unparse(pattern)) - sum(map(len, holes)))
+
+
+def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from _alternatives(node.left)
+        yield from _alternatives(node.right)
+    else:
+        yield node
+
+
+def _check_parentheses(comparison: ast.Compare) -> None:
+    """Python reads `a < b | c` as `a < (b | c)`: hardly what a grammar means."""
+    if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) for node in ast.walk(comparison)):
+        raise TaskError(f"in the task's grammar, put comparisons in parentheses: {ast.unparse(comparison)}")
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes, parents before children, in source order: the order in which holes are matched and filled."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child)
+
+
+def _depth(rule: Rule, depths: Mapping[str, int]) -> int | None:
+    if not all(hole in depths for hole in rule.holes):
+        return None
+    return 1 + max((depths[hole] for hole in rule.holes), default=-1)

@@ -1,0 +1,130 @@
+"""The offline proposer: it stands where a model would, reads the same prompts and answers in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from behavesim.events import Operator, Prompt, Reply, Ticket
+from behavesim.programs.extract import fenced_blocks
+from behavesim.proposers.genetic import variation
+from behavesim.proposers.genetic.generic import generic_grammar
+from behavesim.proposers.genetic.grammar import Grammar, Rule
+from behavesim.proposers.genetic.growth import fresh
+from behavesim.proposers.genetic.reading import Reader
+from behavesim.proposers.genetic.rendering import Writer
+from behavesim.proposers.genetic.term import Term
+from behavesim.proposers.genetic.variation import Couple, Move
+from behavesim.task import Task
+
+MODEL = "genetic"
+LARGEST = 70
+"""Terms a program may have; a move that makes it larger is tried again."""
+ATTEMPTS = 8
+BETTER_IS_BASE = 0.6
+"""How often the better of two examples is the one that is changed."""
+
+IMPROVE: Mapping[Move, float] = {
+    variation.switch: 0.09,
+    variation.blend: 0.14,
+    variation.term: 0.19,
+    variation.constant: 0.22,
+    variation.replacement: 0.14,
+    variation.crossover: 0.09,
+    variation.operation: 0.07,
+    variation.removal: 0.06,
+}
+FRESH = 0.02
+"""How often an improvement is a program unlike any other."""
+
+MOVES: Mapping[Operator, Mapping[Move, float]] = {
+    "improve": IMPROVE,
+    "repair": IMPROVE,
+    "crossover": {variation.switch: 0.25, variation.blend: 0.4, variation.crossover: 0.35},
+    "e2": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
+    "m1": {variation.term: 0.35, variation.replacement: 0.3, variation.operation: 0.2, variation.switch: 0.15},
+    "m2": {variation.constants: 1.0},
+    "m3": {variation.removal: 1.0},
+}
+THOUGHTFUL: frozenset[Operator] = frozenset({"i1", "e1", "e2", "m1", "m2", "m3"})
+"""The operators of EoH, whose replies begin with the thought in braces."""
+
+
+class GeneticProposer:
+    """Typed genetic programming over the examples of a prompt: the same programs, seed and ticket, the same reply.
+
+    It knows no scores and keeps nothing between prompts. The blocks of its programs are those the task's grammar
+    offers, or the template's parameters where it has none.
+    """
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self._seed = seed
+        self._grammar = Grammar.parse(task.grammar or generic_grammar(task.template, task.entry_point))
+        self._reader = Reader(self._grammar, task.entry_point)
+        self._writer = Writer(self._grammar, task.template, task.entry_point)
+
+    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+        """A reply with one fenced program."""
+        random = np.random.default_rng([self._seed, ticket])
+        read = [self._reader.read(source) for source in fenced_blocks(prompt.text)]
+        examples = [program for program in read if program is not None]
+        program, thought = self._child(prompt.operator, examples, random)
+        opening = f"{{{thought}}}" if prompt.operator in THOUGHTFUL else thought
+        return Reply(f"{opening}\n\n```python\n{self._writer.write(program)}```\n", MODEL)
+
+    def _child(self, operator: Operator, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
+        """A program, and a sentence on how it came about."""
+        if operator not in MOVES or not examples or (operator == "improve" and random.random() < FRESH):
+            program = self._unlike(examples, random)
+            return program, f"Try something new: weigh {self._subject(program)}."
+        base, other = _drawn(examples, random)
+        moves = MOVES[operator]
+        weights = np.array(list(moves.values()))
+        for _ in range(ATTEMPTS):
+            move = list(moves)[int(random.choice(len(moves), p=weights / weights.sum()))]
+            child = move(Couple(self._grammar, base, other, random))
+            if child is not None and child not in examples and child.size() <= LARGEST:
+                return child, f"{SENTENCES[move]}; it weighs {self._subject(child)}."
+        program = self._unlike(examples, random)
+        return program, f"Leave the given programs: weigh {self._subject(program)}."
+
+    def _unlike(self, examples: list[Term], random: np.random.Generator) -> Term:
+        """A fresh program; beside examples, of three the one that shares the fewest rules with them."""
+        if not examples:
+            return fresh(self._grammar, random)
+        known: frozenset[Rule] = frozenset().union(*(example.rules() for example in examples))
+        return min((fresh(self._grammar, random) for _ in range(3)), key=lambda program: _share(program, known))
+
+    def _subject(self, program: Term) -> str:
+        """The definitions a program uses, in words."""
+        rules = program.rules()
+        names = [name.replace("_", " ") for name, rule in self._grammar.definitions.items() if rule in rules]
+        return (
+            ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names) or "nothing but numbers"
+        )
+
+
+SENTENCES: Mapping[Move, str] = {
+    variation.switch: "Go by one rule first and by the other later",
+    variation.blend: "Combine the two rules in one",
+    variation.term: "Add a consideration to the rule",
+    variation.constant: "Weigh the parts of the rule differently",
+    variation.constants: "Tune the numbers of the rule",
+    variation.replacement: "Replace a part of the rule by a new one",
+    variation.crossover: "Take over a part of the other rule",
+    variation.operation: "Combine the same parts by another operation",
+    variation.removal: "Leave out what the rule may not need",
+}
+
+
+def _drawn(examples: list[Term], random: np.random.Generator) -> tuple[Term, Term]:
+    """The program to change and the one to take from: the last example is the best."""
+    *others, best = examples
+    other = others[int(random.integers(len(others)))] if others else best
+    return (best, other) if random.random() < BETTER_IS_BASE else (other, best)
+
+
+def _share(program: Term, known: frozenset[Rule]) -> float:
+    rules = program.rules()
+    return len(rules & known) / len(rules)

@@ -1,0 +1,144 @@
+"""From source to term: a program is read by finding the rules that could have written it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, plain_number
+from behavesim.proposers.genetic.term import Term
+
+PROGRAM = "program"
+"""The type of the term that stands for a whole program."""
+
+
+class Reader:
+    """Reads the programs of one grammar: straight-line assignments followed by the grammar's form."""
+
+    def __init__(self, grammar: Grammar, entry_point: str) -> None:
+        self._grammar = grammar
+        self._entry_point = entry_point
+        self._form = [ast.dump(statement) for statement in grammar.form]
+        self._definitions = {
+            name: ast.dump(rule.definition) for name, rule in grammar.definitions.items() if rule.definition is not None
+        }
+        self._by_key: dict[tuple[str, Any], list[Rule]] = {}
+        for kind, rules in grammar.rules.items():
+            for rule in rules:
+                key = None if _is_hole(rule) else _key(rule.pattern)
+                self._by_key.setdefault((kind, key), []).append(rule)
+
+    def read(self, source: str) -> Term | None:
+        """The program as a term, or None where it is not one that the grammar's rules could write."""
+        function = self._function(source)
+        if function is None:
+            return None
+        body = [statement for statement in function.body if not _is_docstring(statement)]
+        split = len(body) - len(self._form)
+        if split < 0 or [ast.dump(statement) for statement in body[split:]] != self._form:
+            return None
+        values = self._values(body[:split])
+        if values is None or not self._grammar.roots.keys() <= values.keys():
+            return None
+        memo: dict[tuple[int, str], Term | None] = {}
+        roots = [self._derived(values[name], kind, memo) for name, kind in self._grammar.roots.items()]
+        children = tuple(root for root in roots if root is not None)
+        return Term(PROGRAM, children=children) if len(children) == len(roots) else None
+
+    def _function(self, source: str) -> ast.FunctionDef | None:
+        try:
+            body = ast.parse(source).body
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+        functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == self._entry_point]
+        return functions[-1] if functions else None
+
+    def _values(self, statements: list[ast.stmt]) -> dict[str, ast.expr] | None:
+        """What each assigned name stands for, with all earlier names but the grammar's own written out."""
+        values: dict[str, ast.expr] = {}
+        for statement in statements:
+            if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+                return None
+            name = statement.targets[0].id
+            if self._definitions.get(name) != ast.dump(statement.value):
+                values[name] = _written_out(statement.value, values)
+        return values
+
+    def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
+        """The expression as a term of the type, following the first rules that fit."""
+        if kind == NUMBER:
+            value = plain_number(node)
+            return None if value is None else Term(NUMBER, value=value)
+        if (id(node), kind) not in memo:
+            memo[id(node), kind] = self._first_fit(node, kind, memo)
+        return memo[id(node), kind]
+
+    def _first_fit(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
+        candidates = self._by_key.get((kind, _key(node)), []) + self._by_key.get((kind, None), [])
+        for rule in candidates:
+            fillers: list[ast.expr] = []
+            if not self._matches(rule.pattern, node, fillers):
+                continue
+            children = []
+            for hole, filler in zip(rule.holes, fillers, strict=True):
+                child = self._derived(filler, hole, memo)
+                if child is None:
+                    break
+                children.append(child)
+            else:
+                return Term(kind, rule, tuple(children))
+        return None
+
+    def _matches(self, pattern: Any, node: Any, fillers: list[ast.expr]) -> bool:
+        """Whether the node is the pattern with its holes filled; collects what fills them, in order."""
+        if isinstance(pattern, ast.Name) and pattern.id in self._grammar.rules:
+            fillers.append(node)
+            return isinstance(node, ast.expr)
+        if type(pattern) is not type(node):
+            return False
+        if isinstance(pattern, ast.AST):
+            return all(
+                self._matches(getattr(pattern, name, None), getattr(node, name, None), fillers)
+                for name in pattern._fields
+            )
+        if isinstance(pattern, list):
+            return len(pattern) == len(node) and all(
+                self._matches(*pair, fillers) for pair in zip(pattern, node, strict=True)
+            )
+        return bool(pattern == node)
+
+
+def _key(node: ast.expr) -> Any:
+    """What a pattern and the expressions it fits have in common at their top."""
+    if isinstance(node, ast.BinOp):
+        return type(node.op)
+    if isinstance(node, ast.Call):
+        return node.func.attr if isinstance(node.func, ast.Attribute) else "call"
+    return type(node)
+
+
+def _is_hole(rule: Rule) -> bool:
+    """Whether a rule says only that one type may stand for another."""
+    return isinstance(rule.pattern, ast.Name) and bool(rule.holes)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _written_out(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """The expression with every name that has a value replaced by it; shares what it need not copy."""
+    return _Substitution(values).visit(node) if any(name in values for name in _names(node)) else node
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._values.get(node.id, node) if isinstance(node.ctx, ast.Load) else node

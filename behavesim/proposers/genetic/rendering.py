@@ -1,0 +1,135 @@
+"""From term to source: an ordinary function of short lines, each naming a step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from behavesim.proposers.genetic.grammar import Grammar
+from behavesim.proposers.genetic.term import Term
+
+LINE = 64
+"""Expressions wider than this are taken apart, their widest parts given a line and a name of their own."""
+WORTH_A_NAME = 16
+
+
+@dataclass(frozen=True)
+class _Text:
+    node: ast.expr
+    width: int
+
+
+class Writer:
+    """Writes the programs of one grammar, with the imports and the signature of the task's template."""
+
+    def __init__(self, grammar: Grammar, template: str, entry_point: str) -> None:
+        self._grammar = grammar
+        tree = ast.parse(template)
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        function = next(
+            node for node in tree.body[::-1] if isinstance(node, ast.FunctionDef) and node.name == entry_point
+        )
+        self._head = "\n".join(map(ast.unparse, imports)) + "\n\n\n" if imports else ""
+        self._signature = ast.unparse(
+            ast.FunctionDef(
+                name=function.name,
+                args=function.args,
+                body=[],
+                decorator_list=[],
+                returns=function.returns,
+                lineno=1,
+            )
+        ).rstrip()
+        self._reserved = grammar.names | {argument.arg for argument in function.args.args}
+
+    def write(self, program: Term) -> str:
+        """The source of a program."""
+        body = _Body(self._grammar, self._reserved)
+        roots = [
+            _assignment(name, body.expression(root).node)
+            for name, root in zip(self._grammar.roots, program.children, strict=True)
+        ]
+        statements = [*self._definitions(program), *body.statements, *roots, *self._grammar.form]
+        lines = "\n".join(ast.unparse(ast.fix_missing_locations(statement)) for statement in statements)
+        return self._head + self._signature + "\n    " + lines.replace("\n", "\n    ") + "\n"
+
+    def _definitions(self, program: Term) -> Iterator[ast.stmt]:
+        """The definitions the program needs, and those that they and its form need, in the grammar's order."""
+        defined = self._grammar.definitions
+        trees = [*(rule.pattern for rule in program.rules()), *self._grammar.form]
+        queue = [name for tree in trees for name in _names(tree) if name in defined]
+        needed: set[str] = set()
+        while queue:
+            name = queue.pop()
+            if name not in needed:
+                needed.add(name)
+                definition = defined[name].definition
+                assert definition is not None
+                queue += [inner for inner in _names(definition) if inner in defined]
+        for name, rule in defined.items():
+            if name in needed and rule.definition is not None:
+                yield _assignment(name, rule.definition)
+
+
+class _Body:
+    """The lines of one program, as they are found to be needed."""
+
+    def __init__(self, grammar: Grammar, reserved: frozenset[str]) -> None:
+        self._grammar = grammar
+        self._taken = set(reserved)
+        self._named_before: dict[Term, _Text] = {}
+        self.statements: list[ast.stmt] = []
+
+    def expression(self, term: Term) -> _Text:
+        """The term as an expression of about LINE characters at most; what is wider has become statements."""
+        if term.rule is None:
+            return _Text(ast.Constant(term.value), len(str(term.value)))
+        parts = [self.expression(child) for child in term.children]
+        by_width = sorted(range(len(parts)), key=lambda index: -parts[index].width)
+        for index in by_width:
+            too_wide = term.rule.width + sum(part.width for part in parts) > LINE
+            if too_wide and parts[index].width > WORTH_A_NAME and term.children[index].type in self._grammar.nameable:
+                parts[index] = self._named(parts[index].node, term.children[index])
+        node = _filled(term.rule.pattern, iter(parts), self._grammar)
+        return _Text(node, term.rule.width + sum(part.width for part in parts))
+
+    def _named(self, node: ast.expr, term: Term) -> _Text:
+        """The name of a line that computes the term; equal terms share one."""
+        if term not in self._named_before:
+            name = self._name(term)
+            self._taken.add(name)
+            self.statements.append(_assignment(name, node))
+            self._named_before[term] = _Text(ast.Name(name, ast.Load()), len(name))
+        return self._named_before[term]
+
+    def _name(self, term: Term) -> str:
+        """A name not taken yet: after the first definition that the term uses."""
+        defined = (inner.rule.name for _, inner in term.sites() if inner.rule is not None and inner.rule.name)
+        stem = f"by_{next(defined, term.type)}"
+        if stem not in self._taken:
+            return stem
+        number = 2
+        while f"{stem}_{number}" in self._taken:
+            number += 1
+        return f"{stem}_{number}"
+
+
+def _assignment(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
+    """The pattern with its holes filled in order."""
+    if isinstance(pattern, ast.Name):
+        return next(fillers).node if pattern.id in grammar.rules else pattern
+    if isinstance(pattern, ast.AST):
+        return type(pattern)(**{name: _filled(value, fillers, grammar) for name, value in ast.iter_fields(pattern)})
+    if isinstance(pattern, list):
+        return [_filled(part, fillers, grammar) for part in pattern]
+    return pattern
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))

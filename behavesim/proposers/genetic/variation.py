@@ -1,0 +1,165 @@
+"""The moves that make a child of one or two programs; each returns None where it does not apply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule
+from behavesim.proposers.genetic.growth import choose, grown, rounded
+from behavesim.proposers.genetic.term import Path, Term
+
+GROWTH = 3
+"""The depth of what a move adds."""
+
+
+@dataclass(frozen=True)
+class Couple:
+    """What a move starts from: the program to be changed, another one to take from, and the dice."""
+
+    grammar: Grammar
+    base: Term
+    other: Term
+    random: np.random.Generator
+
+    def site(self, wanted: Callable[[Term], bool] = lambda term: True) -> tuple[Path, Term] | None:
+        """One of the base's terms that are wanted, never the whole program."""
+        sites = [(path, term) for path, term in self.base.sites() if path and wanted(term)]
+        return choose(sites, self.random) if sites else None
+
+    def root(self) -> int:
+        """One of the program's roots, those that hold more more often."""
+        sizes = np.array([root.size() for root in self.base.children], dtype=float)
+        return int(self.random.choice(len(sizes), p=sizes / sizes.sum()))
+
+    def grow(self, kind: str) -> Term:
+        """A new small expression."""
+        return grown(self.grammar, kind, GROWTH, self.random)
+
+
+Move = Callable[[Couple], Term | None]
+
+
+def switch(couple: Couple) -> Term | None:
+    """One program at first and the other later: both under a condition."""
+    return _joined(couple, lambda rule: rule.is_choice)
+
+
+def blend(couple: Couple) -> Term | None:
+    """Both programs combined by an operation."""
+    return _joined(couple, lambda rule: not rule.is_choice)
+
+
+def term(couple: Couple) -> Term | None:
+    """A part of the program joined with something new, at the top half of the time."""
+    index = couple.root()
+    path: Path = (index,)
+    part = couple.base.children[index]
+    if couple.random.random() < 0.5:
+        path, part = couple.site(lambda inner: inner.type == part.type) or (path, part)
+    rules = [rule for rule in couple.grammar.rules[part.type] if part.type in rule.holes and len(rule.holes) > 1]
+    if not rules:
+        return None
+    return couple.base.replaced(path, _around(choose(rules, couple.random), [part], couple))
+
+
+def constant(couple: Couple) -> Term | None:
+    """One constant changed: a number by some factor, a choice to another."""
+    found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
+    if found is None:
+        return None
+    path, old = found
+    if old.type == NUMBER:
+        assert old.value is not None
+        value = rounded(old.value * math.exp(couple.random.normal(0, 0.5)))
+        return couple.base.replaced(path, Term(NUMBER, value=value))
+    return couple.base.replaced(path, Term(old.type, choose(_other_constants(couple.grammar, old), couple.random)))
+
+
+def constants(couple: Couple) -> Term | None:
+    """Up to three constants changed."""
+    changed = constant(couple)
+    for _ in range(int(couple.random.integers(3))):
+        if changed is not None:
+            changed = constant(Couple(couple.grammar, changed, couple.other, couple.random))
+    return changed
+
+
+def replacement(couple: Couple) -> Term | None:
+    """A part replaced by something new of its type."""
+    found = couple.site(lambda inner: inner.type != NUMBER)
+    return couple.base.replaced(found[0], couple.grow(found[1].type)) if found else None
+
+
+def crossover(couple: Couple) -> Term | None:
+    """A part replaced by one of the other program's of the same type."""
+    found = couple.site(lambda inner: inner.type != NUMBER)
+    if found is None:
+        return None
+    parts = [inner for path, inner in couple.other.sites() if path and inner.type == found[1].type]
+    return couple.base.replaced(found[0], choose(parts, couple.random)) if parts else None
+
+
+def operation(couple: Couple) -> Term | None:
+    """An operation, or a definition, exchanged for another on operands of the same types."""
+    found = couple.site(lambda inner: bool(_like(couple.grammar, inner)))
+    if found is None:
+        return None
+    path, old = found
+    rule = choose(_like(couple.grammar, old), couple.random)
+    operands = list(old.children)
+    children = [operands.pop(_index(operands, hole)) for hole in rule.holes]
+    return couple.base.replaced(path, Term(old.type, rule, tuple(children)))
+
+
+def removal(couple: Couple) -> Term | None:
+    """A part replaced by a smaller one of its own parts."""
+    found = couple.site(lambda inner: next(_within(inner), None) is not None)
+    return couple.base.replaced(found[0], choose(list(_within(found[1])), couple.random)) if found else None
+
+
+def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
+    index = couple.root()
+    mine, theirs = couple.base.children[index], couple.other.children[index]
+    rules = [r for r in couple.grammar.rules[mine.type] if r.holes.count(mine.type) > 1 and wanted(r)]
+    if not rules:
+        return None
+    parts = [mine, theirs] if couple.random.random() < 0.5 else [theirs, mine]
+    return couple.base.replaced((index,), _around(choose(rules, couple.random), parts, couple))
+
+
+def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
+    """A term of the rule with the parts in holes of their type, and new expressions in the others."""
+    places = [index for index, hole in enumerate(rule.holes) if hole == rule.type]
+    drawn = sorted(couple.random.permutation(len(places))[: len(parts)])
+    held = {places[int(place)]: part for place, part in zip(drawn, parts, strict=True)}
+    return Term(
+        rule.type, rule, tuple(held[i] if i in held else couple.grow(hole) for i, hole in enumerate(rule.holes))
+    )
+
+
+def _other_constants(grammar: Grammar, term: Term) -> list[Rule]:
+    """The constants beside this one in its type; none where the term is no constant."""
+    if term.rule is None or term.rule.constant is None:
+        return []
+    rules = [rule for rule in grammar.rules[term.type] if rule.constant is not None]
+    place = rules.index(term.rule)
+    return [rule for index, rule in enumerate(rules) if 0 < abs(index - place) <= 2]
+
+
+def _like(grammar: Grammar, term: Term) -> list[Rule]:
+    if term.rule is None:
+        return []
+    holes = sorted(term.rule.holes)
+    return [rule for rule in grammar.rules[term.type] if rule is not term.rule and sorted(rule.holes) == holes]
+
+
+def _index(terms: list[Term], kind: str) -> int:
+    return next(index for index, term in enumerate(terms) if term.type == kind)
+
+
+def _within(term: Term) -> Iterator[Term]:
+    return (inner for path, inner in term.sites() if path and inner.type == term.type and inner.type != NUMBER)

@@ -1,0 +1,105 @@
+"""The offline proposer through its front door: prompts in, replies out."""
+
+import ast
+import re
+
+import numpy as np
+import pytest
+from behavesim_tasks.asp import AdmissibleSet
+from behavesim_tasks.tsp import TravellingSalesman
+
+from behavesim.events import Prompt
+from behavesim.programs.extract import Program, extract, fenced_blocks
+from behavesim.proposers.genetic import GeneticProposer
+
+TASKS = [TravellingSalesman(), AdmissibleSet()]
+
+
+def prompt(operator, *sources):
+    return Prompt("Improve this.\n\n" + "\n\n".join(f"```python\n{source}\n```" for source in sources), operator)
+
+
+async def program(proposer, ticket, operator="template", *sources):
+    reply = await proposer.propose(prompt(operator, *sources), ticket)
+    return fenced_blocks(reply.text)[0]
+
+
+@pytest.fixture(params=TASKS, ids=lambda task: type(task).__name__)
+def task(request):
+    return request.param
+
+
+@pytest.mark.parametrize("operator", ["template", "improve", "i1", "e1", "e2", "m1", "m2", "m3", "crossover", "repair"])
+async def test_every_operator_is_answered_with_one_program_for_the_entry_point(task, operator):
+    proposer = GeneticProposer(task, seed=1)
+    examples = [await program(proposer, ticket) for ticket in (1, 2)]
+    for ticket in range(20):
+        reply = await proposer.propose(prompt(operator, *examples), ticket)
+        found = extract(reply.text, task.template, task.entry_point)
+        assert isinstance(found, Program), found
+        assert reply.calls == ()
+
+
+async def test_the_same_programs_seed_and_ticket_give_the_same_reply_whatever_was_asked_before(task):
+    first, second = GeneticProposer(task, seed=7), GeneticProposer(task, seed=7)
+    examples = [await program(first, ticket) for ticket in (1, 2)]
+    asked = prompt("improve", *examples)
+    replies = [(await first.propose(asked, ticket)).text for ticket in range(30)]
+    assert replies == [(await second.propose(asked, ticket)).text for ticket in range(29, -1, -1)][::-1]
+    assert len(set(replies)) > 20
+    assert replies[0] != (await GeneticProposer(task, seed=8).propose(asked, 0)).text
+
+
+@pytest.mark.parametrize("operator", ["i1", "e1", "e2", "m1", "m2", "m3"])
+async def test_replies_to_eoh_begin_with_the_thought_in_braces_on_one_line(task, operator):
+    proposer = GeneticProposer(task, seed=1)
+    examples = [await program(proposer, ticket) for ticket in (1, 2)]
+    for ticket in range(10):
+        text = (await proposer.propose(prompt(operator, *examples), ticket)).text
+        assert re.match(r"\{[A-Z][^{}\n]*\.\}\n\n```python\n", text)
+
+
+async def test_a_program_it_cannot_read_gets_a_fresh_one(task):
+    proposer = GeneticProposer(task, seed=3)
+    for source in (task.template, "def broken(:", "import os\nos.abort()", ""):
+        assert ast.parse(await program(proposer, 5, "improve", source))
+
+
+async def test_its_own_programs_are_read_back(task):
+    proposer = GeneticProposer(task, seed=11)
+    for ticket in range(200):
+        source = await program(proposer, ticket)
+        tuned = await program(proposer, ticket, "m2", source)
+        assert len(tuned.splitlines()) == pytest.approx(len(source.splitlines()), abs=3) or "number" not in source
+
+
+async def test_tuning_changes_nothing_but_constants(task):
+    proposer = GeneticProposer(task, seed=2)
+
+    def skeleton(source):
+        return re.sub(r"\d+(\.\d+)?", "#", source)
+
+    compared = 0
+    for ticket in range(50):
+        source = await program(proposer, ticket)
+        reply = (await proposer.propose(prompt("m2", source), ticket)).text
+        if reply.startswith("{Tune"):
+            compared += skeleton(fenced_blocks(reply)[0]).count("#") == skeleton(source).count("#")
+    assert compared > 20
+
+
+async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
+    proposer = GeneticProposer(task, seed=4)
+    instance = task.instances("search")[0]
+    pool = [await program(proposer, ticket) for ticket in range(6)]
+    feasible = 0
+    for ticket in range(100, 160):
+        random = np.random.default_rng(ticket)
+        examples = [pool[int(index)] for index in random.choice(len(pool), 2, replace=False)]
+        pool.append(await program(proposer, ticket, "improve", *examples))
+    with np.errstate(all="ignore"):
+        for source in pool:
+            namespace = {}
+            exec(source, namespace)
+            feasible += np.isfinite(task.score(instance, task.solve(namespace[task.entry_point], instance)))
+    assert feasible >= 0.95 * len(pool)
