@@ -1,0 +1,201 @@
+"""Replies from any endpoint that speaks OpenAI's chat completions: what to do about each answer it gives."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import NoReturn, Self
+
+from behavesim.errors import ProposerError
+from behavesim.events import Prompt, Reply, Ticket, Usage
+from behavesim.proposers.limiter import Limiter, backoff_s
+from behavesim.proposers.openai_answers import Completion, Fault
+from behavesim.proposers.openai_dialect import Dialect, Sampling
+from behavesim.proposers.openai_endpoint import Endpoint
+
+__all__ = ["OpenAIProposer", "Patience", "Sampling"]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long faults are ridden out, in seconds and attempts.
+
+    A request that fails is repeated until the endpoint has answered nothing at all for `outage_s` (`start_s` before
+    its first reply); then the run stops. While others are answered, a prompt is given up after `attempts` faults of
+    its own. A reply without content is asked for again `empty` times. Pauses begin at `backoff_s`, and double.
+    """
+
+    request_s: float = 300.0
+    outage_s: float = 600.0
+    start_s: float = 60.0
+    attempts: int = 12
+    empty: int = 3
+    backoff_s: float = 1.0
+
+
+@dataclass
+class _Trials:
+    """What one ticket has been through so far."""
+
+    ticket: Ticket
+    model: str
+    since: float
+    calls: list[Usage] = field(default_factory=list)
+    faults: int = 0
+    refusals: int = 0
+    empty: int = 0
+
+
+class OpenAIProposer:
+    """Asks a model for each ticket, at most `connections` at a time; URL and key come from the environment.
+
+    OPENAI_API_KEY and OPENAI_BASE_URL are read as the openai package reads them; an endpoint other than OpenAI's own
+    may do without a key. `notes` is told, in a line each, what a run should know: parameters that were dropped,
+    pauses, faults, prompts that were given up. Neither notes nor errors ever hold the key.
+    """
+
+    def __init__(
+        self,
+        sampling: Sampling,
+        connections: int = 8,
+        patience: Patience | None = None,
+        notes: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """Raises UsageError where the environment names no usable endpoint."""
+        self._sampling, self._patience = sampling, patience or Patience()
+        self._endpoint = Endpoint(self._patience.request_s)
+        self._limiter = Limiter(connections, self._patience.backoff_s)
+        self._dialect = Dialect(sampling, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
+        self._tell = notes
+        self._fatal: str | None = None
+        self._replied_at: float | None = None
+        self._next_fault_note = 0.0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections; the proposer cannot be used afterwards."""
+        await self._endpoint.aclose()
+
+    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+        """The reply to a prompt; its `calls` hold the usage of every request that was answered on the way to it.
+
+        An empty text with the finish reason "given_up" stands for a prompt that the endpoint takes from nobody.
+        Raises ProposerError where the endpoint refuses for good, or has been out of reach for too long.
+        """
+        trials = _Trials(ticket, self._sampling.model_of(ticket), time.monotonic())
+        while True:
+            result = await self._ask(trials.model, prompt.text)
+            if result.usage is not None:
+                trials.calls.append(result.usage)
+            if isinstance(result, Completion):
+                pause, text, reason = self._after_reply(result, trials), result.text, result.finish_reason
+            else:
+                pause, text, reason = self._after(result, trials), "", "given_up"
+            if pause is None:
+                return Reply(text, trials.model, tuple(trials.calls), reason)
+            await asyncio.sleep(pause)
+
+    async def _ask(self, model: str, prompt: str) -> Completion | Fault:
+        """One request, in its turn; the limiter learns from what comes back."""
+        async with self._limiter.slot() as cuts:
+            if self._fatal is not None:
+                raise ProposerError(self._fatal)
+            path, body = self._endpoint.path, self._dialect.body(model, prompt)
+            result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
+            if isinstance(result, Completion):
+                self._replied_at = time.monotonic()
+                self._limiter.succeeded(headers)
+            elif result.meaning == "limited":
+                pause = self._limiter.refused(cuts, result.wait_s)
+                self._note_fault(f"{result.message}; waiting {pause:.0f} s")
+            elif result.meaning == "path" and path != self._endpoint.path:
+                return Fault("parameter", result.message)  # another request found the path in the meantime
+            return result
+
+    def _after_reply(self, reply: Completion, trials: _Trials) -> float | None:
+        """The pause before a reply without content is asked for again; None where this one has to do."""
+        trials.empty += 1
+        if reply.is_final or trials.empty > self._patience.empty:
+            return None
+        return self._backoff(trials.empty)
+
+    def _after(self, fault: Fault, trials: _Trials) -> float | None:
+        """The pause before a request that failed is repeated; None where its prompt is given up.
+
+        Raises ProposerError where the run has to stop.
+        """
+        match fault.meaning:
+            case "fatal":
+                self._stop(fault.message)
+            case "parameter":
+                self._drop(fault, trials.model)
+                return 0.0
+            case "path":
+                if not self._endpoint.add_version():
+                    self._stop(fault.message)
+                self._note(f"{self._endpoint.host} is asked under /v1, since the URL alone answers no chat completions")
+                return 0.0
+            case "prompt":
+                return self._give_up(fault, trials)
+            case "request":
+                if self._replied_at is None:
+                    self._stop(fault.message)
+                return self._give_up(fault, trials)
+            case "limited":
+                trials.refusals += 1
+                if not fault.wait_s:
+                    self._refuse_outage(fault, trials)
+                return 0.0
+            case "passing":
+                return self._after_passing(fault, trials)
+
+    def _after_passing(self, fault: Fault, trials: _Trials) -> float | None:
+        trials.faults += 1
+        self._refuse_outage(fault, trials)
+        healthy = self._replied_at is not None and self._replied_at > trials.since
+        if healthy and trials.faults >= self._patience.attempts:
+            return self._give_up(fault, trials)
+        self._note_fault(f"{fault.message}; asking again")
+        return max(self._backoff(trials.faults), fault.wait_s or 0.0)
+
+    def _refuse_outage(self, fault: Fault, trials: _Trials) -> None:
+        """Stop the run where nobody has had a reply for as long as patience lasts, and not for one fault alone."""
+        patience = self._patience.start_s if self._replied_at is None else self._patience.outage_s
+        silence = time.monotonic() - max(trials.since, self._replied_at or 0.0)
+        if silence > patience and trials.faults + trials.refusals >= 3:
+            self._stop(f"no reply for {silence:.0f} s; the last fault: {fault.message}")
+
+    def _drop(self, fault: Fault, model: str) -> None:
+        if fault.parameter and self._dialect.refuse(model, fault.parameter):
+            self._note(f"{model} is asked without {fault.parameter!r} from now on: {fault.message}")
+
+    def _give_up(self, fault: Fault, trials: _Trials) -> float | None:
+        self._note(f"the prompt of candidate {trials.ticket} is given up: {fault.message}")
+        return None
+
+    def _stop(self, message: str) -> NoReturn:
+        self._fatal = self._endpoint.scrubbed(message)
+        raise ProposerError(self._fatal)
+
+    def _note_fault(self, line: str) -> None:
+        """A note about a fault, once a minute at most: they come in crowds."""
+        if time.monotonic() >= self._next_fault_note:
+            self._next_fault_note = time.monotonic() + 60.0
+            self._note(line)
+
+    def _note(self, line: str) -> None:
+        self._tell(self._endpoint.scrubbed(line))
+
+    def _backoff(self, attempt: int) -> float:
+        return backoff_s(attempt, self._patience.backoff_s, random.random())
