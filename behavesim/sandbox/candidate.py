@@ -51,10 +51,19 @@ def send(fd: int, frame: bytes) -> None:
 
 
 def settle_randomness() -> None:
-    """Make programs that seed nothing give equal results in every process, numpy's new generators included."""
-    random.seed(0)
+    """Make programs that seed nothing give equal results in every process, with new generators too."""
+    random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
+    random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
+    random.seed(0)  # a fork hook of the standard library has just seeded it otherwise
+    np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]  # of default_rng()
     np.random.seed(0)
-    np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]
+
+
+_seed = random.Random.seed
+
+
+def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
+    _seed(self, 0 if a is None else a, version)
 
 
 def _function(source: str, entry_point: str) -> Callable[..., Any]:

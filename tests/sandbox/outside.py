@@ -1,0 +1,168 @@
+"""What lies outside the sandbox, and whether anything happened to it: the oracle of the sieges."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+SECRET = "open-sesame-4711"
+NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python to start a daemon with, and the folders it imports from."""
+
+    executable: str
+    path: tuple[str, ...] = ()
+
+
+THIS_INTERPRETER = Interpreter(sys.executable, (str(REPOSITORY),))
+
+
+def interpreter_for_everybody(folder: Path) -> Interpreter:
+    """This interpreter, or its files linked into `folder`, where a user without rights can read them too."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    executable = folder / "bin" / version
+    executable.parent.mkdir(parents=True)
+    base = Path(sys.base_prefix)
+    ignored = shutil.ignore_patterns("site-packages", "test", "__pycache__")
+    shutil.copytree(base / "lib" / version, folder / "lib" / version, copy_function=_link, ignore=ignored)
+    for library in (base / "lib").glob("libpython*"):
+        _link(str(library), str(folder / "lib" / library.name))
+    _link(str(Path(sys.executable).resolve()), str(executable))
+    return Interpreter(str(executable), (sysconfig.get_path("purelib"), str(REPOSITORY)))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+@dataclass
+class Outside:
+    """A folder with a secret, files that anybody may change, and listeners that nobody should reach."""
+
+    folder: Path
+    interpreter: Interpreter
+    user: int | None = None
+    tcp: socket.socket = field(init=False)
+    udp: socket.socket = field(init=False)
+    abstract: socket.socket = field(init=False)
+    unix: socket.socket = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.canaries = self.folder / "canaries"
+        for each in (self.folder / "home", self.canaries):
+            each.mkdir()
+            each.chmod(0o777)
+        shutil.copy(HERE / "cities.py", self.folder / "cities.py")
+        (self.folder / "secret").write_text(SECRET)
+        (self.canaries / "file").write_text("untouched")
+        (self.canaries / "file").chmod(0o666)
+        self._listen()
+        self._before = self._seen()
+
+    def _listen(self) -> None:
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.abstract, self.unix = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        self.abstract.bind(f"\0behavesim-{self.folder.name}")
+        self.unix.bind(str(self.canaries / "socket"))
+        (self.canaries / "socket").chmod(0o777)
+        self.abstract.listen()
+        self.unix.listen()
+
+    def besiege(self, layers: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Run a siege to its end, and return what the daemon said, with all its words as `said`."""
+        settings = {
+            "task": str(self.folder / "cities.py"), "layers": layers, "names": names,
+            "words": {
+                "SECRET_FILE": str(self.folder / "secret"), "CANARY_FOLDER": str(self.canaries),
+                "CANARY_FILE": str(self.canaries / "file"), "HOME_FOLDER": str(self.folder / "home"),
+                "TCP_PORT": str(self.tcp.getsockname()[1]), "UDP_PORT": str(self.udp.getsockname()[1]),
+                "ABSTRACT_NAME": f"behavesim-{self.folder.name}",
+                "HIDDEN_NUMBER": repr(float(np.random.RandomState(3).rand(10)[0])),
+            },
+        }  # fmt: skip
+        done = subprocess.run(
+            [self.interpreter.executable, "-m", "tests.sandbox.siege", json.dumps(settings)],
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={
+                "PYTHONPATH": os.pathsep.join(self.interpreter.path),
+                "BEHAVESIM_TEST_SECRET": SECRET,
+                "OPENAI_API_KEY": SECRET,
+                "PATH": os.environ["PATH"],
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            user=self.user,
+            group=self.user,
+            extra_groups=None if self.user is None else [],
+            timeout=100,
+        )
+        assert done.returncode == 0, f"the daemon did not survive: {done.stderr[-2000:]}"
+        return {**json.loads(done.stdout), "said": done.stdout + done.stderr}
+
+    def harm(self) -> list[str]:
+        """What was done outside, an entry each: files, connections, processes."""
+        listeners = {self.tcp: "TCP", self.udp: "UDP", self.abstract: "abstract socket", self.unix: "unix socket"}
+        reached = [f"{listeners[each]} was reached" for each in select.select(list(listeners), [], [], 0)[0]]
+        changed = [f"{path} changed" for path, state in self._seen().items() ^ self._before.items()]
+        return reached + changed + [f"process {each} is left" for each in self._left()]
+
+    def close(self) -> None:
+        for each in (self.tcp, self.udp, self.abstract, self.unix):
+            each.close()
+
+    def _seen(self) -> dict[Path, object]:
+        return {path: _state(path) for path in (self.folder, *self.folder.rglob("*"))}
+
+    def _left(self) -> list[str]:
+        """Processes that name this folder (all that a daemon started, forks included) a second after its end."""
+        for _ in range(20):
+            found = [line for line in map(_command, Path("/proc").glob("[0-9]*")) if str(self.folder) in line]
+            if not found:
+                return []
+            time.sleep(0.05)
+        return found
+
+
+def _state(path: Path) -> object:
+    about = path.lstat()
+    content = path.read_bytes() if stat.S_ISREG(about.st_mode) else b""
+    return about.st_mode, about.st_uid, about.st_mtime_ns if not path.is_dir() else 0, content
+
+
+def _command(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def folder_for_everybody() -> Path:
+    """A new folder that every user can enter (pytest's own are private)."""
+    folder = Path(tempfile.mkdtemp(prefix="behavesim-siege-"))
+    folder.chmod(0o755)
+    return folder

@@ -1,0 +1,59 @@
+"""A daemon under attack, to be run as a process of its own: `python -m tests.sandbox.siege SETTINGS`.
+
+It evaluates every attack and prints what the judge made of it; whether harm was done is for others to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import sys
+
+from behavesim.protocols import Failure
+from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.task import TaskReference
+from tests.sandbox.attack import Attack
+from tests.sandbox.attacks_on_the_machine import ON_THE_MACHINE
+from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
+from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
+
+ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_SEARCH)
+LIMITS = Limits(timeout_s=0.25, memory_mb=512)
+
+
+async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
+    """Evaluate the named attacks, all if none is named, with their words filled in; then honest programs."""
+    reference = TaskReference(task)
+    attacks = [attack for attack in ATTACKS if not names or attack.name in names]
+    async with Pool(reference, "search", 12, LIMITS, allow_weak_isolation=True, layers=tuple(layers)) as pool:
+        judge = Judge(reference.load(), "search", pool)
+        verdicts = await asyncio.gather(*[judge.evaluate(filled(attack.source, words)) for attack in attacks])
+        after = await judge.evaluate(NUMPY_HEURISTIC)
+        isolation, notes = pool.isolation, pool.notes
+    async with Pool(reference, "search", 2, allow_weak_isolation=True, layers=tuple(layers)) as pool:
+        demanding = await Judge(reference.load(), "search", pool).evaluate(SCIPY_AND_NUMBA_HEURISTIC)
+    return {
+        "isolation": isolation,
+        "notes": notes,
+        "user": os.geteuid(),
+        "outcomes": {attack.name: described(verdict) for attack, verdict in zip(attacks, verdicts, strict=True)},
+        "honest": [described(after), described(demanding)],
+    }
+
+
+def filled(source: str, words: dict[str, str]) -> str:
+    for word, meaning in {**words, "DAEMON": str(os.getpid())}.items():
+        source = source.replace(word, meaning)
+    return source
+
+
+def described(verdict: object) -> dict[str, object]:
+    if isinstance(verdict, Failure):
+        return dataclasses.asdict(verdict)
+    return {"reason": "score", "score": verdict.score, "message": ""}  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(siege(**json.loads(sys.argv[1])))))
