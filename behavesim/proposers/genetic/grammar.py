@@ -39,6 +39,12 @@ class Rule:
     """The length of the pattern's text, holes left out."""
 
     @property
+    def line(self) -> str:
+        """The assignment that a definition is."""
+        assert self.definition is not None, "only definitions are lines of their own"
+        return f"{self.name} = {ast.unparse(self.definition)}"
+
+    @property
     def is_choice(self) -> bool:
         """Whether an expression is chosen between by a condition: `a if c else b`."""
         return isinstance(self.pattern, ast.IfExp)
@@ -106,6 +112,27 @@ class Grammar:
         depth = _depth(rule, self.depths)
         assert depth is not None, "check() has seen that every type can end"
         return depth
+
+    @cached_property
+    def needs(self) -> Mapping[Rule | None, frozenset[str]]:
+        """The definitions that a rule, or (None) the form, makes a program begin with, whatever fills its holes."""
+        needs: dict[Rule | None, frozenset[str]] = {}
+        for rule in self.definitions.values():
+            needs[rule] = self._needed(rule.definition) | {rule.name}
+        for rule in (rule for rules in self.rules.values() for rule in rules if not rule.name):
+            needs[rule] = self._needed(rule.pattern)
+        return {**needs, None: self._needed(*self.form)}
+
+    def _needed(self, *trees: ast.AST | None) -> frozenset[str]:
+        """The definitions the trees mention, and those that these mention in turn."""
+        mentioned = {
+            node.id: self.definitions[node.id]
+            for tree in trees
+            if tree is not None
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and node.id in self.definitions
+        }
+        return frozenset(mentioned).union(*(self._needed(rule.definition) for rule in mentioned.values()))
 
     @cached_property
     def nameable(self) -> frozenset[str]:

@@ -19,10 +19,6 @@ class Reader:
     def __init__(self, grammar: Grammar, entry_point: str) -> None:
         self._grammar = grammar
         self._entry_point = entry_point
-        self._form = [ast.dump(statement) for statement in grammar.form]
-        self._definitions = {
-            name: ast.dump(rule.definition) for name, rule in grammar.definitions.items() if rule.definition is not None
-        }
         self._by_key: dict[tuple[str, Any], list[Rule]] = {}
         for kind, rules in grammar.rules.items():
             for rule in rules:
@@ -35,8 +31,8 @@ class Reader:
         if function is None:
             return None
         body = [statement for statement in function.body if not _is_docstring(statement)]
-        split = len(body) - len(self._form)
-        if split < 0 or [ast.dump(statement) for statement in body[split:]] != self._form:
+        split = len(body) - len(self._grammar.form)
+        if split < 0 or not _same(body[split:], list(self._grammar.form)):
             return None
         values = self._values(body[:split])
         if values is None or not self._grammar.roots.keys() <= values.keys():
@@ -61,7 +57,9 @@ class Reader:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
                 return None
             name = statement.targets[0].id
-            if self._definitions.get(name) != ast.dump(statement.value):
+            if name not in self._grammar.definitions or not _same(
+                statement.value, self._grammar.definitions[name].definition
+            ):
                 values[name] = _written_out(statement.value, values)
         return values
 
@@ -98,15 +96,23 @@ class Reader:
         if type(pattern) is not type(node):
             return False
         if isinstance(pattern, ast.AST):
-            return all(
-                self._matches(getattr(pattern, name, None), getattr(node, name, None), fillers)
-                for name in pattern._fields
-            )
+            fields = ((getattr(pattern, name, None), getattr(node, name, None)) for name in pattern._fields)
+            return all(self._matches(*pair, fillers) for pair in fields)
         if isinstance(pattern, list):
-            return len(pattern) == len(node) and all(
-                self._matches(*pair, fillers) for pair in zip(pattern, node, strict=True)
-            )
+            pairs = zip(pattern, node, strict=False)
+            return len(pattern) == len(node) and all(self._matches(*pair, fillers) for pair in pairs)
         return bool(pattern == node)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two trees are equal but for where they stand."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        return all(_same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return bool(one == other)
 
 
 def _key(node: ast.expr) -> Any:

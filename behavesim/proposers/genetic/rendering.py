@@ -43,34 +43,20 @@ class Writer:
             )
         ).rstrip()
         self._reserved = grammar.names | {argument.arg for argument in function.args.args}
+        self._lines = {name: rule.line for name, rule in grammar.definitions.items()}
+        self._form = [line for statement in grammar.form for line in ast.unparse(statement).splitlines()]
 
     def write(self, program: Term) -> str:
         """The source of a program."""
+        needed = self._grammar.needs[None].union(*(self._grammar.needs[rule] for rule in program.rules()))
         body = _Body(self._grammar, self._reserved)
         roots = [
-            _assignment(name, body.expression(root).node)
+            f"{name} = {ast.unparse(body.expression(root).node)}"
             for name, root in zip(self._grammar.roots, program.children, strict=True)
         ]
-        statements = [*self._definitions(program), *body.statements, *roots, *self._grammar.form]
-        lines = "\n".join(ast.unparse(ast.fix_missing_locations(statement)) for statement in statements)
-        return self._head + self._signature + "\n    " + lines.replace("\n", "\n    ") + "\n"
-
-    def _definitions(self, program: Term) -> Iterator[ast.stmt]:
-        """The definitions the program needs, and those that they and its form need, in the grammar's order."""
-        defined = self._grammar.definitions
-        trees = [*(rule.pattern for rule in program.rules()), *self._grammar.form]
-        queue = [name for tree in trees for name in _names(tree) if name in defined]
-        needed: set[str] = set()
-        while queue:
-            name = queue.pop()
-            if name not in needed:
-                needed.add(name)
-                definition = defined[name].definition
-                assert definition is not None
-                queue += [inner for inner in _names(definition) if inner in defined]
-        for name, rule in defined.items():
-            if name in needed and rule.definition is not None:
-                yield _assignment(name, rule.definition)
+        definitions = [line for name, line in self._lines.items() if name in needed]
+        lines = [*definitions, *body.lines, *roots, *self._form]
+        return self._head + "\n    ".join([self._signature, *lines]) + "\n"
 
 
 class _Body:
@@ -80,7 +66,7 @@ class _Body:
         self._grammar = grammar
         self._taken = set(reserved)
         self._named_before: dict[Term, _Text] = {}
-        self.statements: list[ast.stmt] = []
+        self.lines: list[str] = []
 
     def expression(self, term: Term) -> _Text:
         """The term as an expression of about LINE characters at most; what is wider has become statements."""
@@ -100,7 +86,7 @@ class _Body:
         if term not in self._named_before:
             name = self._name(term)
             self._taken.add(name)
-            self.statements.append(_assignment(name, node))
+            self.lines.append(f"{name} = {ast.unparse(node)}")
             self._named_before[term] = _Text(ast.Name(name, ast.Load()), len(name))
         return self._named_before[term]
 
@@ -116,10 +102,6 @@ class _Body:
         return f"{stem}_{number}"
 
 
-def _assignment(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
 def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
     """The pattern with its holes filled in order."""
     if isinstance(pattern, ast.Name):
@@ -129,7 +111,3 @@ def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
     if isinstance(pattern, list):
         return [_filled(part, fillers, grammar) for part in pattern]
     return pattern
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
