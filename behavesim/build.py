@@ -12,11 +12,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import Evaluated, Event, RunResumed, RunStarted
+from behavesim.events import Evaluated, Event, Responded, RunResumed, RunStarted
 from behavesim.methods.funsearch import FunSearch
 from behavesim.methods.protocol import SearchMethod
 from behavesim.prompts.funsearch import FunSearchPrompts
@@ -26,9 +27,12 @@ from behavesim.search import Search
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import TEMPLATE
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal
+from behavesim.store.journal import SqliteJournal, read_events
 from behavesim.store.keeper import Keeper
 from behavesim.task import Task, TaskReference
+
+if TYPE_CHECKING:
+    from behavesim.proposers.openai import Sampling
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ async def _wired(
         window=settings.window,
         caps=_caps(settings, active_before_s),
         method=_method(settings, task, behaviours),
-        proposer=await _proposer(settings, task, stack),
+        proposer=await _proposer(launch, stack),
         judge=judge,
         journal=journal,
         behaviours=behaviours,
@@ -187,12 +191,37 @@ def _one_group(members: object, count: int) -> list[list[int]]:
     raise AssertionError("a method that groups by behaviour comes with behaviours")
 
 
-async def _proposer(settings: Settings, task: Task, stack: AsyncExitStack) -> Proposer:
+async def _proposer(launch: Launch, stack: AsyncExitStack) -> Proposer:
+    settings = launch.settings
     if settings.proposer == "genetic":
         from behavesim.proposers.genetic import GeneticProposer
 
-        return GeneticProposer(task, settings.seed)
-    raise UsageError(f"there is no proposer {settings.proposer!r}")
+        return GeneticProposer(launch.task, settings.seed)
+    if settings.proposer == "openai":
+        from behavesim.proposers.openai import OpenAIProposer, Patience
+
+        patience = Patience(request_s=settings.request_timeout_s)
+        proposer = OpenAIProposer(_sampling(settings), settings.connections, patience, launch.folder.note)
+        return await stack.enter_async_context(proposer)
+    from behavesim.proposers.replay import ReplayProposer
+
+    source = RunFolder.find(launch.folder.path.parent, settings.proposer.removeprefix("replay:"))
+    events = (event for _, _, event in read_events(source.journal))
+    return ReplayProposer({e.candidate: e.reply for e in events if isinstance(e, Responded)}, source.run)
+
+
+def _sampling(settings: Settings) -> Sampling:
+    from behavesim.proposers.openai import Sampling
+
+    return Sampling(
+        settings.models,
+        settings.seed,
+        settings.temperature,
+        settings.max_completion_tokens,
+        settings.reasoning_effort,
+        settings.system_prompt,
+        settings.extra_body,
+    )
 
 
 def _refuse_changes(launch: Launch, first: Event | None) -> None:

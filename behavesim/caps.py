@@ -58,6 +58,11 @@ class Caps:
 
 
 def spent(tokens: Mapping[str, Tokens], price: Price) -> float | None:
-    """What all requests cost in USD; None where the price of a model that was asked is unknown."""
-    costs = [price(model, used) for model, used in tokens.items() if used.calls]
-    return sum((cost for cost in costs if cost is not None), 0.0) if all(c is not None for c in costs) else None
+    """What all requests cost in USD; None where a price, or the tokens of a request, are unknown."""
+    total = 0.0
+    for model, used in tokens.items():
+        cost = price(model, used) if used.calls else 0.0
+        if cost is None or used.unreported:
+            return None
+        total += cost
+    return total

@@ -136,10 +136,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Placed:
-    """The candidate was told to the method and joined a group of the archive; others may have left it."""
+    """The candidate was told to the method and joined an island, from which others may have gone for it.
+
+    `island` is None for one of the first programs, which wait to be clustered.
+    """
 
     candidate: Ticket
-    island: int
+    island: int | None
     evicted: tuple[Ticket, ...] = ()
 
 

@@ -63,13 +63,14 @@ class Island:
 
 @dataclass
 class Tokens:
-    """Tokens of all requests so far; a count that an endpoint did not report is missing here as well."""
+    """Tokens of all requests so far; `unreported` counts the calls whose endpoint did not say what they took."""
 
     calls: int = 0
     prompt: int = 0
     cached: int = 0
     completion: int = 0
     reasoning: int = 0
+    unreported: int = 0
 
 
 class RunState:
@@ -204,6 +205,7 @@ class RunState:
         tokens = self.tokens.setdefault(reply.model, Tokens())
         for usage in reply.calls:
             tokens.calls += 1
+            tokens.unreported += usage.prompt is None or usage.completion is None
             for name in ("prompt", "cached", "completion", "reasoning"):
                 setattr(tokens, name, getattr(tokens, name) + (getattr(usage, name) or 0))
 

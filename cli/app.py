@@ -6,7 +6,10 @@ import sys
 
 import typer
 
-from . import doctor, evaluate, report, run
+from .doctor import doctor
+from .evaluate import evaluate, tasks
+from .report import report, runs
+from .run import resume, run
 
 app = typer.Typer(
     name="behavesim",
@@ -16,13 +19,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("run")(run.run)
-app.command("resume")(run.resume)
-app.command("report")(report.report)
-app.command("list")(report.runs)
-app.command("evaluate")(evaluate.evaluate)
-app.command("tasks")(evaluate.tasks)
-app.command("doctor")(doctor.doctor)
+app.command("run")(run)
+app.command("resume")(resume)
+app.command("report")(report)
+app.command("list")(runs)
+app.command("evaluate")(evaluate)
+app.command("tasks")(tasks)
+app.command("doctor")(doctor)
 
 
 def main() -> None:

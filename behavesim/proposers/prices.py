@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Self
 
@@ -40,7 +40,7 @@ Models that also bill for writing to the cache are left out, since their cost ca
 class Prices:
     """Prices by the name of a model; a name stands for its snapshots too, one that ends in * for all that begin so."""
 
-    table: Mapping[str, Price] = DOCUMENTED
+    table: Mapping[str, Price] = field(default_factory=lambda: DOCUMENTED)
 
     @classmethod
     def extended(cls, own: Mapping[str, Mapping[str, float]]) -> Self:

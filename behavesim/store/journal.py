@@ -38,9 +38,13 @@ class SqliteJournal:
     async def __aenter__(self) -> SqliteJournal:
         with _translated(self._path):
             self._connection = await aiosqlite.connect(self._path, isolation_level=None)
-            await self._db.execute("PRAGMA journal_mode = WAL")
-            await self._db.execute("PRAGMA synchronous = NORMAL")
-            await self._prepare()
+            try:
+                await self._db.execute("PRAGMA journal_mode = WAL")
+                await self._db.execute("PRAGMA synchronous = NORMAL")
+                await self._prepare()
+            except BaseException:
+                await self._db.close()
+                raise
         return self
 
     async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -50,23 +50,23 @@ LIMIT 1;
 CREATE VIEW islands AS
 WITH founded AS (
     SELECT seq, CAST(island.key AS INTEGER) AS island, member.value AS candidate
-    FROM events, json_each(payload, '$.islands') AS island, json_each(island.value) AS member
-    WHERE type = 'Clustered'
+    FROM events, json_each(events.payload, '$.islands') AS island, json_each(island.value) AS member
+    WHERE events.type = 'Clustered'
     UNION ALL
     SELECT seq, CAST(founder.key AS INTEGER), founder.value
-    FROM events, json_each(payload, '$.founders') AS founder
-    WHERE type = 'IslandsRestarted'
+    FROM events, json_each(events.payload, '$.founders') AS founder
+    WHERE events.type = 'IslandsRestarted'
     UNION ALL
     SELECT seq, payload ->> 'island', candidate
-    FROM events WHERE type = 'Placed' AND payload ->> 'island' IS NOT NULL
+    FROM events WHERE events.type = 'Placed' AND payload ->> 'island' IS NOT NULL
 ),
 begun AS (
     SELECT island, max(seq) AS seq FROM founded
-    WHERE seq IN (SELECT seq FROM events WHERE type IN ('Clustered', 'IslandsRestarted'))
+    WHERE seq IN (SELECT events.seq FROM events WHERE events.type IN ('Clustered', 'IslandsRestarted'))
     GROUP BY island
 ),
 evicted AS (
-    SELECT seq, member.value AS candidate FROM events, json_each(payload, '$.evicted') AS member WHERE type = 'Placed'
+    SELECT seq, member.value AS candidate FROM events, json_each(events.payload, '$.evicted') AS member WHERE events.type = 'Placed'
 )
 SELECT
     founded.island AS island,
@@ -92,6 +92,6 @@ SELECT
     sum(call.value ->> 'completion') AS completion_tokens,
     sum(call.value ->> 'reasoning') AS reasoning_tokens
 FROM events, json_each(events.payload, '$.reply.calls') AS call
-WHERE type = 'Responded'
+WHERE events.type = 'Responded'
 GROUP BY model;
 """

@@ -1,0 +1,79 @@
+"""Imports go one way: each room may import only what stands left of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CHAIN = [
+    {"errors", "similarity.kernels"},
+    {"trajectory"},
+    {"task"},
+    {"events"},
+    {"protocols"},
+    {"config", "programs", "prompts", "similarity", "state"},
+    {"caps"},
+    {"methods"},
+    {"proposers", "sandbox", "store"},
+    {"search"},
+    {"build"},
+    {"analysis"},
+    {"reports"},
+    {"studies"},
+]
+RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
+APART = {("analysis", "search"), ("analysis", "build"), ("reports", "search"), ("reports", "build")}
+
+
+def room_of(module: str) -> str:
+    """The room of `behavesim.x.y`: its longest name in the chain."""
+    parts = module.split(".")[1:]
+    return next(room for size in range(len(parts), 0, -1) if (room := ".".join(parts[:size])) in RANK)
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+MODULES = sorted(
+    path
+    for path in (ROOT / "behavesim").rglob("*.py")
+    if path != ROOT / "behavesim/__init__.py"
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_what_stands_left_of_its_room(path: Path) -> None:
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    own = room_of(module)
+    for name in imports(path):
+        assert not name.startswith(("behavesim_cli", "behavesim_tasks", "cli", "tasks")), name
+        if name.startswith("behavesim."):
+            other = room_of(name)
+            assert other == own or RANK[other] < RANK[own], f"{module} imports {name}"
+            assert (own, other) not in APART, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tasks").rglob("*.py")), ids=lambda path: path.name)
+def test_a_task_imports_of_behavesim_only_what_a_task_is_made_of(path: Path) -> None:
+    ours = {name for name in imports(path) if name.startswith("behavesim")}
+    assert ours <= {"behavesim.task", "behavesim.trajectory"}
+
+
+def test_importing_behavesim_loads_nothing_heavy() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, behavesim, behavesim_cli.app; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "openai", "pydantic", "aiosqlite", "pandas"}

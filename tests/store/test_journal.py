@@ -1,0 +1,136 @@
+"""The journal keeps every event as it was, whole or not at all, and tells a person about it in SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from behavesim.errors import JournalError
+from behavesim.events import (
+    Asked,
+    Clustered,
+    Compared,
+    Discarded,
+    Evaluated,
+    Event,
+    IslandsRestarted,
+    Placed,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    Usage,
+)
+from behavesim.store.codec import decode, encode, pack, unpack
+from behavesim.store.journal import SqliteJournal, read_events, read_trajectories
+from behavesim.trajectory import Trajectory
+
+TOURS = (Trajectory.prefixes([0, 2, 1]), Trajectory.vectors([[0.0, 1.0], [0.5, 0.25]]))
+USAGE = Usage(prompt=100, cached=40, completion=20, reasoning=None)
+
+EVENTS: list[Event] = [
+    RunStarted({"islands": 2, "models": {"a": 1.0}}, {"direction": "minimise"}, "strong"),
+    Evaluated(-1, "template", 7.0, (7.0,), TOURS[:1]),
+    Clustered(((-1,), (-1,))),
+    Asked(0, (-1,), 0, Prompt("Write “it” – naïvely.", "improve")),
+    Asked(1, (-1,), 1, Prompt("again", "improve")),
+    Asked(2, (-1,), 1, Prompt("and again", "improve")),
+    Responded(0, Reply("```python\n…\n```", "gpt", (USAGE, USAGE), "stop")),
+    Responded(1, Reply("", "gpt", ())),
+    Rejected(1, "extraction", "empty", "the reply is empty"),
+    Evaluated(0, "def f(): ...", 6.25, (6.0, 6.5), TOURS, "a thought", "abc", None, 0.01),
+    Compared(0, {0: 0.5, 1: 1.0}),
+    Placed(0, 1, (-1,)),
+    Discarded(1),
+    IslandsRestarted({0: 0}),
+    RunStopped("interrupted"),
+    RunResumed((2,), "strong+"),
+]
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> AsyncIterator[SqliteJournal]:
+    async with SqliteJournal(tmp_path / "run.db") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_survives_its_row(event: Event) -> None:
+    assert decode(*encode(event)) == event
+
+
+async def test_events_are_read_in_the_order_in_which_they_were_appended(journal: SqliteJournal, tmp_path: Path) -> None:
+    for event in EVENTS[:5]:
+        await journal.append([event])
+    await journal.append(EVENTS[5:])
+    assert [event async for _, event in journal.read()] == EVENTS
+    assert [event for _, _, event in read_events(tmp_path / "run.db")] == EVENTS
+
+
+async def test_a_batch_is_committed_whole_or_not_at_all(journal: SqliteJournal) -> None:
+    await journal.append(EVENTS[:2])
+    too_large = Discarded(2**70)  # no integer of SQLite's
+    with pytest.raises(OverflowError):
+        await journal.append([EVENTS[2], too_large])
+    assert len([event async for _, event in journal.read()]) == 2
+    await journal.append([EVENTS[2]])
+    assert len([event async for _, event in journal.read()]) == 3
+
+
+async def test_an_outcome_is_found_by_its_candidate(journal: SqliteJournal, tmp_path: Path) -> None:
+    await journal.append(EVENTS)
+    assert await journal.outcome(0) == EVENTS[9]
+    assert await journal.outcome(1) == EVENTS[8]
+    assert read_trajectories(tmp_path / "run.db", [0, -1]) == [TOURS, TOURS[:1]]
+
+
+async def test_the_views_answer_a_person_with_sqlite3(journal: SqliteJournal, tmp_path: Path) -> None:
+    await journal.append(EVENTS)
+    db = sqlite3.connect(tmp_path / "run.db")
+    rows = db.execute("SELECT candidate, status, stage, reason, score, parents, island, model, prompt_tokens FROM candidates")
+    assert rows.fetchall() == [
+        (0, "feasible", "evaluation", None, 6.25, "[-1]", 1, "gpt", 200),
+        (1, "rejected", "extraction", "empty", None, "[-1]", None, "gpt", None),
+        (2, "open", None, None, None, "[-1]", None, None, None),
+    ]
+    assert db.execute("SELECT candidate, score FROM best").fetchall() == [(0, 6.25)]
+    assert db.execute("SELECT island, size, highest_score FROM islands").fetchall() == [(0, 1, 6.25), (1, 1, 6.25)]
+    assert db.execute("SELECT model, calls, prompt_tokens, reasoning_tokens FROM spend").fetchall() == [
+        ("gpt", 2, 200, None)
+    ]
+
+
+async def test_a_journal_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path):
+        pass
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(JournalError, match="newer behavesim"):
+        list(read_events(path))
+    with pytest.raises(JournalError, match="newer behavesim"):
+        async with SqliteJournal(path):
+            pass
+
+
+async def test_a_damaged_journal_is_an_error_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    path.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(JournalError, match="damaged"):
+        async with SqliteJournal(path):
+            pass
+
+
+def test_a_blob_that_is_cut_off_is_an_error_and_not_a_shorter_run() -> None:
+    blob = pack(TOURS)
+    assert unpack(blob) == TOURS
+    for end in range(1, len(blob)):
+        if end != len(pack(TOURS[:1])):
+            with pytest.raises(ValueError, match="cut off|traject"):
+                unpack(blob[:end])
