@@ -1,0 +1,253 @@
+"""A real HTTP server that speaks chat completions, and misbehaves as told.
+
+By hand: `python tests/proposers/chat_server.py --port 8800 --latency 0.2 --faults 0.2`, then
+`OPENAI_BASE_URL=http://127.0.0.1:8800/v1 behavesim run tsp --proposer openai`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it arrived; `number` counts from 0 in the order of arrival, over all that came."""
+
+    number: int
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def prompt(self) -> str:
+        return str(self.body["messages"][-1]["content"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What to send back: a status and a body, after a while; `cut` bytes only, or nothing but a reset connection."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+    cut: int | None = None
+    reset: bool = False
+
+    def after(self, seconds: float) -> Answer:
+        return replace(self, delay_s=seconds)
+
+    def with_headers(self, **headers: str) -> Answer:
+        return replace(self, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+USAGE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 50,
+    "total_tokens": 150,
+    "prompt_tokens_details": {"cached_tokens": 20},
+    "completion_tokens_details": {"reasoning_tokens": 10},
+}
+
+
+def document(body: object) -> Answer:
+    return Answer(body=json.dumps(body).encode())
+
+
+def says(content: object, finish_reason: str | None = "stop", usage: object = USAGE, **message: object) -> Answer:
+    """An ordinary completion."""
+    choice = {
+        "index": 0,
+        "finish_reason": finish_reason,
+        "message": {"role": "assistant", "content": content, **message},
+    }
+    return document({"id": "c", "object": "chat.completion", "created": 1, "choices": [choice], "usage": usage})
+
+
+def fails(status: int, text: str = "no", code: str | None = None, param: str | None = None) -> Answer:
+    """An error in OpenAI's form."""
+    error = {"message": text, "type": "error", "code": code, "param": param}
+    return replace(document({"error": error}), status=status)
+
+
+def no_choices() -> Answer:
+    return document({"id": "c", "object": "chat.completion", "choices": [], "usage": USAGE})
+
+
+def null_content() -> Answer:
+    return says(None)
+
+
+def invalid_json() -> Answer:
+    return Answer(body=b'{"choices": [{"message": ')
+
+
+def cut_off() -> Answer:
+    return replace(says("text " * 400), cut=100)
+
+
+def reset() -> Answer:
+    return Answer(reset=True)
+
+
+def stall(seconds: float) -> Answer:
+    return says("too late").after(seconds)
+
+
+Behaviour = Callable[[Asked], Answer]
+
+
+def echo(asked: Asked) -> Answer:
+    """A reply to this very prompt, so that a test can tell whose reply is whose."""
+    return says(f"reply to {asked.prompt}")
+
+
+def script(*answers: Answer | Behaviour, then: Answer | Behaviour = echo) -> Behaviour:
+    """The answers one after another, whoever asks; afterwards the last."""
+
+    def behave(asked: Asked) -> Answer:
+        answer = answers[asked.number] if asked.number < len(answers) else then
+        return answer if isinstance(answer, Answer) else answer(asked)
+
+    return behave
+
+
+def passing_faults() -> list[Answer]:
+    """Every way to fail for once; a client that waits a tenth of a second sees them all quickly."""
+    return [
+        fails(429, "slow down"),
+        fails(429, "slow down").with_headers(Retry_After="0.01"),
+        fails(500),
+        fails(503, "overloaded"),
+        reset(),
+        cut_off(),
+        invalid_json(),
+        no_choices(),
+        null_content(),
+        stall(5.0),
+    ]
+
+
+def faulty(share: float, seed: int = 0, faults: list[Answer] | None = None, then: Behaviour = echo) -> Behaviour:
+    """A fault for a share of the requests, drawn by their number."""
+    kinds = faults or passing_faults()
+
+    def behave(asked: Asked) -> Answer:
+        rng = random.Random(f"{seed}/{asked.number}")
+        return rng.choice(kinds) if rng.random() < share else then(asked)
+
+    return behave
+
+
+class ChatServer:
+    """The server; `behaviour` decides on each request, and everything that was asked is kept in `asked`."""
+
+    def __init__(self, behaviour: Behaviour = echo) -> None:
+        self.behaviour = behaviour
+        self.asked: list[Asked] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def start(self, port: int = 0) -> None:
+        application = web.Application()
+        application.router.add_post("/{path:.*}", self._handle)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        await site.start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            asked = Asked(len(self.asked), request.path, dict(request.headers), await request.json())
+            self.asked.append(asked)
+            return await self._send(request, self.behaviour(asked))
+        finally:
+            self.in_flight -= 1
+
+    async def _send(self, request: web.Request, answer: Answer) -> web.StreamResponse:
+        await asyncio.sleep(answer.delay_s)
+        headers = {"Content-Type": "application/json", **answer.headers}
+        if not answer.reset and answer.cut is None:
+            return web.Response(status=answer.status, body=answer.body, headers=headers)
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        response.content_length = len(answer.body) + 1000
+        if answer.cut is not None:
+            await response.prepare(request)
+            await response.write(answer.body[: answer.cut])
+        assert request.transport is not None
+        request.transport.abort() if answer.reset else request.transport.close()
+        return response
+
+
+def improving(asked: Asked) -> Answer:
+    """The last program of the prompt with one number changed: what a run by hand can evaluate."""
+    programs = re.findall(r"```python\n(.*?)\n```", asked.prompt, re.DOTALL)
+    rng = random.Random(f"{asked.number}")
+    return says(f"Here is one.\n\n```python\n{_with_another_number(programs[-1] if programs else '', rng)}\n```")
+
+
+def _with_another_number(source: str, rng: random.Random) -> str:
+    numbers = list(re.finditer(r"(?<![\w.\[])\d+(?:\.\d+)?(?![\w.\]])", source))
+    if not numbers:
+        return f"{source}\n# {rng.random():.6f}"
+    place = rng.choice(numbers)
+    return f"{source[: place.start()]}{float(place[0]) * rng.uniform(0.5, 2.0):.4f}{source[place.end() :]}"
+
+
+def slow(behaviour: Behaviour, latency_s: float) -> Behaviour:
+    def behave(asked: Asked) -> Answer:
+        answer = behaviour(asked)
+        return answer.after(max(latency_s, answer.delay_s))
+
+    return behave
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A chat-completions server that answers with varied programs.")
+    parser.add_argument("--port", type=int, default=8800)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--faults", type=float, default=0.0, help="the share of requests that fail, 0 to 1")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--reply", help="a file with the one reply to give, instead of varied programs")
+    return parser.parse_args()
+
+
+async def _serve(arguments: argparse.Namespace) -> None:
+    then: Behaviour = improving
+    if arguments.reply:
+        then = script(then=says(Path(arguments.reply).read_text(encoding="utf-8")))
+    behaviour = slow(faulty(arguments.faults, arguments.seed, then=then), arguments.latency)
+    server = ChatServer(behaviour)
+    await server.start(arguments.port)
+    print(f"OPENAI_BASE_URL={server.url}", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(_arguments()))
