@@ -1,0 +1,137 @@
+"""Bin packing online: a program decides for each item, as it comes, which of the open bins takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.trajectory import Trajectory
+
+TEMPLATE = '''\
+import numpy as np
+
+
+def priority(item: float, bins: np.ndarray) -> np.ndarray:
+    """
+    Returns the priority with which we want to add the item to each bin.
+    Args:
+        item: Size of the item to be added.
+        bins: Array of the remaining capacities of the bins that the item fits into.
+
+    Return:
+        Array of the same size as bins with the priority of each.
+    """
+    return -(bins - item)
+'''
+
+CAPACITY = 100
+COMPARED = 100
+"""The first items, whose bins are the trajectory."""
+
+SIZES: dict[Split, tuple[int, ...]] = {
+    "search": (5000,) * 5,
+    "validation": (1000, 1000, 5000, 5000),
+    "held-out": (500, 1000, 2000, 5000, 10_000),
+}
+SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+
+
+@dataclass(frozen=True)
+class Items:
+    """One instance: the sizes of the items in the order in which they come, int64 in 1…100."""
+
+    sizes: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def lower_bound(self) -> int:
+        """No packing takes fewer bins: the sizes' sum in full bins."""
+        return -(-int(self.sizes.sum()) // CAPACITY)
+
+
+class OnlineBinPacking(Task):
+    """Pack items that come one by one into as few bins of capacity 100 as possible.
+
+    For each item the function receives its size and the remaining capacities of the bins that it fits into: the opened
+    ones in the order in which they were opened, and an empty one at the end. It returns a priority for each; the item
+    goes into the first bin of greatest priority and stays there. The score is the mean number of bins used: the fewer
+    the better.
+    """
+
+    template = TEMPLATE
+    objective = Objective("minimise", best_known=2011.4)  # the mean of the lower bounds
+    normaliser = COMPARED
+    score_scale = 10.0
+
+    def instances(self, split: Split) -> Sequence[Items]:
+        """Sizes from a Weibull distribution of shape 3 and scale 45, rounded into 1…100."""
+        return _instances(split)
+
+    def solve(self, function: Callable[..., Any], instance: Items) -> Solution:
+        """The bin of each item in order, an int64 array; bins are numbered in the order in which they are opened."""
+        room = np.full(len(instance.sizes) + 1, float(CAPACITY))
+        opened = 0
+        chosen = np.empty(len(instance.sizes), dtype=np.int64)
+        for place, size in enumerate(instance.sizes.tolist()):
+            fitting = np.flatnonzero(room[: opened + 1] >= size)
+            bin_ = fitting[_first_greatest(function(float(size), room[fitting]), len(fitting))]
+            room[bin_] -= size
+            opened = max(opened, int(bin_) + 1)
+            chosen[place] = bin_
+        return chosen
+
+    def score(self, instance: Items, solution: Solution) -> float:
+        """The number of bins used."""
+        return float(_checked(instance, solution).max() + 1)
+
+    def trajectory(self, instance: Items, solution: Solution) -> Trajectory:
+        """The choices one by one: state i is the bins of the first i + 1 items, up to 100 of them."""
+        return Trajectory.prefixes(_checked(instance, solution)[:COMPARED])
+
+
+@cache
+def _instances(split: Split) -> tuple[Items, ...]:
+    random = np.random.RandomState(SEEDS[split])
+    return tuple(Items(_weibull_sizes(random, count)) for count in SIZES[split])
+
+
+def _weibull_sizes(random: np.random.RandomState, count: int) -> NDArray[np.int64]:
+    sizes = np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY).astype(np.int64)
+    sizes.setflags(write=False)
+    return sizes
+
+
+def _first_greatest(answer: Any, bins: int) -> int:
+    priorities = np.asarray(answer)
+    if priorities.shape != (bins,) or priorities.dtype.kind not in "fiub":
+        raise InvalidSolution(f"expected {bins} priorities, got {priorities.dtype} of shape {priorities.shape}")
+    best = int(priorities.argmax())
+    if not np.isfinite(priorities[best]):  # argmax prefers NaN; -inf is a way to leave a bin out
+        raise InvalidSolution(f"expected a finite greatest priority, got the non-finite {priorities[best]}")
+    return best
+
+
+def _checked(instance: Items, solution: Solution) -> NDArray[np.int64]:
+    count = len(instance.sizes)
+    if not isinstance(solution, np.ndarray) or solution.shape != (count,):
+        raise InvalidSolution(f"expected the bins of {count} items as one row, got {solution!r:.80}")
+    if not np.issubdtype(solution.dtype, np.integer):
+        raise InvalidSolution(f"expected bins as integers, got {solution.dtype}")
+    if solution.min() < 0 or solution.max() >= count:
+        raise InvalidSolution(f"expected bins in 0…{count - 1}, got {solution.min()}…{solution.max()}")
+    bins = solution.astype(np.int64)
+    opened = np.maximum.accumulate(bins)
+    if bins[0] != 0 or np.diff(opened).max(initial=0) > 1:
+        raise InvalidSolution("expected bins numbered in the order in which they are opened")
+    fullest = int(np.bincount(bins, weights=instance.sizes).max())
+    if fullest > CAPACITY:
+        raise InvalidSolution(f"expected bins filled up to {CAPACITY}, one holds {fullest}")
+    return bins
+
+
+task = OnlineBinPacking()
