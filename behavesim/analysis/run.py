@@ -175,8 +175,8 @@ def load_run(path: str | Path) -> Run:
 
 def _objective(fingerprint: Mapping[str, str]) -> Objective:
     best_known = fingerprint.get("best_known")
-    direction = "maximise" if fingerprint["direction"] == "maximise" else "minimise"
-    return Objective(direction, float(best_known) if best_known else None)
+    known = float(best_known) if best_known else None
+    return Objective("maximise" if fingerprint["direction"] == "maximise" else "minimise", known)
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:

@@ -97,12 +97,13 @@ class FunSearch:
         if not members:
             return Clustered(((TEMPLATE,),) * count)
         if self._settings.clustered_start:
-            groups = [tuple(group) for group in self._group(members, count)]
+            groups: list[tuple[Ticket, ...]] = [tuple(group) for group in self._group(members, count)]
         else:
             order = generator(self._settings.seed, state.told, "deal").permutation(len(members))
             groups = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
         groups = [group for group in groups if group]
-        best = state.best_member(max(groups, key=lambda group: len(group))).candidate
+        largest = max(groups, key=lambda group: len(group))
+        best = state.best_member(largest).candidate
         return Clustered((*groups, *((best,) for _ in range(count - len(groups)))))
 
     def _restart(self, state: RunState) -> IslandsRestarted:
