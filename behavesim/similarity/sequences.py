@@ -15,7 +15,7 @@ from behavesim.similarity.vectors import check_largest
 from behavesim.trajectory import Trajectory
 
 MOST_TOKENS = 2**16
-"""Token numbers are 16 bits wide, the last one standing for what no member has."""
+"""Token numbers are 16 bits wide."""
 
 
 class SequenceLanes:
@@ -63,14 +63,17 @@ class SequenceMembers:
         """See `blocks.Members`."""
         from behavesim.similarity.kernels import sequence
 
-        unknown = len(self.numbers)
-        if self.longest > 64 or unknown >= MOST_TOKENS:
+        if self.longest > 64 or len(self.numbers) >= MOST_TOKENS:
             return None
         tokens, ends = states(run, length)
-        x = np.array([self.numbers.get(token, unknown) for token in tokens.tolist()], np.uint16)
-        patterns = np.zeros((unknown + 1, sequence.LANES), np.uint32 if self.longest <= 32 else np.uint64)
+        distinct, x = np.unique(tokens, return_inverse=True)
+        numbers = np.full(MOST_TOKENS, distinct.size, np.uint16)
+        for number, token in enumerate(distinct.tolist()):
+            if token in self.numbers:
+                numbers[self.numbers[token]] = number
+        patterns = np.empty((distinct.size + 1, sequence.LANES), np.uint32 if self.longest <= 32 else np.uint64)
         sims, largest = np.empty((2, self.members.size - 1))
-        columns = (x, ends, self.tokens, self.ends, self.members)
+        columns = (x.astype(np.uint16), ends, self.tokens, self.ends, self.members, numbers)
         is_pairwise = settings.normaliser == "pair"
         block = first // sequence.LANES
         sequence.similarities(*columns, block, settings.unit, is_pairwise, patterns, sims, largest)

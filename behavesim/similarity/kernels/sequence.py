@@ -48,19 +48,24 @@ def _compare(
         begin, end, state = arguments[1], arguments[2], arguments[6]
         bits = Lanes(builder, number_type(signature.args[3]), LANES)
         numbers = Lanes(builder, ir.DoubleType(), LANES)
-        both, either, flip = builder.and_, builder.or_, builder.not_
-        one = bits.constant(1)
-        higher, lower = bits.variables([bits.constant(-1), bits.constant(0)])  # vertical differences + 1 and - 1
+        both, either = builder.and_, builder.or_
+        full = bits.constant(-1)
+
+        def without(left: Any, right: Any) -> Any:
+            return both(left, builder.xor(right, full))
+
+        higher, lower = bits.variables([full, bits.constant(0)])  # where a column rises by one, and where it falls
         with cgutils.for_range_slice(builder, begin, end, index(1), intp=INDEX) as (position, _):
             token = builder.zext(builder.load(builder.gep(text.data, [position])), INDEX)
             equal = bits.load(patterns.data, builder.mul(token, index(LANES)))
             up, down = builder.load(higher), builder.load(lower)
             vertical = either(equal, down)
             carried = either(builder.xor(builder.add(both(equal, up), up), up), equal)
-            right, left = either(down, flip(either(carried, up))), both(up, carried)  # horizontal + 1 and - 1
-            right = either(builder.shl(right, one), one)  # the empty pattern is one further from every longer text
-            builder.store(either(builder.shl(left, one), flip(either(vertical, right))), higher)
-            builder.store(both(right, vertical), lower)
+            # Where the row does not rise, shifted: its first bit, the empty pattern, rises with every token.
+            level = builder.shl(without(either(carried, up), down), bits.constant(1))
+            fall = builder.shl(both(up, carried), bits.constant(1))
+            builder.store(either(fall, without(level, vertical)), higher)
+            builder.store(without(vertical, level), lower)
         mask = bits.load(masks.data, index(0))
         length = bits.splat(bits.resize(builder.sub(end, begin)))
         more, fewer = (bits.ones(both(builder.load(variable), mask)) for variable in (higher, lower))
@@ -80,36 +85,39 @@ _states = (_read(uint16), _read(int64))
 
 def _signature(word: Any) -> Any:
     return types.void(
-        *_states, *_states, _read(int64), int64, float64, types.boolean, word[:, ::1], *(float64[::1],) * 2
+        *_states,
+        *_states,
+        _read(int64),
+        _read(uint16),
+        int64,
+        float64,
+        types.boolean,
+        word[:, ::1],
+        *(float64[::1],) * 2,
     )
 
 
-@njit(**OPTIONS)
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def _set_patterns(
-    tokens: Array, ends: Array, members: Array, j: int, patterns: Array, sizes: Array, masks: Array, present: bool
+    tokens: Array, ends: Array, numbers: Array, members: Array, j: int, patterns: Array, sizes: Array, masks: Array
 ) -> None:
-    """Write state j of each member into the patterns, or take it out again; a member without one has size -1."""
-    width = 8 * patterns.itemsize
-    zero, one = patterns.dtype.type(0), patterns.dtype.type(1)
-    sizes[:] = -1
+    """The patterns of state j of each member; one that has no state j has size -1."""
+    one, width = patterns.dtype.type(1), 8 * patterns.itemsize
+    patterns[:] = 0
     masks[:] = 0
+    sizes[:] = -1
     for lane in range(members.size - 1):
         state = members[lane] + j
-        if state >= members[lane + 1]:
-            continue
-        begin = ends[state - 1] if state else 0
-        sizes[lane] = ends[state] - begin
-        if sizes[lane]:
-            masks[lane] = ~zero >> patterns.dtype.type(width - sizes[lane])
-        for place in range(sizes[lane]):
-            token = tokens[begin + place]
-            if present:
-                patterns[token, lane] |= one << patterns.dtype.type(place)
-            else:
-                patterns[token, lane] = zero
+        if state < members[lane + 1]:
+            begin = ends[state - 1] if state else 0
+            sizes[lane] = ends[state] - begin
+            for place in range(sizes[lane]):
+                patterns[numbers[tokens[begin + place]], lane] |= one << patterns.dtype.type(place)
+            if sizes[lane]:
+                masks[lane] = ~patterns.dtype.type(0) >> patterns.dtype.type(width - sizes[lane])
 
 
-@njit(**OPTIONS)
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def _set_scale(sizes: Array, length: int, pairwise: bool, scale: Array) -> None:
     """What distances to texts of this length are multiplied by; NaN where a member has no state left."""
     for lane in range(LANES):
@@ -126,6 +134,7 @@ def similarities(
     tokens: Array,
     ends: Array,
     members: Array,
+    numbers: Array,
     first: int,
     unit: float,
     pairwise: bool,
@@ -136,7 +145,8 @@ def similarities(
     """Sim of the candidate and each member from block `first` on, unclipped, into `out`.
 
     x, x_ends: the candidate's states, end to end, and where each ends. tokens, ends: those of all members; member k has
-    the states members[k] to members[k + 1]. patterns: zeros, a row for each token; the words' width bounds a state.
+    the states members[k] to members[k + 1]. numbers: for each of their tokens, its number in the candidate, or one more
+    than there are. patterns: room for a row for each number; the words' width bounds the members' states.
     largest: gets the greatest distance that occurs between the states of the candidate and of each member.
     """
     path, carry = np.empty((x_ends.size, LANES)), np.empty((3, LANES))
@@ -149,7 +159,7 @@ def similarities(
         carry[:] = np.inf
         carry[1:] = 0.0  # into the first cell a path comes from the corner, at no cost
         for j in range((here[1:] - here[:-1]).max()):
-            _set_patterns(tokens, ends, here, j, patterns, sizes, masks, True)
+            _set_patterns(tokens, ends, numbers, here, j, patterns, sizes, masks)
             length = -1
             for i in range(x_ends.size):
                 begin, end = x_ends[i - 1] if i else 0, x_ends[i]
@@ -157,7 +167,6 @@ def similarities(
                     length = end - begin
                     _set_scale(sizes, length, pairwise, scale)
                 _compare(x, begin, end, patterns, masks, scale, i, path, carry)  # type: ignore[call-arg]
-            _set_patterns(tokens, ends, here, j, patterns, sizes, masks, False)
             carry[:2] = np.inf
             for lane in range(here.size - 1):
                 if here[lane + 1] - here[lane] == j + 1:
