@@ -46,29 +46,26 @@ class Launch:
 
 @asynccontextmanager
 async def new_search(launch: Launch) -> AsyncIterator[Search]:
-    """A search at its first ticket: the template has been evaluated, the journal begun.
+    """A search at its first ticket: the template has been evaluated, the folder made, the journal begun.
 
-    Raises TaskError where the template fails; the folder is then gone again.
+    The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
+    fails, UsageError where the folder cannot be made.
     """
-    folder = launch.folder
-    try:
-        folder.write_settings(launch.settings)
-        async with AsyncExitStack() as stack:
-            stack.enter_context(folder.locked())
-            pool = await stack.enter_async_context(_pool(launch))
-            judge = Judge(launch.task, "search", pool)
-            template = await _evaluated_template(launch.task, judge)
-            journal = await stack.enter_async_context(SqliteJournal(folder.journal))
-            started = RunStarted(launch.settings.model_dump(mode="json"), fingerprint(launch.task), pool.isolation)
-            await journal.append([started, template])
-            search = await _wired(launch, judge, journal, stack)
-            search.fold(started)
-            search.fold(template)
-            yield search
-    except BaseException:
-        if not folder.journal.exists():
-            folder.remove()
-        raise
+    async with AsyncExitStack() as stack:
+        proposer = await _proposer(launch, stack)
+        pool = await stack.enter_async_context(_pool(launch))
+        judge = Judge(launch.task, "search", pool)
+        template = await _evaluated_template(launch.task, judge)
+        launch.folder.create()
+        stack.enter_context(launch.folder.locked())
+        launch.folder.write_settings(launch.settings)
+        journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
+        started = RunStarted(launch.settings.model_dump(mode="json"), fingerprint(launch.task), pool.isolation)
+        await journal.append([started, template])
+        search = _wired(launch, proposer, judge, journal)
+        search.fold(started)
+        search.fold(template)
+        yield search
 
 
 @asynccontextmanager
@@ -77,10 +74,11 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
-        pool = await stack.enter_async_context(_pool(launch))
         events = [pair async for pair in journal.read()]
         _refuse_changes(launch, events[0][1] if events else None)
-        search = await _wired(launch, Judge(launch.task, "search", pool), journal, stack, active_s(events))
+        proposer = await _proposer(launch, stack)
+        pool = await stack.enter_async_context(_pool(launch))
+        search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, active_s(events))
         for _, event in events:
             search.fold(event)
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
@@ -133,12 +131,8 @@ async def _evaluated_template(task: Task, judge: Judge) -> Evaluated:
     return Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories, cpu_s=verdict.cpu_s)
 
 
-async def _wired(
-    launch: Launch,
-    judge: Judge,
-    journal: SqliteJournal,
-    stack: AsyncExitStack,
-    active_before_s: float = 0.0,
+def _wired(
+    launch: Launch, proposer: Proposer, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
     settings, task = launch.settings, launch.task
     behaviours = _behaviours(settings, task)
@@ -147,7 +141,7 @@ async def _wired(
         window=settings.window,
         caps=_caps(settings, active_before_s),
         method=_method(settings, task, behaviours),
-        proposer=await _proposer(launch, stack),
+        proposer=proposer,
         judge=judge,
         journal=journal,
         behaviours=behaviours,

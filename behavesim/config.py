@@ -6,9 +6,9 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from behavesim.errors import UsageError
 
@@ -21,6 +21,12 @@ METHOD_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 """The whole difference between the methods that share the island archive (paper, "Implementation Details")."""
 
 
+def _known_proposer(text: str) -> str:
+    if text in ("openai", "genetic") or text.startswith("replay:"):
+        return text
+    raise ValueError("should be 'openai', 'genetic' or 'replay:RUN'")
+
+
 class Settings(BaseModel):
     """All that a run can be told; frozen, and unknown keys are refused."""
 
@@ -28,7 +34,7 @@ class Settings(BaseModel):
 
     task: str
     method: Method = "funsearch+behavesim"
-    proposer: str = Field("genetic", pattern=r"^(openai|genetic|replay:.+)$")
+    proposer: Annotated[str, AfterValidator(_known_proposer)] = "genetic"
     seed: int = Field(0, ge=0)
     budget: int = Field(2000, ge=1)
     window: int = Field(64, ge=1)
@@ -111,7 +117,8 @@ def validated(values: Mapping[str, Any]) -> Settings:
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise UsageError(_unknown(key)) from None
-        raise UsageError(f"setting {key}: {first['msg'].lower()}, not {first['input']!r}") from None
+        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise UsageError(f"setting {key} {wanted}, not {first['input']!r}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -79,8 +79,10 @@ def run(
     }
     defaults = {"budget": loaded.budget, "score_scale": loaded.score_scale, "workers": _cores()}
     settings = resolve(flags, assignments, config, defaults)
-    folder = RunFolder.create(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
+    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
     launch = Launch(settings, loaded, folder)
+    if proposer == "auto" and settings.proposer == "genetic":
+        typer.echo("behavesim: no OPENAI_API_KEY is set, so the offline proposer writes the programs", err=True)
     _carry_out(launch, lambda: new_search(launch), as_json)
 
 
@@ -178,7 +180,7 @@ def _next_step(run: str, reason: str) -> str:
 
 
 def _chosen_proposer(text: str) -> str:
-    """`auto` is the model where an endpoint is configured, else the offline proposer, which is said in one line."""
+    """`auto` is the model where an endpoint is configured, else the offline proposer."""
     import os
 
     from behavesim.errors import UsageError
@@ -188,10 +190,6 @@ def _chosen_proposer(text: str) -> str:
         raise UsageError("--proposer openai needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys")
     if text != "auto":
         return text
-    if not configured:
-        typer.echo(
-            "behavesim: no OPENAI_API_KEY, so the offline proposer writes the programs; set it to ask a model", err=True
-        )
     return "openai" if configured else "genetic"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,23 +47,22 @@ class RunFolder:
         return self.path / "log.txt"
 
     @classmethod
-    def create(cls, runs: Path, name: str) -> RunFolder:
-        """A new, empty folder; raises UsageError where the name is taken or unusable, or the place is not writable."""
+    def named(cls, runs: Path, name: str) -> RunFolder:
+        """The folder of a run to be, not made yet; raises UsageError where the name could lead elsewhere."""
         if not re.fullmatch(r"[\w][\w.+-]*", name):
             raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
-        path = runs / name
+        return cls(runs / name)
+
+    def create(self) -> None:
+        """Make the folder; raises UsageError where the name is taken, or the place is not writable."""
         try:
-            runs.mkdir(parents=True, exist_ok=True)
-            path.mkdir()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir()
         except FileExistsError:
-            raise UsageError(
-                f"{path} exists; resume it with `behavesim resume {name}`, or choose another --name"
-            ) from None
+            raise UsageError(f"{self.path} exists; resume it, or choose another --name") from None
         except OSError as error:
-            raise UsageError(
-                f"cannot make the run's folder {path}: {error.strerror}; choose another --runs-dir"
-            ) from None
-        return cls(path)
+            reason = f"cannot make the run's folder {self.path}: {error.strerror}"
+            raise UsageError(f"{reason}; choose another --runs-dir") from None
 
     @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:
@@ -135,10 +133,6 @@ class RunFolder:
         """Append a line to the log."""
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {line}\n")
-
-    def remove(self) -> None:
-        """Take back a folder whose run never began."""
-        shutil.rmtree(self.path, ignore_errors=True)
 
     def _replace(self, path: Path, text: str) -> None:
         draft = path.with_suffix(".draft")

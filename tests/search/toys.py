@@ -110,7 +110,9 @@ class MemoryJournal:
             yield 0.0, decode(*row)
 
     async def outcome(self, candidate: int) -> Evaluated | Rejected:
-        named = (row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1])
+        named = (
+            row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1]
+        )
         event = decode(*next(named))
         assert isinstance(event, Evaluated | Rejected)
         return event

@@ -12,32 +12,38 @@ from behavesim.errors import BehavesimError, UsageError
 from behavesim.store.folder import RunFolder
 
 
+def made(runs: Path, name: str) -> RunFolder:
+    folder = RunFolder.named(runs, name)
+    folder.create()
+    return folder
+
+
 def test_a_name_is_used_once(tmp_path: Path) -> None:
-    RunFolder.create(tmp_path / "runs", "first")
-    with pytest.raises(UsageError, match="behavesim resume first"):
-        RunFolder.create(tmp_path / "runs", "first")
+    made(tmp_path / "runs", "first")
+    with pytest.raises(UsageError, match="resume it"):
+        made(tmp_path / "runs", "first")
 
 
-@pytest.mark.parametrize("name", ["", "../away", "a/b", ".hidden", "a b"])
+@pytest.mark.parametrize("name", ["", "../away", "a/b", ".hidden", "a b", "-rf"])
 def test_a_name_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="letters, digits"):
-        RunFolder.create(tmp_path, name)
+        made(tmp_path, name)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--runs-dir"):
-        RunFolder.create(tmp_path / "file" / "runs", "first")
+        made(tmp_path / "file" / "runs", "first")
 
 
 def test_fresh_names_differ_within_a_second(tmp_path: Path) -> None:
     now = datetime(2026, 1, 2, 3, 4, 5)
-    RunFolder.create(tmp_path, RunFolder.fresh_name("tsp", tmp_path, now))
+    made(tmp_path, RunFolder.fresh_name("tsp", tmp_path, now))
     assert RunFolder.fresh_name("tsp", tmp_path, now) == "tsp-20260102-030405-2"
 
 
 def test_a_run_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "first")
+    folder = made(tmp_path, "first")
     with folder.locked():
         assert folder.is_running()
         with pytest.raises(BehavesimError, match="in use"), folder.locked():
@@ -46,7 +52,7 @@ def test_a_run_is_held_by_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_missing_run_names_those_there_are(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "tsp-1")
+    folder = made(tmp_path, "tsp-1")
     folder.journal.write_bytes(b"")
     assert RunFolder.find(tmp_path, "tsp-1") == folder
     assert RunFolder.find(tmp_path, str(folder.path)) == folder
@@ -55,7 +61,7 @@ def test_a_missing_run_names_those_there_are(tmp_path: Path) -> None:
 
 
 def test_settings_survive_their_file(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "first")
+    folder = made(tmp_path, "first")
     settings = resolve({"task": "tsp", "models": {"a": 2.0}}, ["prices={}", "seed=7"])
     folder.write_settings(settings)
     assert folder.read_settings() == settings
@@ -63,7 +69,7 @@ def test_settings_survive_their_file(tmp_path: Path) -> None:
 
 
 def test_the_best_program_is_replaced_in_one_step(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "first")
+    folder = made(tmp_path, "first")
     folder.write_best("def f(): ...", "score 1")
     folder.write_best("def g(): ...", "score 2")
     assert folder.best.read_text() == "# score 2\ndef g(): ...\n"

@@ -93,7 +93,9 @@ async def test_an_outcome_is_found_by_its_candidate(journal: SqliteJournal, tmp_
 async def test_the_views_answer_a_person_with_sqlite3(journal: SqliteJournal, tmp_path: Path) -> None:
     await journal.append(EVENTS)
     db = sqlite3.connect(tmp_path / "run.db")
-    rows = db.execute("SELECT candidate, status, stage, reason, score, parents, island, model, prompt_tokens FROM candidates")
+    rows = db.execute(
+        "SELECT candidate, status, stage, reason, score, parents, island, model, prompt_tokens FROM candidates"
+    )
     assert rows.fetchall() == [
         (0, "feasible", "evaluation", None, 6.25, "[-1]", 1, "gpt", 200),
         (1, "rejected", "extraction", "empty", None, "[-1]", None, "gpt", None),
@@ -132,5 +134,5 @@ def test_a_blob_that_is_cut_off_is_an_error_and_not_a_shorter_run() -> None:
     assert unpack(blob) == TOURS
     for end in range(1, len(blob)):
         if end != len(pack(TOURS[:1])):
-            with pytest.raises(ValueError, match="cut off|traject"):
+            with pytest.raises(ValueError, match=r"cut off|traject"):
                 unpack(blob[:end])
