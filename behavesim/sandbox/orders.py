@@ -29,6 +29,7 @@ class Assignment:
     split: Split
     limits: Limits
     layers: tuple[str, ...]
+    preloaded: tuple[str, ...]
 
     def to_json(self) -> str:
         """As the argument."""
@@ -38,7 +39,8 @@ class Assignment:
     def from_json(cls, text: str) -> Assignment:
         """From the argument."""
         fields = json.loads(text)
-        return cls(**{**fields, "limits": Limits(**fields["limits"]), "layers": tuple(fields["layers"])})
+        tuples = {name: tuple(fields[name]) for name in ("layers", "preloaded")}
+        return cls(**{**fields, **tuples, "limits": Limits(**fields["limits"])})
 
 
 @dataclass(frozen=True)

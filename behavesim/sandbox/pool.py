@@ -19,6 +19,13 @@ from behavesim.sandbox.link import Link, Run, ZygoteDied
 from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
 from behavesim.task import Split, TaskReference
 
+PRELOADED = (
+    *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
+    *("operator", "random", "re", "statistics", "string", "time", "typing"),
+    *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
+    *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
+)
+"""What candidates import most: importing scipy anew in each child would cost most of a second."""
 STARTS = 5
 """How often in a row a zygote may fail to start before the sandbox gives up."""
 
@@ -27,7 +34,8 @@ class Pool:
     """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
 
     `isolation` is the level that a self-test found, `notes` say what is missing or different from the best. Where the
-    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests.
+    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests;
+    `preloaded` are the modules that programs find already imported.
     """
 
     def __init__(
@@ -38,9 +46,10 @@ class Pool:
         limits: Limits | None = None,
         allow_weak_isolation: bool = False,
         layers: tuple[str, ...] = LAYERS,
+        preloaded: tuple[str, ...] = PRELOADED,
     ) -> None:
         self._limits = limits or Limits()
-        self._assignment = Assignment(task.resolved().text, split, self._limits, layers)
+        self._assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
         self._opening = asyncio.Lock()
@@ -48,12 +57,19 @@ class Pool:
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
-        await self._living()
+        try:
+            await self._living()
+        except BaseException:
+            await self._close()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
         if self._link is not None:
             await self._link.close()
 

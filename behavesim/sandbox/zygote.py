@@ -25,14 +25,6 @@ from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
 from behavesim.task import Task, TaskReference
 
-PRELOADED = (
-    *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
-    *("operator", "random", "re", "statistics", "string", "time", "typing"),
-    *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
-    *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
-)
-"""What candidates import most: importing scipy anew in each child would cost most of a second."""
-
 
 @dataclass
 class _Child:
@@ -174,10 +166,10 @@ def _mute() -> None:
 
 
 def _load(assignment: Assignment) -> tuple[Task, tuple[Any, ...]]:
-    for name in PRELOADED:
-        importlib.import_module(name)
     task = TaskReference(assignment.task).load()
     instances = tuple(task.instances(assignment.split))
+    for name in assignment.preloaded:
+        importlib.import_module(name)
     if processes.threads() > 1:
         raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
     return task, instances

@@ -138,14 +138,17 @@ class Outside:
     def _seen(self) -> dict[Path, object]:
         return {path: _state(path) for path in (self.folder, *self.folder.rglob("*"))}
 
-    def _left(self) -> list[str]:
+    def _left(self) -> list[int]:
         """Processes that name this folder (all that a daemon started, forks included) a second after its end."""
-        for _ in range(20):
-            found = [line for line in map(_command, Path("/proc").glob("[0-9]*")) if str(self.folder) in line]
-            if not found:
-                return []
+        deadline = time.monotonic() + 1
+        while (left := processes_naming(str(self.folder))) and time.monotonic() < deadline:
             time.sleep(0.05)
-        return found
+        return left
+
+
+def processes_naming(text: str) -> list[int]:
+    """The ids of all processes whose command line holds the text, sorted; a fork has that of its parent."""
+    return sorted(int(each.name) for each in Path("/proc").glob("[0-9]*") if text in _command(each))
 
 
 def _state(path: Path) -> object:

@@ -27,12 +27,12 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
     """Evaluate the named attacks, all if none is named, with their words filled in; then honest programs."""
     reference = TaskReference(task)
     attacks = [attack for attack in ATTACKS if not names or attack.name in names]
-    async with Pool(reference, "search", 12, LIMITS, allow_weak_isolation=True, layers=tuple(layers)) as pool:
+    async with Pool(reference, "search", 12, LIMITS, True, tuple(layers), preloaded=()) as pool:
         judge = Judge(reference.load(), "search", pool)
         verdicts = await asyncio.gather(*[judge.evaluate(filled(attack.source, words)) for attack in attacks])
         after = await judge.evaluate(NUMPY_HEURISTIC)
         isolation, notes = pool.isolation, pool.notes
-    async with Pool(reference, "search", 2, allow_weak_isolation=True, layers=tuple(layers)) as pool:
+    async with Pool(reference, "search", 2, Limits(), True, tuple(layers)) as pool:
         demanding = await Judge(reference.load(), "search", pool).evaluate(SCIPY_AND_NUMBA_HEURISTIC)
     return {
         "isolation": isolation,

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from behavesim.task import TaskReference
+
+
+@pytest.fixture
+def cities(tmp_path: Path) -> TaskReference:
+    """The task under a path of its own, which all processes that work on it name in their command lines."""
+    shutil.copy(Path(__file__).parent / "cities.py", tmp_path / "cities.py")
+    return TaskReference(str(tmp_path / "cities.py"))

@@ -1,0 +1,169 @@
+"""Frames carry arrays faithfully, and nothing that a hostile process writes does more than raise FrameError."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from behavesim.protocols import Failure
+from behavesim.sandbox.frames import (
+    HEADER_LIMIT,
+    PREFIX,
+    FrameError,
+    TooLarge,
+    decode,
+    encode_failure,
+    encode_solutions,
+    printable,
+)
+
+MEGABYTE = 1 << 20
+DTYPES = st.sampled_from(["?", "i1", "u1", "<i2", ">i4", "<i8", "u8", "<f2", "<f4", ">f8"])
+
+
+def frame(header: object, data: bytes = b"") -> bytes:
+    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return PREFIX.pack(len(encoded) + len(data), len(encoded)) + encoded + data
+
+
+@given(hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)))
+@settings(max_examples=200, deadline=None)
+def test_an_array_comes_back_as_it_was(array: np.ndarray) -> None:
+    (back,) = decode(encode_solutions([{"": array}], MEGABYTE), 1)
+    assert back.shape == array.shape
+    assert back.dtype == array.dtype.newbyteorder("<")
+    np.testing.assert_array_equal(back, array)
+
+
+def test_several_solutions_of_several_named_arrays_come_back_in_order() -> None:
+    solutions = [{"tour": np.arange(5), "cost": np.array(2.5)}, {"tour": np.arange(3)[::-1], "cost": np.zeros((2, 0))}]
+    back = decode(encode_solutions(solutions, MEGABYTE), 2)
+    assert [list(each) for each in back] == [["tour", "cost"], ["tour", "cost"]]
+    assert back[1]["tour"].tolist() == [2, 1, 0]
+    assert back[1]["cost"].shape == (2, 0)
+
+
+def test_a_failure_comes_back_as_one() -> None:
+    assert decode(encode_failure("exception", "ValueError: no (line 3)"), 2) == Failure(
+        "exception", "ValueError: no (line 3)"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["O", "U3", "S3", "c16", "M8[s]", "V4"])
+def test_arrays_of_other_things_than_numbers_are_refused_at_the_source(dtype: str) -> None:
+    with pytest.raises(FrameError, match="array of numbers"):
+        encode_solutions([{"": np.zeros(3, dtype)}], MEGABYTE)
+
+
+def test_too_many_bytes_are_refused_before_they_are_copied() -> None:
+    with pytest.raises(TooLarge, match="8000 bytes"):
+        encode_solutions([{"": np.zeros(1000)}], 7999)
+
+
+ONE = {"solutions": [[["", "<i8", [2]]]]}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"\x00" * 7,
+        PREFIX.pack(0, 0),
+        PREFIX.pack(2**32 - 1, 2) + b"{}",
+        PREFIX.pack(2, 3) + b"{}",
+        frame(b"[" * HEADER_LIMIT),
+        frame(b"{" + b" " * HEADER_LIMIT),
+        frame(b'{"solutions": ' + b"9" * 5000 + b"}"),
+        frame(b'{"solutions": NaN}'),
+        frame(b"\xff\xfe"),
+        frame(7),
+        frame([]),
+        frame({}),
+        frame({"solutions": [], "score": 0.0}),
+        frame({"solutions": []}),
+        frame({"solutions": [[]]}),
+        frame({"solutions": [[["", "<i8"]]]}),
+        frame({"solutions": [[["", "<i8", [2]], ["", "<i8", [0]]]]}, b"\0" * 16),
+        frame({"solutions": [[["", "|O", [2]]]]}, b"\0" * 16),
+        frame({"solutions": [[["", "<i8", [-2]]]]}),
+        frame({"solutions": [[["", "<i8", [True]]]]}, b"\0" * 8),
+        frame({"solutions": [[["", "<i8", [2.0]]]]}, b"\0" * 16),
+        frame({"solutions": [[["", "<i8", [0, 10**30]]]]}),
+        frame({"solutions": [[["", "<i8", [0] * 9]]]}),
+        frame({"solutions": [[["", "<i8", [1 << 30, 1 << 30, 1 << 30]]]]}),
+        frame({"solutions": [[["\u001b[2J", "<i8", [2]]]]}, b"\0" * 16),
+        frame({"solutions": [[["x" * 101, "<i8", [2]]]]}, b"\0" * 16),
+        frame({"solutions": [[["", "|b1", [2]]]]}, b"\x01\x02"),
+        frame(ONE, b"\0" * 15),
+        frame(ONE, b"\0" * 17),
+        frame(ONE, b"\0" * 16) + b"\0",
+        frame({"failure": "timeout", "message": "not its to say"}),
+        frame({"failure": "exception", "message": 7}),
+        frame({"failure": ["exception"], "message": ""}),
+    ],
+)
+def test_a_frame_that_breaks_a_rule_is_refused(broken: bytes) -> None:
+    with pytest.raises(FrameError):
+        decode(broken, 1)
+
+
+def test_fifteen_thousand_damaged_frames_are_refused_or_hold_what_a_frame_may_hold() -> None:
+    chance = random.Random(4711)
+    whole = [
+        frame(ONE, b"\0" * 16),
+        encode_failure("exception", "x"),
+        encode_solutions([{"a": np.ones(3), "b": np.ones((2, 2), bool)}], MEGABYTE),
+    ]
+    refused = 0
+    for _ in range(15_000):
+        try:
+            held = decode(_damaged(chance, bytearray(chance.choice(whole))), 1)
+        except FrameError:
+            refused += 1
+        else:
+            assert isinstance(held, Failure | tuple)
+            assert not isinstance(held, Failure) or held.message.isprintable()
+    assert 5_000 < refused < 15_000  # some damage harms nobody: a bit of a number, a letter of a message
+
+
+def _damaged(chance: random.Random, data: bytearray) -> bytes:
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(data) + 1)
+        match chance.randrange(5):
+            case 0:
+                data[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                del data[at : at + chance.randint(1, 9)]
+            case 2:
+                data[at:at] = chance.randbytes(chance.randint(1, 9))
+            case 3:
+                data[at:at] = chance.choice([b"[", b"{", b'"', b"-1", b"1e999", b"null", b"\\ud800", b"[[", b'":'])
+            case 4:
+                data[:8] = struct.pack("<II", max(len(data) - 8, 0), chance.randrange(2 * len(data) + 1))
+    return bytes(data)
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=500, deadline=None)
+def test_any_bytes_are_refused_or_decoded(data: bytes) -> None:
+    for each in (data, frame(data), frame(ONE, data)):
+        try:
+            decode(each, 1)
+        except FrameError:
+            continue
+
+
+@given(st.text(max_size=800))
+@settings(max_examples=200, deadline=None)
+def test_printable_text_is_short_and_commands_no_terminal(text: str) -> None:
+    safe = printable(text + "\x1b[2J\ud800\n")
+    assert len(safe) <= 500
+    assert safe.isprintable()
+    safe.encode()

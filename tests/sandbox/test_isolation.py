@@ -1,0 +1,157 @@
+"""The isolation level is what a self-test finds, in every state that a machine can be in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from behavesim.errors import UsageError
+from behavesim.protocols import Failure, Solved
+from behavesim.sandbox import Pool
+from behavesim.sandbox.layers import LAYERS
+from behavesim.task import TaskReference
+from tests.sandbox.outside import REPOSITORY, processes_naming
+
+HONEST = "def order(points):\n    return points.argsort()\n"
+LEVELS = {
+    (): "process",
+    ("user",): "process",
+    ("namespaces",): "process",
+    ("landlock",): "partial",
+    ("seccomp",): "partial",
+    ("namespaces", "seccomp"): "partial",
+    ("landlock", "seccomp"): "strong",
+    LAYERS: "strong+",
+}
+
+
+@pytest.mark.parametrize(("layers", "level"), LEVELS.items(), ids=[" and ".join(each) or "none" for each in LEVELS])
+async def test_the_level_is_that_of_the_layers_that_hold(
+    cities: TaskReference, layers: tuple[str, ...], level: str
+) -> None:
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        assert pool.isolation == level
+        assert isinstance(await pool.evaluate(HONEST), Solved)
+        notes = " ".join(pool.notes).lower()
+        assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
+
+
+@pytest.mark.parametrize("layers", [(), ("namespaces",), ("landlock",), ("seccomp",)])
+async def test_weak_isolation_is_refused_with_what_is_missing_unless_it_is_allowed(
+    cities: TaskReference, layers: tuple[str, ...]
+) -> None:
+    with pytest.raises(UsageError, match=r"(Landlock|seccomp) does not hold.*--allow-weak-isolation"):
+        async with Pool(cities, "search", 1, layers=layers, preloaded=()):
+            pass
+    assert processes_naming(cities.text) == []
+
+
+PROBES = {
+    "landlock": "def order(points): return len(open('/etc/passwd').read()) * [0]\n",
+    "seccomp": "import socket\ndef order(points): return [socket.socket().fileno()]\n",
+    "namespaces": "import os\ndef order(points): return [os.getpid()]\n",
+}
+
+
+@pytest.mark.parametrize("layer", ["landlock", "seccomp"])
+async def test_each_layer_forbids_on_its_own_what_passes_without_it(cities: TaskReference, layer: str) -> None:
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=(layer,), preloaded=()) as pool:
+        failure = await pool.evaluate(PROBES[layer])
+        assert isinstance(failure, Failure)
+        assert failure.reason == "forbidden"
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
+        assert isinstance(await pool.evaluate(PROBES[layer]), Solved)
+
+
+async def test_in_a_namespace_every_program_is_process_one(cities: TaskReference) -> None:
+    async with Pool(cities, "search", 2, allow_weak_isolation=True, layers=("namespaces",), preloaded=()) as pool:
+        for solved in await asyncio.gather(*[pool.evaluate(PROBES["namespaces"]) for _ in range(4)]):
+            assert isinstance(solved, Solved)
+            assert [each.item() for each in solved.solutions] == [1, 1]
+
+
+STRAY = """
+import os, time
+
+def order(points):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1000)
+        os._exit(0)
+    return points
+"""
+
+
+@pytest.mark.parametrize("layers", [(), ("namespaces",)])
+async def test_what_a_program_leaves_behind_is_killed_even_without_a_filter(
+    cities: TaskReference, layers: tuple[str, ...]
+) -> None:
+    async with Pool(cities, "search", 2, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        idle = processes_naming(cities.text)
+        for _ in range(3):
+            assert isinstance(await pool.evaluate(STRAY), Solved)
+        assert processes_naming(cities.text) == idle
+
+
+DAEMON = """
+import asyncio, sys
+from behavesim.sandbox import Pool
+from behavesim.task import TaskReference
+
+async def main(task, layers):
+    async with Pool(TaskReference(task), "search", 3, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        print("ready", flush=True)
+        await asyncio.gather(*[pool.evaluate(source) for source in sys.argv[3:]])
+
+asyncio.run(main(sys.argv[1], tuple(filter(None, sys.argv[2].split()))))
+"""
+SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
+LOOP = "def order(points):\n    while True: pass\n"
+
+
+@pytest.mark.parametrize("layers", [(), ("landlock", "seccomp"), LAYERS], ids=["process", "strong", "strong+"])
+async def test_a_daemon_that_is_killed_leaves_nothing_within_a_second(
+    cities: TaskReference, layers: tuple[str, ...]
+) -> None:
+    sources = (SLEEP, LOOP, STRAY.replace("return points", "time.sleep(1000)"))
+    daemon = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DAEMON, cities.text, " ".join(layers), *sources,
+        stdout=asyncio.subprocess.PIPE, cwd=REPOSITORY,
+    )  # fmt: skip
+    assert daemon.stdout is not None
+    assert await daemon.stdout.readline() == b"ready\n"
+    await asyncio.sleep(0.3)
+    assert len(processes_naming(cities.text)) > 3
+    os.kill(daemon.pid, signal.SIGKILL)
+    await daemon.wait()
+    async with asyncio.timeout(1):
+        while processes_naming(cities.text):
+            await asyncio.sleep(0.02)
+
+
+async def test_keys_in_the_daemons_environment_do_not_reach_a_program(
+    cities: TaskReference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key")
+    monkeypatch.setenv("SOME_TOKEN", "a-token")
+    source = "import os\ndef order(points):\n    raise ValueError(sorted(os.environ))\n"
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, preloaded=()) as pool:
+        failure = await pool.evaluate(source)
+    assert isinstance(failure, Failure)
+    assert "'PYTHONHASHSEED'" in failure.message
+    assert "KEY" not in failure.message
+    assert "TOKEN" not in failure.message
+
+
+async def test_a_task_can_be_given_by_a_path_from_the_working_folder(
+    cities: TaskReference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(cities.text).parent)
+    async with Pool(TaskReference("cities.py"), "search", 1, allow_weak_isolation=True, preloaded=()) as pool:
+        assert isinstance(await pool.evaluate(HONEST), Solved)

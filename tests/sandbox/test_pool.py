@@ -1,0 +1,209 @@
+"""Programs run in the pool: what comes back, what a limit does, and what is left of them (nothing)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.errors import SandboxError
+from behavesim.protocols import Failure, Solved
+from behavesim.sandbox import Limits, Pool
+from behavesim.task import TaskReference
+from tests.sandbox.outside import processes_naming
+
+HONEST = "import numpy as np\ndef order(points):\n    return np.argsort(points)\n"
+SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
+PAUSE = "import time\ndef order(points):\n    time.sleep(0.2)\n    return points\n"
+LIMITS = Limits(timeout_s=0.3, memory_mb=256)
+
+
+@pytest.fixture
+async def pool(cities: TaskReference) -> AsyncIterator[Pool]:
+    async with Pool(cities, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        yield pool
+
+
+async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, cities: TaskReference) -> None:
+    solved = await pool.evaluate(HONEST)
+    assert isinstance(solved, Solved)
+    for instance, solution in zip(cities.load().instances("search"), solved.solutions, strict=True):
+        assert np.array_equal(solution, np.argsort(instance))
+    assert 0 < solved.cpu_s < 0.3
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "source"),
+    [
+        ("timeout", "0.3 s of CPU", "def order(points):\n    while True: pass\n"),
+        ("timeout", "2.6 s", SLEEP),
+        ("memory", "memory", "import numpy as np\ndef order(points): return np.ones(10**9)\n"),
+        ("crash", "SIGSEGV", "import ctypes\nctypes.string_at(0)\n"),
+        ("exit", "sys.exit(3)", "import sys\nsys.exit(3)\n"),
+        ("exit", "status 4", "import os\nos._exit(4)\n"),
+        ("output", "8388608", "import numpy as np\ndef order(points): return np.ones(10**6)\n"),
+        ("invalid-solution", "object", "def order(points): return [None]\n"),
+        ("exception", "NameError: name 'x' is not defined (line 2)", "def order(points):\n    return x\n"),
+        ("exception", "SyntaxError: expected ':' (line 1)", "def order(points)\n"),
+        ("exception", "defines no function 'order'", "def other(points): pass\n"),
+    ],
+)
+async def test_each_failure_has_its_reason_and_a_message(pool: Pool, reason: str, message: str, source: str) -> None:
+    failure = await pool.evaluate(source)
+    assert isinstance(failure, Failure)
+    assert failure.reason == reason
+    assert message in failure.message
+    assert failure.cpu_s > 0
+
+
+async def test_the_line_of_an_exception_is_the_innermost_of_the_program(pool: Pool) -> None:
+    source = """import numpy as np
+def inner(a):
+    return np.linalg.inv(a)
+def order(points):
+    return inner(np.zeros((2, 2)))
+"""
+    failure = await pool.evaluate(source)
+    assert failure == Failure("exception", "LinAlgError: Singular matrix (line 3)", failure.cpu_s)
+
+
+async def test_programs_that_seed_nothing_give_equal_results_in_every_zygote(cities: TaskReference) -> None:
+    source = """
+import random
+import numpy as np
+
+def order(points):
+    names = {"a", "b", "c", "d"}
+    return [random.random(), random.Random().random(), np.random.rand(), np.random.default_rng().random(),
+            np.random.RandomState().rand(), "abcd".index(next(iter(names)))]
+"""
+    results = []
+    for _ in range(2):
+        async with Pool(cities, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+            results += [await pool.evaluate(source) for _ in range(2)]
+    assert all(isinstance(each, Solved) for each in results)
+    assert len({np.asarray(each.solutions).tobytes() for each in results}) == 1
+
+
+async def test_a_solution_of_megabytes_comes_back_whole(pool: Pool) -> None:
+    solved = await pool.evaluate("import numpy as np\ndef order(points): return np.arange(500_000)\n")
+    assert isinstance(solved, Solved)
+    assert all(np.array_equal(each, np.arange(500_000)) for each in solved.solutions)
+
+
+async def test_a_split_has_its_own_instances(cities: TaskReference) -> None:
+    async with Pool(cities, "validation", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        solved = await pool.evaluate("def order(points): return points\n")
+    assert isinstance(solved, Solved)
+    assert np.array_equal(np.array(solved.solutions), cities.load().instances("validation"))
+
+
+async def test_no_more_programs_run_at_once_than_there_are_workers(pool: Pool, cities: TaskReference) -> None:
+    idle = len(processes_naming(cities.text))
+    running = [asyncio.create_task(pool.evaluate(PAUSE)) for _ in range(6)]
+    most = 0
+    while not all(each.done() for each in running):
+        most = max(most, len(processes_naming(cities.text)) - idle)
+        await asyncio.sleep(0.02)
+    assert most == 2
+
+
+async def test_cancelling_kills_the_program_before_it_returns(pool: Pool, cities: TaskReference) -> None:
+    idle = len(processes_naming(cities.text))
+    running = asyncio.create_task(pool.evaluate(SLEEP))
+    while len(processes_naming(cities.text)) == idle:
+        await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(processes_naming(cities.text)) == idle
+    assert isinstance(await pool.evaluate(HONEST), Solved)
+
+
+async def test_closing_the_pool_leaves_no_process_and_no_file(cities: TaskReference) -> None:
+    files = open_files()
+    async with Pool(cities, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        running = asyncio.create_task(pool.evaluate(SLEEP))
+        await pool.evaluate(HONEST)
+        running.cancel()
+        await asyncio.wait([running])
+    assert processes_naming(cities.text) == []
+    assert open_files() == files
+
+
+async def test_ctrl_c_in_the_terminal_is_not_the_zygotes(pool: Pool, cities: TaskReference) -> None:
+    for pid in processes_naming(cities.text):
+        assert os.getpgid(pid) != os.getpgid(0)
+        os.kill(pid, signal.SIGINT)
+    assert isinstance(await pool.evaluate(HONEST), Solved)
+
+
+async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: Pool, cities: TaskReference) -> None:
+    before = processes_naming(cities.text)
+    running = [asyncio.create_task(pool.evaluate(PAUSE)) for _ in range(2)]
+    await asyncio.sleep(0.1)
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    assert all(isinstance(each, Solved) for each in await asyncio.gather(*running))
+    assert not set(before) & set(processes_naming(cities.text))
+
+
+async def test_a_zygote_that_dies_twice_under_a_program_stops_the_run_and_blames_nobody(cities: TaskReference) -> None:
+    async with Pool(cities, "search", 1, LIMITS, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
+        with pytest.raises(SandboxError, match="zygote died"):
+            await pool.evaluate("import os\nos.kill(os.getppid(), 9)\ndef order(points): return points\n")
+        assert isinstance(await pool.evaluate(HONEST), Solved)
+
+
+async def test_a_task_that_cannot_be_loaded_is_named_with_its_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("raise ValueError('of my own')\n")
+    with pytest.raises(SandboxError, match="of my own"):
+        async with Pool(TaskReference(str(tmp_path / "broken.py")), "search", 1):
+            pass
+
+
+async def test_a_task_that_starts_threads_is_refused(cities: TaskReference) -> None:
+    path = Path(cities.text)
+    path.write_text(
+        path.read_text() + "\nimport threading, time\nthreading.Thread(target=time.sleep, args=(9,)).start()\n"
+    )
+    with pytest.raises(SandboxError, match="threads"):
+        async with Pool(cities, "search", 1, allow_weak_isolation=True, preloaded=()):
+            pass
+
+
+async def test_a_pool_must_be_entered(cities: TaskReference) -> None:
+    with pytest.raises(SandboxError, match="must be entered"):
+        _ = Pool(cities, "search", 1, preloaded=()).isolation
+
+
+async def test_two_thousand_mixed_programs_leak_nothing_and_are_all_judged_alike(
+    pool: Pool, cities: TaskReference
+) -> None:
+    mixture = {
+        "solved": HONEST,
+        "exception": "def order(points): return undefined\n",
+        "exit": "import os\nos._exit(1)\n",
+        "crash": "import ctypes\nctypes.string_at(0)\n",
+        "invalid-solution": "def order(points): return [object()]\n",
+        "output": "import numpy as np\ndef order(points): return np.zeros(10**6)\n",
+        "memory": "import numpy as np\ndef order(points): return np.zeros(10**10)\n",
+        "forbidden": "def order(points): return open('/etc/passwd')\n" if pool.isolation != "process" else "1/0",
+    }
+    await pool.evaluate(HONEST)
+    files, processes = open_files(), processes_naming(cities.text)
+    kinds = [list(mixture)[ticket % len(mixture)] for ticket in range(2000)]
+    results = await asyncio.gather(*[pool.evaluate(mixture[kind]) for kind in kinds])
+    reasons = [each.reason if isinstance(each, Failure) else "solved" for each in results]
+    assert reasons == kinds if pool.isolation != "process" else "timeout" not in reasons
+    assert open_files() == files
+    assert processes_naming(cities.text) == processes
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
