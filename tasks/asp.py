@@ -47,7 +47,8 @@ scalar = sum([test for i in range(n)]) | sum([test for i in range(first, n, 3)])
 scalar = sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)]) | el[place]
 test = (el[i] == el[i - step]) | (el[i] != el[i - step]) | (el[i] < el[i - step]) | (el[i] == value)
 test = (test and test) | (test or test) | (el[i] + el[i - step] == total)
-item = el[i] * el[i - step] | abs(el[i] - el[i - step]) | i * el[i] | (i % step) * el[i]
+item = el[i] * el[i - step] | abs(el[i] - el[i - step]) | max(el[i], el[i - step]) | el[i] * el[i + step]
+item = i * el[i] | (i % step) * el[i] | i * (el[i] == value) | (i % 3) * (el[i] == value)
 check = (sum(g) == total) | (g.count(value) == total) | (g[0] < g[1]) | (g[1] < g[2]) | (len(set(g)) == total)
 value = 0 | 1 | 2
 total = 1 | 2 | 3 | 4

@@ -13,7 +13,7 @@ from behavesim.proposers.genetic.term import Term
 
 STOP = 0.25
 """The probability that an expression ends where it could go deeper."""
-DEPTH = 5
+DEPTH = 4
 """The greatest depth of an expression grown whole; only its least depth can make it deeper."""
 
 Item = TypeVar("Item")

@@ -19,7 +19,7 @@ from behavesim.proposers.genetic.variation import Couple, Move
 from behavesim.task import Task
 
 MODEL = "genetic"
-LARGEST = 70
+LARGEST = 50
 """Terms a program may have; a move that makes it larger is tried again."""
 ATTEMPTS = 8
 BETTER_IS_BASE = 0.6
