@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from behavesim.events import Clustered, Discarded, Evaluated, Event, IslandsRestarted, Placed, Ticket
@@ -28,6 +29,13 @@ class Behaviours:
         self._waiting: dict[Ticket, Algorithm] = {}
         self._rows: dict[Ticket, int] = {}
         self._archive: Archive | None = None
+
+    def warm(self) -> None:
+        """Load what comparing and grouping need, which takes a moment."""
+        from behavesim.similarity import Archive
+
+        Archive().warm()
+        import_module("scipy.cluster.hierarchy")
 
     def apply(self, event: Event, alive: Collection[Ticket]) -> None:
         """Take in an event; `alive` are the members of the archive after it."""

@@ -5,7 +5,9 @@ Every kind, measure and option goes through here; the kernels across an archive 
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations, product
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,11 @@ from behavesim.trajectory import Trajectory
 Run = Trajectory | Samples
 """What an algorithm did on one instance from one starting point."""
 
+LONGEST = 2**16 - 1
+"""States up to which edit distances fit 16 bits."""
+LONGEST_16 = 361
+"""States up to which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n at most."""
+
 Costs = NDArray[Any]
 """(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
 
@@ -29,13 +36,20 @@ def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
     Raises TrajectoryError where the two cannot be compared, or a distance above the normaliser occurs.
     """
     check_comparable(x, y, settings)
-    if x == y:
-        return 1.0
-    if settings.measure == "cosine":
-        return _cosine(x, y, settings)
     if settings.is_plain and isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == "prefixes":
         return _prefix_dtw(x, y, settings)
-    return _by_costs(x, y, settings)
+    if x == y:
+        return 1.0
+    return _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
+
+
+@cache
+def _kernels() -> ModuleType:
+    """The kernels of one pair; the first use loads the compiler."""
+    import behavesim.similarity.kernels.pair
+    import behavesim.similarity.kernels.scalar
+
+    return behavesim.similarity.kernels
 
 
 def check_comparable(x: Run, y: Run, settings: Settings) -> None:
@@ -60,37 +74,48 @@ def check_alike(x: Run, y: Run) -> None:
 
 
 def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
-    from behavesim.similarity.kernels import scalar
-
-    tokens_x, tokens_y = (run.data[: settings.granularity.length(len(run))].astype(np.int64) for run in (x, y))
-    shorter, longer = sorted((tokens_x.size, tokens_y.size))
-    if settings.normaliser == "pair":
-        return float(1.0 - scalar.prefix_dtw_pairwise(tokens_x, tokens_y, 1.0 / np.arange(1, longer + 1)) / shorter)
-    if longer > settings.unit:  # no prefix is further from another than the longer of them is long
+    tokens_x, tokens_y = x.data, y.data
+    if settings.truncate:
+        tokens_x, tokens_y = (run.data[: settings.granularity.length(len(run))] for run in (x, y))
+    longer, shorter = len(tokens_x), len(tokens_y)
+    if longer < shorter:
+        longer, shorter = shorter, longer
+    if longer > settings.unit and settings.normaliser != "pair":  # none is further from another than it is long
         check_prefix_distances(tokens_x, tokens_y, settings)
-    return float(1.0 - scalar.prefix_dtw(tokens_x, tokens_y) / (settings.unit * shorter))
+    if longer <= LONGEST and tokens_x.itemsize <= 2 and tokens_y.itemsize <= 2:
+        path = np.empty(len(tokens_y) + 1, path_type(longer, settings))
+        total = _kernels().pair.prefix_dtw(tokens_x.astype(np.int16), tokens_y.astype(np.int16), path)
+        return float(1.0 - total / (settings.unit * shorter))
+    whole = tokens_x.astype(np.int64), tokens_y.astype(np.int64)
+    if settings.normaliser == "pair":
+        total = _kernels().scalar.prefix_dtw_pairwise(*whole, 1.0 / np.arange(1, longer + 1))
+        return float(1.0 - total / shorter)
+    return float(1.0 - _kernels().scalar.prefix_dtw(*whole) / (settings.unit * shorter))
+
+
+def path_type(longest: int, settings: Settings) -> type[np.generic]:
+    """The narrowest type that holds every sum along a path of prefixes of so many states, at most LONGEST."""
+    if settings.normaliser == "pair":
+        return np.float64
+    return np.uint16 if longest <= LONGEST_16 else np.uint32
 
 
 def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
     """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
-    from behavesim.similarity.kernels import scalar
-
     if not np.array_equal(x, y):
-        settings.check_distance(scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
+        settings.check_distance(_kernels().scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
 
 
 def _by_costs(x: Run, y: Run, settings: Settings) -> float:
-    from behavesim.similarity.kernels import scalar
-
     cost = _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...]
     if settings.measure == "dtw":
-        total, occurring = scalar.dtw(cost), (cost,)
+        total, occurring = _kernels().scalar.dtw(cost), (cost,)
     elif settings.measure == "mean":
-        total, occurring = scalar.diagonal_sum(cost), (cost.diagonal(),)
+        total, occurring = _kernels().scalar.diagonal_sum(cost), (cost.diagonal(),)
     else:
         x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
-        total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
+        total, occurring = _kernels().scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
     if total != 0 or settings.distance is not None:  # no distance at all is no distance in any unit
         for distances in occurring:
             settings.check_distance(distances.min())
@@ -99,12 +124,10 @@ def _by_costs(x: Run, y: Run, settings: Settings) -> float:
 
 
 def _cosine(x: Run, y: Run, settings: Settings) -> float:
-    from behavesim.similarity.kernels import scalar
-
     states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
-    cosine = float(scalar.mean_cosine(states_x, states_y))
+    cosine = float(_kernels().scalar.mean_cosine(states_x, states_y))
     if not np.isfinite(cosine):
         raise TrajectoryError("the segments between these states are too long for floating point; rescale the vectors")
     return cosine
@@ -166,13 +189,11 @@ def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, setting
 
 def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
     """Distances between the first m states of x and the first n states of y."""
-    from behavesim.similarity.kernels import scalar
-
     if x.kind == "vectors":
-        return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
+        return np.asarray(_kernels().scalar.vector_costs(x.data[:m], y.data[:n]))
     if x.kind == y.kind == "prefixes":
-        return np.asarray(scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
-    kernel = scalar.set_costs if x.kind == "sets" else scalar.sequence_costs
+        return np.asarray(_kernels().scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
+    kernel = _kernels().scalar.set_costs if x.kind == "sets" else _kernels().scalar.sequence_costs
     return np.asarray(kernel(*_states(x, m), *_states(y, n)))
 
 

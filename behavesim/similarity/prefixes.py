@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.blocks import Blocks, Rows, Sims
-from behavesim.similarity.pairs import check_prefix_distances
+from behavesim.similarity.pairs import LONGEST, check_prefix_distances, path_type
 from behavesim.similarity.settings import Settings
 from behavesim.trajectory import Trajectory
 
 PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
 """Tokens that equal no decision of the archive: behind a member's last one, and in a candidate."""
-
-LONGEST = 2**16 - 1
-"""States up to which edit distances fit 16 bits; longer ones are compared pair by pair."""
-LONGEST_16 = 361
-"""States up to which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n at most."""
 
 
 class PrefixLanes:
@@ -65,23 +60,13 @@ class PrefixMembers:
         x = np.array([self.numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
         if settings.normaliser != "pair":
             _check_distances(x, self.rows, first, settings)
-        dtype, infinite = _sums(longest, settings)
         room = longest + prefix.STRIP
-        paths = np.empty((2 * room, prefix.LANES), dtype)
+        paths = np.empty((2 * room, prefix.LANES), path_type(longest, settings))
         reciprocals = 1.0 / np.arange(1, room + 1)
         out = np.empty(self.rows.lengths.size)
         block = first // prefix.LANES
-        prefix.similarities(x, *self.rows.arrays, block, reciprocals, settings.unit, infinite, paths, out)
+        prefix.similarities(x, *self.rows.arrays, block, reciprocals, settings.unit, paths, out)
         return out[first:]
-
-
-def _sums(longest: int, settings: Settings) -> tuple[type[np.generic], np.generic]:
-    """The narrowest type that holds every sum along a path, and its infinity."""
-    if settings.normaliser == "pair":
-        return np.float64, np.float64(np.inf)
-    if longest <= LONGEST_16:
-        return np.uint16, np.uint16(2**16 - 1)
-    return np.uint32, np.uint32(2**32 - 1)
 
 
 def _check_distances(x: NDArray[np.uint16], members: Rows, first: int, settings: Settings) -> None:

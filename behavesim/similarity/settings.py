@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -51,17 +52,17 @@ class Settings:
         if self.gap is not None:
             object.__setattr__(self, "gap", tuple(np.asarray(self.gap).ravel().tolist()))
 
-    @property
+    @cached_property
     def granularity(self) -> Granularity:
         """How much of a trajectory is compared."""
         return Granularity(float(self.truncate), int(self.skip))
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether the kernels across an archive apply: full steps, DTW, the distance of the kind."""
         return self.measure == "dtw" and self.skip == 0 and self.distance is None
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """What a sum of distances is divided by, beside the number of states."""
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)

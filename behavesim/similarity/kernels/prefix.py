@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.scalar import OPTIONS
+from behavesim.similarity.kernels.scalar import OPTIONS, UNREACHED
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
 
 LANES = 32
@@ -100,7 +100,7 @@ def _signature(number: Any) -> Any:
     def read(dtype: Any, dimensions: int) -> Any:
         return types.Array(dtype, dimensions, "C", readonly=True)
 
-    reads = (read(uint16, 1), read(uint16, 2), read(int64, 1), read(int32, 1), int64, read(float64, 1), float64, number)
+    reads = (read(uint16, 1), read(uint16, 2), read(int64, 1), read(int32, 1), int64, read(float64, 1), float64)
     return types.void(*reads, number[:, ::1], float64[::1])
 
 
@@ -113,7 +113,6 @@ def similarities(
     first: int,
     reciprocals: Array,
     unit: float,
-    infinite: Any,
     paths: Array,
     out: Array,
 ) -> None:
@@ -124,6 +123,7 @@ def similarities(
     """
     room = paths.shape[0] // 2
     path_border, last_row = paths[:room], paths[room:]
+    infinite = paths.dtype.type(UNREACHED)
     edit_border = np.empty((x.size, LANES), np.uint16)
     for block in range(first, (lengths.size + LANES - 1) // LANES):
         for i in range(x.size):

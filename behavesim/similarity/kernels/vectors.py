@@ -43,6 +43,12 @@ class Lanes:
         """A position as an element."""
         return scalar if self.element == INDEX else self.builder.trunc(scalar, self.element)
 
+    def shifted(self, vector: Any, first: Any) -> Any:
+        """Every lane's number one lane on, and this one in the first."""
+        order = ir.Constant(ir.VectorType(_POSITION, self.count), [0, *range(self.count - 1)])
+        moved = self.builder.shuffle_vector(vector, ir.Constant(self.type, ir.Undefined), order)
+        return self.builder.insert_element(moved, first, ir.Constant(_POSITION, 0))
+
     def variables(self, values: Iterable[Any]) -> list[Any]:
         """Variables that start with the given values; LLVM keeps them in registers across a loop."""
         return [cgutils.alloca_once_value(self.builder, value) for value in values]  # type: ignore[no-untyped-call]
