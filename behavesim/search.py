@@ -59,6 +59,7 @@ class Search:
         self._first: dict[str, Ticket] = {}
         self._evaluating: dict[Ticket, asyncio.Event] = {}
         self._interrupted: str | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     def fold(self, event: Event) -> None:
         """Take in an event that is committed already, and start nothing."""
@@ -89,6 +90,8 @@ class Search:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
+                if self._behaviours is not None:
+                    self._warming = group.create_task(asyncio.to_thread(self._behaviours.warm))
                 await self._work()
                 for worker in self._workers:
                     worker.cancel()
@@ -129,6 +132,8 @@ class Search:
     async def _due(self) -> Event | None:
         """The next decision, a function of the state alone: regroup, else ask, else tell."""
         state, method = self.state, self._method
+        if state.told and self._warming is not None:
+            await self._warming  # the kernels load while the first replies are on their way
         if (regrouped := method.regroup(state)) is not None:
             return regrouped
         if self._may_ask() and (asked := method.ask(state, state.asked)) is not None:
