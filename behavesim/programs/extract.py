@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, get_args
 
+from behavesim.errors import TaskError
 from behavesim.programs.definitions import completed, identifiers
 from behavesim.programs.fences import Block, blocks, fenced_blocks
 from behavesim.programs.parsing import Parsed, clean, parse, parse_beginning, without_main_guard
@@ -34,7 +37,7 @@ _CODE_BEGINS = re.compile(
     r"|\w+(?: *:[^=\n]+)? *=[^=])",
     re.MULTILINE,
 )
-_STARTS_TRIED = 20
+_STARTS_TRIED = 10
 _BRACES = re.compile(r"\{([^{}]*\w\s+\w[^{}]*)\}")
 _LABEL = re.compile(r"^[\s#>*_-]*(?:(?:thought|idea|algorithm|description)[*_ ]*:)?[\s*_]*", re.IGNORECASE)
 _THOUGHT_LIMIT = 500
@@ -54,13 +57,8 @@ class _Wanted:
 
     template: ast.Module
     entry_point: str
+    arguments: ast.arguments
     interrupted: Literal["truncated", "refusal"] | None
-
-    @property
-    def arguments(self) -> ast.arguments:
-        arguments = entry_arguments(self.template.body, self.entry_point)
-        assert isinstance(arguments, ast.arguments), "a task's template defines its entry point"
-        return arguments
 
 
 def extract(
@@ -73,13 +71,24 @@ def extract(
     aloud is set aside. The reason of a Failure is one of REASONS.
     """
     answer = _THINKING_BEFORE.sub("", _THINKING.sub("", clean(text)))
-    wanted = _Wanted(ast.parse(template_source), entry_point, _interrupted(finish_reason))
     parts = blocks(answer)
-    readings = [_read(block, wanted) for block in parts] if parts else _read_prose(answer, wanted)
-    found = _chosen(readings, wanted) if readings else _nothing(answer, wanted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a candidate writes "\d" is no business of the console
+        wanted = _Wanted(*_template(template_source, entry_point), _interrupted(finish_reason))
+        readings = [_read(block, wanted) for block in parts] if parts else _read_prose(answer, wanted)
+        found = _chosen(readings, wanted) if readings else _nothing(answer, wanted)
     if isinstance(found, Failure):
         return found
     return Program(found, _thought(answer, parts) if thought else "")
+
+
+@cache
+def _template(source: str, entry_point: str) -> tuple[ast.Module, str, ast.arguments]:
+    tree = ast.parse(source)
+    arguments = entry_arguments(tree.body, entry_point)
+    if not isinstance(arguments, ast.arguments):
+        raise TaskError(f"the template does not define the entry point {entry_point!r} as a plain function")
+    return tree, entry_point, arguments
 
 
 def _interrupted(finish_reason: str | None) -> Literal["truncated", "refusal"] | None:
@@ -104,7 +113,7 @@ def _read_prose(answer: str, wanted: _Wanted) -> list[Parsed | Failure]:
     """The program of a reply without fences, if any: read from the first line from which the entry point is reached."""
     answer = textwrap.dedent(answer)
     starts = [match.start() for match in _CODE_BEGINS.finditer(answer)][:_STARTS_TRIED]
-    readings = [_read(Block(answer[start:], False, 0), wanted) for start in starts]
+    readings = [_read(Block(answer[start:], closed=False), wanted) for start in starts]
     complete: list[Parsed | Failure] = [
         reading for reading in readings if isinstance(_defined(reading, wanted), Parsed)
     ]
@@ -162,7 +171,8 @@ def _supplied(program: Parsed, readings: Sequence[Parsed | Failure], wanted: _Wa
     """The program with what it lacks, from the nearest other block that has it, then from the template."""
     others = [reading.tree for reading in reversed(readings) if isinstance(reading, Parsed)]
     try:
-        return parse(completed(program.source, [*others, wanted.template]))
+        source = completed(program.source, [*others, wanted.template])
+        return program if source == program.source else parse(source)
     except RecursionError:
         return Failure("syntax", "expressions are nested too deeply")
 
@@ -191,8 +201,17 @@ def _syntax(error: SyntaxError) -> Failure:
 
 
 def _thought(answer: str, parts: Sequence[Block]) -> str:
-    """What the model says of its program, on one line: the words in braces (EoH), else the prose before the code."""
-    prose = "\n".join(answer.split("\n")[: parts[0].line - 1]) if parts else _CODE_BEGINS.split(answer, maxsplit=1)[0]
+    """What the model says of its program, on one line: the words in braces (EoH), else the prose around the code."""
+    prose = _prose(answer, parts)
     braces = _BRACES.search(prose)
     words = " ".join(_LABEL.sub("", braces[1] if braces else prose, count=1).split())
     return words if len(words) <= _THOUGHT_LIMIT else f"{words[: _THOUGHT_LIMIT - 1]}…"
+
+
+def _prose(answer: str, parts: Sequence[Block]) -> str:
+    """What stands before the code, or behind it where nothing does."""
+    if not parts:
+        return _CODE_BEGINS.split(answer, maxsplit=1)[0]
+    lines = answer.split("\n")
+    before, behind = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
+    return before if before.strip() else behind

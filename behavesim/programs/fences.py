@@ -10,11 +10,12 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 
 @dataclass(frozen=True)
 class Block:
-    """The inside of one fenced block, whether its closing fence came, and its first line (from 0) in the reply."""
+    """The inside of one fenced block, whether its closing fence came, and the lines it takes (from 0, end excluded)."""
 
     code: str
     closed: bool
-    line: int
+    begin: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,20 @@ def blocks(text: str) -> list[Block]:
     found: list[Block] = []
     opening: _Fence | None = None
     inside: list[str] = []
-    start = 0
+    begin = 0
     for number, line in enumerate(text.split("\n")):
         fence = _fence(line)
         if opening is not None and (fence is None or not _ends(fence, opening)):
             inside.append(line)
             continue
         if opening is not None and fence is not None:
-            found.append(Block(_code(inside, fence, opening.indent), True, start))
+            found.append(Block(_code(inside, fence, opening.indent), True, begin, number + 1))
         if fence is not None and (_opens(fence) if opening is None else _reopens(fence)):
-            opening, inside, start = fence, [], number + 1
+            opening, inside, begin = fence, [], number
         else:
             opening = None
     if opening is not None:
-        found.append(Block(_code(inside, None, opening.indent), False, start))
+        found.append(Block(_code(inside, None, opening.indent), False, begin, begin + 1 + len(inside)))
     return found
 
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
 
-from behavesim.programs.scopes import Occurrence, occurrences
+from behavesim.programs.scopes import Binding, Occurrence, nodes, occurrences
 
-_INTROSPECTIVE = re.compile(
-    "eval|exec|compile|query|locals|globals|vars|dir|inspect|traceback|linecache|numexpr|get_type_hints|getsource"
-    "|signature|getfullargspec|_getframe|_current_frames|f_locals|f_code|f_back|tb_frame|gi_frame|cr_frame|ag_frame"
-    "|co_varnames|__(dict|doc|name|qualname|annotations|code|kwdefaults|builtins|import)__"
+_INTROSPECTIVE = frozenset(
+    {
+        *("eval", "exec", "compile", "query", "numexpr", "locals", "globals", "vars", "dir"),
+        *("inspect", "traceback", "linecache", "getsource", "signature", "getfullargspec", "get_type_hints"),
+        *("_getframe", "_current_frames", "f_locals", "f_code", "f_back", "tb_frame", "gi_frame", "cr_frame"),
+        *("ag_frame", "co_varnames", "__dict__", "__doc__", "__name__", "__qualname__", "__annotations__"),
+        *("__code__", "__kwdefaults__", "__builtins__", "__import__"),
+    }
 )
 """Words by which a program can look at the names and the text of its own functions."""
+
+_WORD = re.compile(r"\w+")
+
 _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 """Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks)."""
 
@@ -31,23 +37,25 @@ def normalise(source: str) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-            _drop_docstrings(tree)
-            if any(_INTROSPECTIVE.fullmatch(word) for word in _words(tree)):
-                return ast.unparse(ast.parse(source))
-        _rename(tree)
+        _drop_docstrings(tree)
+        words = _Words(tree)
+        if words.introspective:
+            return ast.unparse(ast.parse(source))
+        _rename(tree, words)
         return ast.unparse(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
 
 
-def _drop_docstrings(tree: ast.Module) -> None:
+def _drop_docstrings(node: ast.AST) -> None:
     """Remove every string that stands alone as a statement; a body of nothing else becomes `pass`."""
-    for node in ast.walk(tree):
-        for part in ("body", "orelse", "finalbody"):
-            body = getattr(node, part, None)
-            if isinstance(body, list):
-                kept = [statement for statement in body if not _is_docstring(statement)]
-                body[:] = kept or ([ast.Pass()] if body and not isinstance(node, ast.Module) else [])
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        statements: list[ast.AST] = getattr(node, part, [])
+        if any(map(_is_docstring, statements)):
+            kept = [statement for statement in statements if not _is_docstring(statement)]
+            statements[:] = kept or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+        for statement in statements:
+            _drop_docstrings(statement)
 
 
 def _is_docstring(statement: ast.AST) -> bool:
@@ -58,42 +66,47 @@ def _is_docstring(statement: ast.AST) -> bool:
     )
 
 
-def _rename(tree: ast.Module) -> None:
+class _Words:
+    """What the words of a program say about renaming: may it be done at all, and to which parameters."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.keywords: set[str | None] = set()
+        """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
+        words: set[str] = set()
+        for node in nodes(tree):
+            if isinstance(node, ast.Name):
+                words.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                words.add(node.attr)
+            elif isinstance(node, ast.keyword):
+                self.keywords.add(node.arg)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                words.update(_WORD.findall(node.value))
+            elif isinstance(node, ast.ImportFrom | ast.alias):
+                words.update(_WORD.findall((node.module or "") if isinstance(node, ast.ImportFrom) else node.name))
+        self.introspective = not _INTROSPECTIVE.isdisjoint(words | self.keywords)
+
+    def may_rename(self, occurrence: Occurrence) -> bool:
+        """Whether nobody can notice another name; a parameter's only where no call anywhere passes it by keyword."""
+        binding, name = occurrence.binding, occurrence.name
+        if binding is None or binding.fixed or name.startswith("__"):
+            return False
+        passed = name in self.keywords or None in self.keywords or name in _KNOWN_TO_LIBRARIES
+        return not (binding.parameter and passed)
+
+
+def _rename(tree: ast.Module, words: _Words) -> None:
     """Give every local name that nobody can notice the next of v0, v1, …; where a kept name looks so, v_0, v_1, …"""
-    found = occurrences(tree)
-    keywords = _keywords(tree)
-    renamed = [each for each in found if _is_free(each, keywords)]
-    kept = {each.name for each in found if not _is_free(each, keywords)}
+    kept: set[str] = set()
+    renamed: list[tuple[Occurrence, Binding]] = []
+    for each in occurrences(tree):
+        if each.binding is not None and words.may_rename(each):
+            renamed.append((each, each.binding))
+        else:
+            kept.add(each.name)
     prefix = "v"
     while any(re.fullmatch(rf"{prefix}\d+", name) for name in kept):
         prefix += "_"
     names: dict[int, str] = {}
-    for each in renamed:
-        assert each.binding is not None, "only what is bound locally is free to be renamed"
-        each.rename(names.setdefault(id(each.binding), f"{prefix}{len(names)}"))
-
-
-def _is_free(occurrence: Occurrence, keywords: set[str] | None) -> bool:
-    """Whether a name may be changed; a parameter's only where no call anywhere passes it by keyword."""
-    binding, name = occurrence.binding, occurrence.name
-    if binding is None or binding.fixed or name.startswith("__"):
-        return False
-    if not binding.parameter:
-        return True
-    return keywords is not None and name not in keywords and name not in _KNOWN_TO_LIBRARIES
-
-
-def _words(tree: ast.Module) -> Iterator[str]:
-    """Every word of a program: names, attributes, keywords, modules, and words in strings."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.keyword(arg=str(word)):
-                yield word
-            case ast.ImportFrom(module=str(text)) | ast.alias(name=text) | ast.Constant(value=str(text)):
-                yield from re.findall(r"\w+", text)
-
-
-def _keywords(tree: ast.Module) -> set[str] | None:
-    """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
-    keywords = [node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)]
-    return None if None in keywords else {keyword for keyword in keywords if keyword is not None}
+    for each, binding in renamed:
+        each.rename(names.setdefault(id(binding), f"{prefix}{len(names)}"))

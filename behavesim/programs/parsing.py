@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import textwrap
-import warnings
 from dataclasses import dataclass
 
 _CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
+
+
+_BEGINNINGS_TRIED = 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ def parse_beginning(code: str) -> Parsed:
     """
     first: SyntaxError | None = None
     lines = textwrap.dedent(code).split("\n")
-    while any(lines):
+    for _ in range(_BEGINNINGS_TRIED):
+        if not any(lines):
+            break
         try:
             parsed = parse("\n".join(lines))
         except SyntaxError as error:
@@ -71,10 +75,8 @@ def without_main_guard(parsed: Parsed) -> Parsed:
 
 def _compiled(code: str) -> Parsed:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a candidate's `"\\d"` is no business of the console
-            tree = ast.parse(code)
-            compile(tree, "<program>", "exec", dont_inherit=True)
+        tree = ast.parse(code)
+        compile(tree, "<program>", "exec", dont_inherit=True)
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise SyntaxError(f"{type(error).__name__}: {error}") from error
     return Parsed(code, tree)

@@ -39,6 +39,27 @@ def occurrences(tree: ast.Module) -> list[Occurrence]:
     return resolver.found
 
 
+def nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of a tree that holds anything, in no particular order; faster than ast.walk."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += _children(node)
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """The nodes within a node, without operators and contexts, which hold nothing."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and value._fields:
+            found.append(value)
+    return found
+
+
 @dataclass
 class _Scope:
     """A function's bindings, or a class's, which nobody sees but its own body; `globals` are declared as such."""
@@ -60,7 +81,15 @@ class _Scope:
         return self
 
 
-class _Bound(ast.NodeVisitor):
+class _Visitor(ast.NodeVisitor):
+    """Visits what holds names, and nothing else."""
+
+    def generic_visit(self, node: ast.AST) -> None:
+        for child in _children(node):
+            self.visit(child)
+
+
+class _Bound(_Visitor):
     """Collects what the statements of one function or class bind, leaving out the scopes inside it."""
 
     def __init__(self, scope: _Scope) -> None:
@@ -116,7 +145,7 @@ class _Bound(ast.NodeVisitor):
         self._scope.nonlocals.update(node.names)
 
 
-class _Resolver(ast.NodeVisitor):
+class _Resolver(_Visitor):
     """Visits a program in the order of its text, and notes what each name means where it stands."""
 
     def __init__(self) -> None:

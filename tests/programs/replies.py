@@ -1,0 +1,179 @@
+"""Replies as models write them, each with what must become of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TEMPLATE = '''import numpy as np
+
+SCALE = 2.0
+
+
+def weigh(x):
+    return x * SCALE
+
+
+def pick(current: int, nodes: np.ndarray, distances: np.ndarray) -> int:
+    """The next node to visit."""
+    return nodes[0]
+'''
+
+BODY = "def pick(current, nodes, distances):\n    return nodes[-1]"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply, and why it is rejected; '' where it holds a program, which then returns `gives` for (0, [1, 2])."""
+
+    text: str
+    reason: str = ""
+    gives: object = 2
+    finish_reason: str | None = "stop"
+
+
+def fenced(code: str, label: str = "python") -> str:
+    return f"```{label}\n{code}\n```"
+
+
+def both(*parts: str) -> str:
+    return "\nThen:\n".join(parts)
+
+
+ACCEPTED = {
+    "one fenced block": Case(fenced(BODY)),
+    "no label": Case(fenced(BODY, "")),
+    "label py": Case(fenced(BODY, "py")),
+    "label Python3 in capitals": Case(fenced(BODY, "Python3")),
+    "label with attributes": Case(fenced(BODY, "python title=pick.py")),
+    "another label altogether": Case(fenced(BODY, "text")),
+    "tilde fence": Case(f"~~~python\n{BODY}\n~~~"),
+    "four backticks": Case(f"````python\n{BODY}\n````"),
+    "prose around": Case(f"Sure! Here it is:\n\n{fenced(BODY)}\n\nIt's better because it isn't worse."),
+    "unclosed": Case(f"```python\n{BODY}"),
+    "unclosed with prose behind": Case(f"```python\n{BODY}\n\nThis isn't code, it's prose."),
+    "closed right behind the code": Case(f"```python\n{BODY}```"),
+    "opened behind a sentence": Case(f"The code: ```python\n{BODY}\n```"),
+    "indented as in a list": Case(
+        "1. So:\n\n   ```python\n" + BODY.replace("def", "   def").replace("    r", "       r") + "\n   ```"
+    ),
+    "a whole block with a margin": Case(fenced("    " + BODY.replace("\n", "\n    "))),
+    "no fence": Case(BODY),
+    "no fence, prose before and behind": Case(f"I'd do it so.\n\n{BODY}\n\nThat's all, isn't it?"),
+    "no fence, imports and helper": Case(
+        "Improved version:\nimport math\n\nLIMIT = 2\n\ndef cap(x):\n    return min(x, LIMIT)\n\n"
+        "def pick(current, nodes, distances):\n    return math.floor(cap(9))\nHope it helps!"
+    ),
+    "no fence, prose that begins like an import": Case(f"import the following function and use it\n{BODY}"),
+    "the last of several": Case(f"{fenced(BODY.replace('-1', '0'))}\nBetter still:\n{fenced(BODY)}"),
+    "a block of usage after it": Case(f"{fenced(BODY)}\nUse it:\n{fenced('pick(0, [1, 2], None)')}"),
+    "a shell block before it": Case(f"{fenced('pip install numpy', 'bash')}\n{fenced(BODY)}"),
+    "a shell block after it": Case(f"{fenced(BODY)}\n{fenced('python main.py', 'bash')}"),
+    "output after it": Case(f"{fenced(BODY)}\nOutput:\n{fenced('2', '')}"),
+    "a later block with the wrong signature": Case(both(fenced(BODY), fenced("def pick(a):\n    return a"))),
+    "a later block with a syntax error": Case(both(fenced(BODY), fenced("def pick(a, b, c):\n    return ("))),
+    "a block not closed before the next": Case(f"```python\nimport math\n\n```python\n{BODY}\n```"),
+    "imports in a block of their own": Case(
+        both(fenced("import math"), fenced("def pick(a, b, c):\n    return math.floor(2.5)"))
+    ),
+    "helper in a block of its own": Case(
+        both(fenced("def last(x):\n    return x[-1]"), fenced("def pick(a, b, c):\n    return last(b)"))
+    ),
+    "the template's import left out": Case(
+        fenced("def pick(current, nodes, distances):\n    return int(np.max(nodes))")
+    ),
+    "the template's helper left out": Case(
+        fenced("def pick(current, nodes, distances):\n    return weigh(current + 1)")
+    ),
+    "imports and helpers kept": Case(
+        fenced(f"import math\nfrom math import floor as f\n\ndef g(x):\n    return f(x)\n\n{BODY}")
+    ),
+    "future import with something missing": Case(
+        fenced("from __future__ import annotations\n\ndef pick(a, b: Missing, c):\n    return np.max(b)")
+    ),
+    "another name for the only function": Case(fenced(BODY.replace("pick", "choose_next"))),
+    "another name, recursive": Case(
+        fenced("def best(a, b, c):\n    return b[0] if len(b) == 1 else best(a, b[1:], c)")
+    ),
+    "a version behind the name": Case(fenced(BODY.replace("pick", "pick_v2"))),
+    "other names for the parameters": Case(fenced("def pick(a, b, c):\n    return b[-1]")),
+    "more parameters, with defaults": Case(fenced("def pick(a, b, c, *, k=2, **rest):\n    return k")),
+    "star arguments": Case(fenced("def pick(*args):\n    return args[1][-1]")),
+    "a lambda": Case(fenced("pick = lambda current, nodes, distances: nodes[-1]")),
+    "an alias": Case(fenced(BODY.replace("pick", "improved") + "\n\npick = improved")),
+    "defined twice": Case(fenced(BODY.replace("-1", "0") + "\n\n" + BODY)),
+    "a class beside it": Case(
+        fenced("class State:\n    def pick(self):\n        return 2\n\ndef pick(a, b, c):\n    return State().pick()")
+    ),
+    "decorated": Case(
+        fenced(
+            "import functools\n\ndef same(f):\n"
+            "    @functools.wraps(f)\n    def g(*a):\n        return f(*a)\n    return g\n"
+            f"\n@same\n{BODY}"
+        )
+    ),
+    "a main guard": Case(fenced(f'{BODY}\n\nif __name__ == "__main__":\n    print(pick(0, [1], None))')),
+    "a main guard in the middle": Case(fenced(f"x = 1\nif __name__ == '__main__':\n    x = 2\n\n{BODY}")),
+    "inside try": Case(
+        fenced(f"try:\n    import nothing_of_the_kind\nexcept ImportError:\n    nothing = None\n{BODY}")
+    ),
+    "windows line ends": Case(fenced(BODY).replace("\n", "\r\n")),
+    "old mac line ends": Case(fenced(BODY).replace("\n", "\r")),
+    "a byte-order mark": Case("\ufeff" + fenced("\ufeff" + BODY)),
+    "non-breaking spaces": Case(fenced(BODY.replace("    ", "\u00a0\u00a0\u00a0\u00a0"))),
+    "tabs": Case(fenced(BODY.replace("    ", "\t"))),
+    "tabs and spaces mixed": Case(fenced("def pick(a, b, c):\n    x = 1\n\tif x:\n\t    x = 2\n\treturn x")),
+    "thinking aloud": Case(f"<think>Perhaps\n{fenced(BODY.replace('-1', '0'))}\nno.</think>\n{fenced(BODY)}"),
+    "thinking begun in the prompt": Case(f"hm, {fenced(BODY.replace('-1', '0'))}\n</think>\n\n{fenced(BODY)}"),
+    "thinking in capitals": Case(f"<THINKING>def pick(</THINKING>{fenced(BODY)}"),
+    "a fence in a docstring": Case(
+        fenced('def pick(a, b, c):\n    """Do\n\n    ```py\n    pick(0, [1], None)\n    ```\n    """\n    return b[-1]')
+    ),
+    "an unknown escape in a string": Case(fenced("def pick(a, b, c):\n    '\\d'\n    return b[-1]")),
+    "cut off behind a whole block": Case(f"{fenced(BODY)}\nAnd then", finish_reason="length"),
+    "cut off in a later block": Case(f"{fenced(BODY)}\n```python\ndef pick(a, b, c):", finish_reason="length"),
+    "no finish reason": Case(fenced(BODY), finish_reason=None),
+}
+
+REJECTED = {
+    "nothing": Case("", "empty"),
+    "white space": Case(" \n\t\r\n", "empty"),
+    "thought only": Case("<think>I should write code</think>", "empty"),
+    "thought never ended": Case("<think>I should write code", "empty"),
+    "nothing, cut off": Case("", "truncated", finish_reason="length"),
+    "thought cut off": Case("<think>I should write", "truncated", finish_reason="length"),
+    "block cut off": Case("```python\ndef pick(a, b, c):\n    x = 1", "truncated", finish_reason="length"),
+    "fence-less and cut off": Case(BODY, "truncated", finish_reason="length"),
+    "an apology": Case("I'm sorry, but I can't help with that.", "refusal"),
+    "a refusal": Case("As an AI language model, I am unable to write this.", "refusal"),
+    "content filter": Case("", "refusal", finish_reason="content_filter"),
+    "content filter in a block": Case(
+        "```python\ndef pick(a, b, c):\n    x", "refusal", finish_reason="content_filter"
+    ),
+    "prose": Case("One could always go to the nearest node.", "no-function"),
+    "only a call": Case(fenced("print(pick(0, [1], None))"), "no-function"),
+    "only imports": Case(fenced("import numpy as np"), "no-function"),
+    "an empty block": Case(fenced(""), "no-function"),
+    "two functions of other names": Case(
+        fenced("def one(a, b, c):\n    return a\n\ndef two(a, b, c):\n    return b"), "no-function"
+    ),
+    "a wrapper of what it should define": Case(fenced("def better(a, b, c):\n    return pick(a, b, c)"), "no-function"),
+    "inside a class": Case(fenced("class S:\n    def pick(self, a, b, c):\n        return b"), "no-function"),
+    "inside a main guard": Case(
+        fenced(f"if __name__ == '__main__':\n    {BODY.replace(chr(10), chr(10) + '    ')}"), "no-function"
+    ),
+    "another language": Case(fenced("function pick(a, b, c) { return b[0]; }", "js"), "syntax"),
+    "too few parameters": Case(fenced("def pick(a, b):\n    return a"), "signature"),
+    "too many parameters": Case(fenced("def pick(a, b, c, d):\n    return a"), "signature"),
+    "parameters in another order": Case(fenced("def pick(nodes, current, distances):\n    return nodes"), "signature"),
+    "a keyword argument that nobody gives": Case(fenced("def pick(a, b, c, *, d):\n    return a"), "signature"),
+    "a coroutine": Case(fenced("async def pick(a, b, c):\n    return a"), "signature"),
+    "another name and too few parameters": Case(fenced("def choose(a):\n    return a"), "signature"),
+    "a bracket never closed": Case(fenced("def pick(a, b, c):\n    return (b"), "syntax"),
+    "no fence and a syntax error": Case("def pick(a, b, c):\n    return (b\n\nThat's it.", "syntax"),
+    "bad indentation": Case(fenced("def pick(a, b, c):\nreturn b"), "syntax"),
+    "a null character": Case(fenced("def pick(a, b, c):\n    return '\0'"), "syntax"),
+    "a lone surrogate": Case(fenced("def pick(a, b, c):\n    return '\ud800'"), "syntax"),
+    "return outside": Case(fenced("return 1"), "syntax"),
+    "nested without end": Case(fenced(f"def pick(a, b, c):\n    return {'(' * 500}a{')' * 500}"), "syntax"),
+    "a number without end": Case(fenced(f"def pick(a, b, c):\n    return {'9' * 6000}"), "syntax"),
+}

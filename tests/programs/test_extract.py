@@ -1,0 +1,187 @@
+"""From replies to programs: every fixture, what comes with it, and whatever else hypothesis thinks of."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
+from behavesim.protocols import Failure
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
+
+TEMPLATE = "import numpy as np\n\ndef pick(current, nodes, distances):\n    return nodes[0]\n"
+
+
+def run(source: str) -> Any:
+    scope: dict[str, Any] = {"__name__": "candidate"}
+    exec(compile(source, "<program>", "exec", dont_inherit=True), scope)
+    return scope["pick"](0, [1, 2], None)
+
+
+def test_a_reply_with_a_program_gives_one_that_runs(accepted: Any, replies: ModuleType) -> None:
+    program = extract(accepted.text, replies.TEMPLATE, "pick", accepted.finish_reason)
+    assert isinstance(program, Program), program
+    assert run(program.source) == accepted.gives
+    assert program.thought == ""
+
+
+def test_a_reply_without_a_program_gives_the_reason(rejected: Any, replies: ModuleType) -> None:
+    failure = extract(rejected.text, replies.TEMPLATE, "pick", rejected.finish_reason)
+    assert isinstance(failure, Failure), failure
+    assert failure.reason == rejected.reason
+    assert 0 < len(failure.message) <= 500
+
+
+def test_there_are_fixtures_enough_and_every_reason_has_one(replies: ModuleType) -> None:
+    assert len(replies.ACCEPTED) + len(replies.REJECTED) >= 60
+    assert {case.reason for case in replies.REJECTED.values()} == set(REASONS)
+
+
+def test_a_program_is_returned_as_it_was_written(replies: ModuleType) -> None:
+    code = '# why\ndef pick(a, b, c):  # odd   spacing\n    """doc"""\n    return b [ -1 ]'
+    program = extract(replies.fenced(code), TEMPLATE, "pick")
+    assert program == Program(code)
+
+
+def test_what_is_supplied_stands_before_the_program_and_nothing_more_is(replies: ModuleType) -> None:
+    code = "def pick(a, b, c):\n    return weigh(a)"
+    program = extract(replies.fenced(code), replies.TEMPLATE, "pick")
+    assert isinstance(program, Program)
+    assert program.source == f"SCALE = 2.0\ndef weigh(x):\n    return x * SCALE\n\n{code}"
+
+
+def test_a_syntax_error_is_named_with_its_line(replies: ModuleType) -> None:
+    failure = extract(replies.fenced("def pick(a, b, c):\n    x = 1\n    return x +"), TEMPLATE, "pick")
+    assert isinstance(failure, Failure)
+    assert failure.message.startswith("line 3: invalid syntax: return x +")
+
+
+def test_extraction_prints_no_warning(replies: ModuleType) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        extract(replies.fenced("def pick(a, b, c):\n    return a is 1 and '\\d'"), TEMPLATE, "pick")
+    assert caught == []
+
+
+CODE = "```python\ndef pick(a, b, c):\n    return b\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "thought"),
+    [
+        (f"{{Go to the node that\nothers are far from.}}\n\n{CODE}", "Go to the node that others are far from."),
+        (f"Thought: {{Prefer dense regions, O(n^2).}}\n{CODE}", "Prefer dense regions, O(n^2)."),
+        (f"Go to the nearest node first.\n\n{CODE}", "Go to the nearest node first."),
+        (f"**Thought:** Go to the nearest node first.\n\n{CODE}", "Go to the nearest node first."),
+        (f"# Idea: regret of each node\n{CODE}", "regret of each node"),
+        (f"<think>{{not this one}}</think>{{but this one}}\n{CODE}", "but this one"),
+        (f"{CODE}\n{{The sentence came after it.}}", "The sentence came after it."),
+        ("{Nearest node first.}\ndef pick(a, b, c):\n    return b", "Nearest node first."),
+        (CODE, ""),
+    ],
+)
+def test_a_thought_is_found_in_braces_or_before_the_code(text: str, thought: str) -> None:
+    program = extract(text, TEMPLATE, "pick", thought=True)
+    assert isinstance(program, Program)
+    assert program.thought == thought
+
+
+def test_a_thought_has_an_end() -> None:
+    program = extract(f"{'very long ' * 500}\n{CODE}", TEMPLATE, "pick", thought=True)
+    assert isinstance(program, Program)
+    assert len(program.thought) <= 500
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("", []),
+        ("no ```inline``` fence", []),
+        ("```\na\n```\n~~~\nb\n~~~", ["a", "b"]),
+        ("```py\na\n  b\n\n```", ["a\n  b\n"]),
+        ("````\n```\na\n```\n````", ["```\na\n```"]),
+        ("```python\na", ["a"]),
+        ("```a\n1\n```b\n2\n```", ["1", "2"]),
+        ("  ```\n  a\n    b\n  ```", ["a\n  b"]),
+        ("```\n```", [""]),
+    ],
+)
+def test_fenced_blocks_are_found_whatever_their_label(text: str, blocks: list[str]) -> None:
+    assert fenced_blocks(text) == blocks
+
+
+PIECES = [
+    *(
+        "```",
+        "```python",
+        "~~~",
+        "\n",
+        "\n\n",
+        "    ",
+        "\t",
+        "\r\n",
+        "\ufeff",
+        "\0",
+        "<think>",
+        "</think>",
+        "It's prose.",
+    ),
+    *(
+        "def pick(",
+        "a, b, c",
+        "nodes",
+        "):",
+        "return",
+        " b",
+        "pick",
+        "=",
+        "lambda",
+        "'",
+        '"""',
+        "#",
+        "{",
+        "}",
+        "(",
+        ")",
+    ),
+    *("import math", "class A:", "@", "async ", "global x", "nonlocal y", "yield", "try:\n", "except:\n", ":=", "*"),
+    *("if __name__ == '__main__':", "from __future__ import annotations\n"),
+    *(f"def {name}(a, b, c):\n    return b\n" for name in ("pick", "other")),
+]
+WORDS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5)), max_size=40).map("".join)
+FINISHED = st.sampled_from(["stop", "length", "content_filter", "tool_calls", None])
+
+
+def holds(text: str, finish_reason: str | None) -> None:
+    """What must be true of every reply."""
+    outcome = extract(text, TEMPLATE, "pick", finish_reason, thought=True)
+    if isinstance(outcome, Failure):
+        assert outcome.reason in REASONS
+        assert len(outcome.message) <= 500
+    else:
+        compile(outcome.source, "<program>", "exec", dont_inherit=True)
+        names = {getattr(node, "name", None) for node in ast.walk(ast.parse(outcome.source))}
+        assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=WORDS, finish_reason=FINISHED)
+def test_no_reply_raises_and_no_accepted_program_lacks_the_entry_point(text: str, finish_reason: str | None) -> None:
+    holds(text, finish_reason)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), finish_reason=FINISHED)
+def test_damaged_replies_do_not_raise_either(
+    data: st.DataObject, finish_reason: str | None, replies: ModuleType
+) -> None:
+    text = data.draw(st.sampled_from([case.text for case in [*replies.ACCEPTED.values(), *replies.REJECTED.values()]]))
+    start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+    holds(text[:start] + data.draw(WORDS) + text[end:], finish_reason)
