@@ -149,4 +149,4 @@ class Archive:
 
     def warm(self) -> None:
         """Load the compiled kernels, which takes a moment, and longer when they are compiled for the first time."""
-        from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence  # noqa: F401
+        from behavesim.similarity.kernels import euclidean, prefix, sequence  # noqa: F401

@@ -5,9 +5,9 @@ Every kind, measure and option goes through here; the kernels across an archive 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations, product
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,15 +43,6 @@ def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
     return _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
 
 
-@cache
-def _kernels() -> ModuleType:
-    """The kernels of one pair; the first use loads the compiler."""
-    import behavesim.similarity.kernels.pair
-    import behavesim.similarity.kernels.scalar
-
-    return behavesim.similarity.kernels
-
-
 def check_comparable(x: Run, y: Run, settings: Settings) -> None:
     """Raise TrajectoryError where the two are not alike, or the settings do not suit them."""
     check_alike(x, y)
@@ -73,6 +64,14 @@ def check_alike(x: Run, y: Run) -> None:
             raise TrajectoryError(f"vectors must have the same dimensions; got {min(dimensions)} and {max(dimensions)}")
 
 
+@cache
+def _prefix_kernel() -> Callable[..., float]:
+    """The kernel of one pair, imported once: an import statement takes as long as a third of the comparison."""
+    from behavesim.similarity.kernels import pair
+
+    return pair.prefix_dtw
+
+
 def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
     tokens_x, tokens_y = x.data, y.data
     if settings.truncate:
@@ -84,13 +83,19 @@ def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
         check_prefix_distances(tokens_x, tokens_y, settings)
     if longer <= LONGEST and tokens_x.itemsize <= 2 and tokens_y.itemsize <= 2:
         path = np.empty(len(tokens_y) + 1, path_type(longer, settings))
-        total = _kernels().pair.prefix_dtw(tokens_x.astype(np.int16), tokens_y.astype(np.int16), path)
-        return float(1.0 - total / (settings.unit * shorter))
-    whole = tokens_x.astype(np.int64), tokens_y.astype(np.int64)
+        total = _prefix_kernel()(tokens_x.astype(np.int16), tokens_y.astype(np.int16), path)
+    else:
+        total = _wide_prefix_dtw(tokens_x.astype(np.int64), tokens_y.astype(np.int64), settings)
+    return float(1.0 - total / (settings.unit * shorter))
+
+
+def _wide_prefix_dtw(x: Costs, y: Costs, settings: Settings) -> float:
+    """The sum along the best path where tokens or lengths are too large for 16 bits."""
+    from behavesim.similarity.kernels import scalar
+
     if settings.normaliser == "pair":
-        total = _kernels().scalar.prefix_dtw_pairwise(*whole, 1.0 / np.arange(1, longer + 1))
-        return float(1.0 - total / shorter)
-    return float(1.0 - _kernels().scalar.prefix_dtw(*whole) / (settings.unit * shorter))
+        return float(scalar.prefix_dtw_pairwise(x, y, 1.0 / np.arange(1, max(x.size, y.size) + 1)))
+    return float(scalar.prefix_dtw(x, y))  # exact: sums are far below 2**53
 
 
 def path_type(longest: int, settings: Settings) -> type[np.generic]:
@@ -102,20 +107,24 @@ def path_type(longest: int, settings: Settings) -> type[np.generic]:
 
 def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
     """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
+    from behavesim.similarity.kernels import scalar
+
     if not np.array_equal(x, y):
-        settings.check_distance(_kernels().scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
+        settings.check_distance(scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
 
 
 def _by_costs(x: Run, y: Run, settings: Settings) -> float:
+    from behavesim.similarity.kernels import scalar
+
     cost = _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...]
     if settings.measure == "dtw":
-        total, occurring = _kernels().scalar.dtw(cost), (cost,)
+        total, occurring = scalar.dtw(cost), (cost,)
     elif settings.measure == "mean":
-        total, occurring = _kernels().scalar.diagonal_sum(cost), (cost.diagonal(),)
+        total, occurring = scalar.diagonal_sum(cost), (cost.diagonal(),)
     else:
         x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
-        total, occurring = _kernels().scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
+        total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
     if total != 0 or settings.distance is not None:  # no distance at all is no distance in any unit
         for distances in occurring:
             settings.check_distance(distances.min())
@@ -124,10 +133,12 @@ def _by_costs(x: Run, y: Run, settings: Settings) -> float:
 
 
 def _cosine(x: Run, y: Run, settings: Settings) -> float:
+    from behavesim.similarity.kernels import scalar
+
     states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
-    cosine = float(_kernels().scalar.mean_cosine(states_x, states_y))
+    cosine = float(scalar.mean_cosine(states_x, states_y))
     if not np.isfinite(cosine):
         raise TrajectoryError("the segments between these states are too long for floating point; rescale the vectors")
     return cosine
@@ -189,11 +200,13 @@ def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, setting
 
 def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
     """Distances between the first m states of x and the first n states of y."""
+    from behavesim.similarity.kernels import scalar
+
     if x.kind == "vectors":
-        return np.asarray(_kernels().scalar.vector_costs(x.data[:m], y.data[:n]))
+        return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
     if x.kind == y.kind == "prefixes":
-        return np.asarray(_kernels().scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
-    kernel = _kernels().scalar.set_costs if x.kind == "sets" else _kernels().scalar.sequence_costs
+        return np.asarray(scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
+    kernel = scalar.set_costs if x.kind == "sets" else scalar.sequence_costs
     return np.asarray(kernel(*_states(x, m), *_states(y, n)))
 
 

@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.scalar import OPTIONS
+from behavesim.similarity.kernels import OPTIONS
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, warp
 
 LANES = 8

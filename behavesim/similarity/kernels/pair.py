@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.scalar import OPTIONS, UNREACHED
+from behavesim.similarity.kernels import OPTIONS, UNREACHED
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
 
 ROWS = 32

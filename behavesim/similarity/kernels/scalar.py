@@ -13,18 +13,15 @@ import numpy as np
 from numba import float64, int64, njit, types
 from numpy.typing import NDArray
 
+from behavesim.similarity.kernels import OPTIONS
+
 Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
-
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-"""No fastmath and no contraction: a result is the same on every machine."""
 
 _tokens = types.Array(int64, 1, "C", readonly=True)
 _whole = types.Array(int64, 2, "C", readonly=True)
 _numbers = types.Array(float64, 1, "C", readonly=True)
 _real = types.Array(float64, 2, "C", readonly=True)
-UNREACHED = 2**64 - 1
-"""Stands for no path where sums have another type: the largest number of 16 or 32 bits, and far above any float sum."""
 _INFINITE = 2**62
 """Larger than any path: (m + n) states of at most 2**31 edits each."""
 
