@@ -18,9 +18,7 @@ from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.errors import TaskError, UsageError
 from behavesim.events import Evaluated, Event, Responded, RunResumed, RunStarted
-from behavesim.methods.funsearch import FunSearch
-from behavesim.methods.protocol import SearchMethod
-from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.methods.choice import compares, method
 from behavesim.protocols import Failure, Proposer
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.search import Search
@@ -140,7 +138,7 @@ def _wired(
         task=task,
         window=settings.window,
         caps=_caps(settings, active_before_s),
-        method=_method(settings, task, behaviours),
+        method=method(settings, task, behaviours),
         proposer=proposer,
         judge=judge,
         journal=journal,
@@ -153,6 +151,9 @@ def _caps(settings: Settings, active_before_s: float) -> Caps:
     from behavesim.proposers.prices import Prices
 
     prices = Prices.extended(settings.prices)
+    unpriced = [model for model in settings.models if prices.of(model) is None]
+    if settings.max_cost_usd is not None and settings.proposer == "openai" and unpriced:
+        raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
     return Caps(
         settings.budget,
         prices.cost,
@@ -166,23 +167,15 @@ def _caps(settings: Settings, active_before_s: float) -> Caps:
 
 
 def _behaviours(settings: Settings, task: Task) -> Behaviours | None:
-    if settings.placement != "behaviour" and not (settings.clustered_start and settings.n_init):
+    if not compares(settings):
         return None
     from behavesim.similarity import BehaveSim
 
     def measure(clip: bool) -> BehaveSim:
         return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip)
 
-    return Behaviours(registration=measure(clip=False), clipped=measure(clip=True))
-
-
-def _method(settings: Settings, task: Task, behaviours: Behaviours | None) -> SearchMethod:
-    prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
-    return FunSearch(settings, prompts, behaviours.group if behaviours is not None else _one_group)
-
-
-def _one_group(members: object, count: int) -> list[list[int]]:
-    raise AssertionError("a method that groups by behaviour comes with behaviours")
+    clips = settings.selection == "dissimilarity"  # S is a similarity in [0, 1] there
+    return Behaviours(registration=measure(clip=clips), clipped=measure(clip=True))
 
 
 async def _proposer(launch: Launch, stack: AsyncExitStack) -> Proposer:

@@ -58,11 +58,14 @@ class Caps:
 
 
 def spent(tokens: Mapping[str, Tokens], price: Price) -> float | None:
-    """What all requests cost in USD; None where a price, or the tokens of a request, are unknown."""
+    """What all requests cost in USD as far as their tokens were reported.
+
+    None where a price is unknown, or where an endpoint reported no tokens at all.
+    """
     total = 0.0
     for model, used in tokens.items():
         cost = price(model, used) if used.calls else 0.0
-        if cost is None or used.unreported:
+        if cost is None or (used.calls and used.unreported == used.calls):
             return None
         total += cost
     return total

@@ -16,6 +16,7 @@ Meaning = Literal["fatal", "limited", "passing", "parameter", "prompt", "path", 
 with /v1; or, of a request refused as such, stop unless others like it were answered."""
 
 NO_USAGE = Usage()
+REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
 
 _NO_SUCH_MODEL = re.compile(
     r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
@@ -46,11 +47,14 @@ class Completion:
 
 @dataclass(frozen=True)
 class Fault:
-    """A request that gave no completion; `usage` is None where the endpoint did not answer at all."""
+    """A request that gave no completion; `usage` is None where the endpoint did not answer at all.
+
+    Refused requests took no tokens: no endpoint bills for an error status.
+    """
 
     meaning: Meaning
     message: str
-    usage: Usage | None = NO_USAGE
+    usage: Usage | None = REFUSED
     wait_s: float | None = None
     parameter: str = ""
 
@@ -80,7 +84,7 @@ def answer(status: int, headers: Mapping[str, str], body: bytes, optional: Colle
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
     error = error or _Error(body[:400].decode("utf-8", "replace"))
     if error.code in _FILTERED:
-        return Completion("", "content_filter", NO_USAGE)
+        return Completion("", "content_filter", REFUSED)
     return _fault(status, headers, error, optional)
 
 
@@ -129,7 +133,7 @@ def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
 
 def _completion(document: object) -> Completion | Fault:
     if not isinstance(document, Mapping):
-        return Fault("passing", "the endpoint answered with something that is not a JSON object")
+        return Fault("passing", "the endpoint answered with something that is not a JSON object", NO_USAGE)
     usage = _usage(document.get("usage"))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None

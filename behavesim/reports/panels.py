@@ -127,7 +127,7 @@ def _search(moment: Moment) -> Table:
 
 
 def _failures(state: RunState) -> Table:
-    table = Table(title="why candidates fail", title_justify="left", show_header=False, box=None)
+    table = Table(title="why candidates fail", title_justify="left", show_header=False, box=None, min_width=30)
     for reason, count in state.rejected.most_common(6):
         table.add_row(reason, f"{count:,}")
     if not state.rejected:

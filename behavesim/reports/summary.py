@@ -85,7 +85,7 @@ def summary_table(document: dict[str, Any]) -> Table:
         "best": _best(document["best"]),
         "top-10 gap": percent(document["top10_gap"]),
         "tokens": ", ".join(f"{name} {count:,}" for name, count in document["tokens"].items()),
-        "cost": "unknown (no price for this model)" if cost is None else f"${cost:.4f}",
+        "cost": "unknown" if cost is None else f"${cost:.4f}",
         "isolation": document["isolation"],
         "time": f"{document['seconds']:.1f} s",
         "digest": document["digest"][:16],
