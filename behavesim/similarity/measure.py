@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from behavesim.similarity.settings import Settings
 from behavesim.trajectory import Trajectory
 
 Similarities = NDArray[np.float64]
+
+STRIPE = 64
+"""Rows of a matrix that are mirrored at a time: one by one, every number would take a cache line."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class BehaveSim(Settings):
         """BehaveSim of two algorithms, each a trajectory per instance (or several, one per starting point)."""
         (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
         check_shapes(left_shape, right_shape)
-        sims = [np.array([self.similarity(x, y)]) for x, y in zip(left_runs, right_runs, strict=True)]
+        sims = (np.array([self.similarity(x, y)]) for x, y in zip(left_runs, right_runs, strict=True))
         return float(_expectation(sims, left_shape)[0])
 
     def one_vs_many(self, algorithm: Algorithm, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
@@ -63,7 +66,7 @@ class BehaveSim(Settings):
             return np.empty(0)
         runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
-        sims = [self._against(run, slot)[slot.members[:count]] for run, slot in zip(runs, archive.slots, strict=True)]
+        sims = (self._against(run, slot)[slot.members[:count]] for run, slot in zip(runs, archive.slots, strict=True))
         return _expectation(sims, shape)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
@@ -72,7 +75,7 @@ class BehaveSim(Settings):
         count = len(archive)
         if count == 0:
             return np.empty((0, 0))
-        return _expectation([self._within(slot, count) for slot in archive.slots], archive.shape)
+        return _expectation((self._within(slot, count) for slot in archive.slots), archive.shape)
 
     def _against(self, run: Run, slot: Slot, first: int = 0) -> Similarities:
         """(distinct runs - first,) Sim of one run and each distinct run of a slot from `first` on."""
@@ -88,19 +91,28 @@ class BehaveSim(Settings):
         members = slot.members[:count]
         size = int(members.max()) + 1
         sims = np.empty((size, size))
-        for row, run in enumerate(slot.distinct[:size]):
-            sims[row, row:] = self._against(run, slot, row)[: size - row]
-            sims[row:, row] = sims[row, row:]
+        for start in range(0, size, STRIPE):
+            stop = min(start + STRIPE, size)
+            for row in range(start, stop):
+                sims[row, row:] = self._against(slot.distinct[row], slot, row)[: size - row]
+            corner = np.triu(sims[start:stop, start:stop])
+            sims[start:stop, start:stop] = corner + np.triu(corner, 1).T
+            sims[stop:, start:stop] = sims[start:stop, stop:].T
         return sims if size == count else sims[np.ix_(members, members)]
 
 
-def _expectation(sims: Sequence[Similarities], shape: Shape) -> Similarities:
-    """The mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2))."""
-    runs = iter(sims)
-    total = np.zeros_like(sims[0])
+def _expectation(sims: Iterator[Similarities], shape: Shape) -> Similarities:
+    """The mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2)).
+
+    Takes arrays that nobody else holds, one at a time, and uses their memory.
+    """
+    total = np.zeros(())
     for starts in shape:
-        instance = next(runs)
+        instance = next(sims)
         for _ in range(starts - 1):
-            instance = instance + next(runs)
-        total += instance / starts
-    return total / len(shape)
+            instance += next(sims)
+        instance /= starts
+        instance += total
+        total = instance
+    total /= len(shape)
+    return total
