@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.random  # numpy loads it late, which here would be in each child
 from numpy.typing import NDArray
 
 from behavesim.sandbox.frames import FrameError, TooLarge, encode_failure, encode_solutions, printable

@@ -22,6 +22,7 @@ from behavesim.task import Split, TaskReference
 PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
     *("operator", "random", "re", "statistics", "string", "time", "typing"),
+    *("numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random"),
     *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )

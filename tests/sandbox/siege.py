@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from behavesim.protocols import Failure
+from behavesim.protocols import Failure, Verdict
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.task import TaskReference
 from tests.sandbox.attack import Attack
@@ -25,22 +25,21 @@ LIMITS = Limits(timeout_s=0.25, memory_mb=512)
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
     """Evaluate the named attacks, all if none is named, with their words filled in; then honest programs."""
-    reference = TaskReference(task)
+    reference, switched_on = TaskReference(task), tuple(layers)
     attacks = [attack for attack in ATTACKS if not names or attack.name in names]
-    async with Pool(reference, "search", 12, LIMITS, True, tuple(layers), preloaded=()) as pool:
-        judge = Judge(reference.load(), "search", pool)
+    async with (
+        Pool(reference, "search", 12, LIMITS, True, switched_on, preloaded=()) as pool,
+        Pool(reference, "search", 1, Limits(), True, switched_on) as patient_pool,
+    ):
+        judge, patient = Judge(reference.load(), "search", pool), Judge(reference.load(), "search", patient_pool)
+        demanding = asyncio.create_task(patient.evaluate(SCIPY_AND_NUMBA_HEURISTIC))
         verdicts = await asyncio.gather(*[judge.evaluate(filled(attack.source, words)) for attack in attacks])
-        after = await judge.evaluate(NUMPY_HEURISTIC)
-        isolation, notes = pool.isolation, pool.notes
-    async with Pool(reference, "search", 2, Limits(), True, tuple(layers)) as pool:
-        demanding = await Judge(reference.load(), "search", pool).evaluate(SCIPY_AND_NUMBA_HEURISTIC)
-    return {
-        "isolation": isolation,
-        "notes": notes,
-        "user": os.geteuid(),
-        "outcomes": {attack.name: described(verdict) for attack, verdict in zip(attacks, verdicts, strict=True)},
-        "honest": [described(after), described(demanding)],
-    }
+        return {
+            "isolation": pool.isolation,
+            "notes": pool.notes,
+            "outcomes": {attack.name: described(each) for attack, each in zip(attacks, verdicts, strict=True)},
+            "honest": [described(await judge.evaluate(NUMPY_HEURISTIC)), described(await demanding)],
+        }
 
 
 def filled(source: str, words: dict[str, str]) -> str:
@@ -49,10 +48,10 @@ def filled(source: str, words: dict[str, str]) -> str:
     return source
 
 
-def described(verdict: object) -> dict[str, object]:
+def described(verdict: Verdict | Failure) -> dict[str, object]:
     if isinstance(verdict, Failure):
         return dataclasses.asdict(verdict)
-    return {"reason": "score", "score": verdict.score, "message": ""}  # type: ignore[attr-defined]
+    return {"reason": "score", "score": verdict.score, "message": ""}
 
 
 if __name__ == "__main__":
