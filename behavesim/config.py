@@ -12,13 +12,23 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from behavesim.errors import UsageError
 
-Method = Literal["funsearch", "funsearch+behavesim"]
+Method = Literal["funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "best-of-n"]
+"""How programs are chosen to be shown and kept."""
+
+EohOperator = Literal["e1", "e2", "m1", "m2", "m3"]
+
+_ONE_GROUP = {"islands": 1, "placement": "parent", "p_s1": 0.0, "clustered_start": False, "restart_every": 0}
 
 METHOD_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "funsearch": {"placement": "parent", "p_s1": 0.0, "clustered_start": False, "n_init": 0},
     "funsearch+behavesim": {"placement": "behaviour", "p_s1": 0.5, "clustered_start": True, "n_init": 100},
+    "eoh": {**_ONE_GROUP, "n_init": 0, "samples_per_prompt": 1, "selection": "rank"},
+    "eoh+behavesim": {**_ONE_GROUP, "n_init": 0, "samples_per_prompt": 1, "selection": "dissimilarity"},
+    "niche": {**_ONE_GROUP, "n_init": 100},
+    "best-of-n": {**_ONE_GROUP, "n_init": 0, "samples_per_prompt": 1},
 }
-"""The whole difference between the methods that share the island archive (paper, "Implementation Details")."""
+"""What sets the methods apart: how the archive begins, and where parents and children belong (paper, "Implementation
+Details of FunSearch+BehaveSim" and "of EoH+BehaveSim")."""
 
 
 def _known_proposer(text: str) -> str:
@@ -64,6 +74,18 @@ class Settings(BaseModel):
     cluster_temperature_period: int = Field(30_000, ge=1)
     score_scale: float = Field(1.0, gt=0)
     restart_every: int = Field(500, ge=0)
+
+    population: int = Field(20, ge=2)
+    operators: tuple[EohOperator, ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
+    selection: Literal["rank", "dissimilarity"] = "rank"
+
+    elites: int = Field(30, ge=2)
+    niche_radius: float = Field(0.3, ge=0)
+    renew_every: int = Field(10, ge=1)
+
+    recommend: bool = True
+    shortlist: int = Field(10, ge=1)
+    shortlist_radius: float = Field(0.3, ge=0)
 
     measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
     truncate: float = Field(0.0, ge=0, lt=1)

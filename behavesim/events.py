@@ -167,6 +167,13 @@ class IslandsRestarted:
     founders: Mapping[int, Ticket]
 
 
+@dataclass(frozen=True)
+class ElitesRenewed:
+    """The programs that stand for the niches known so far, best first; prompts are made of them until the next time."""
+
+    elites: tuple[Ticket, ...]
+
+
 CandidateEvent = Asked | Responded | Evaluated | Rejected | Compared | Placed | Discarded
-RunEvent = RunStarted | RunResumed | RunStopped | Clustered | IslandsRestarted
+RunEvent = RunStarted | RunResumed | RunStopped | Clustered | IslandsRestarted | ElitesRenewed
 Event = CandidateEvent | RunEvent

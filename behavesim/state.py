@@ -13,6 +13,7 @@ from behavesim.events import (
     Clustered,
     Compared,
     Discarded,
+    ElitesRenewed,
     Evaluated,
     Event,
     IslandsRestarted,
@@ -33,13 +34,18 @@ TEMPLATE: Ticket = -1
 
 @dataclass(frozen=True)
 class Member:
-    """A feasible program as the archive knows it; `utility` is its score turned so that higher is better."""
+    """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
+
+    `fingerprint` names its normal form, `similarity` is what it was compared with on its way in.
+    """
 
     candidate: Ticket
     source: str
     score: float
     utility: float
     thought: str = ""
+    fingerprint: str = ""
+    similarity: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -91,6 +97,8 @@ class RunState:
         self.islands: list[Island] = []
         self.clustered = False
         self.restarts = 0
+        self.elites: tuple[Ticket, ...] = ()
+        self.elites_at: Ticket | None = None
         self.best: Member | None = None
         self.best_at: list[tuple[Ticket, float]] = []
         self.feasible = 0
@@ -141,6 +149,8 @@ class RunState:
             case IslandsRestarted(founders):
                 self.restarts += 1
                 self._regroup({island: (founder,) for island, founder in founders.items()})
+            case ElitesRenewed(elites):
+                self.elites, self.elites_at = elites, self.told
 
     def best_member(self, members: Iterable[Ticket]) -> Member:
         """The best of some members, the oldest where several are as good; there must be one."""
@@ -157,17 +167,20 @@ class RunState:
         self.copies += event.copy_of is not None
 
     def _apply_placed(self, event: Placed) -> None:
-        candidate, outcome = event.candidate, self.open[event.candidate].outcome
+        candidate, asked = event.candidate, self.open[event.candidate]
+        outcome, compared = asked.outcome, asked.compared
         assert isinstance(outcome, Evaluated), "only feasible candidates are placed"
-        member = self.members[candidate] = self._member(outcome)
+        member = self.members[candidate] = self._member(outcome, compared)
         if event.island is None:
             self.nursery.append(candidate)
         else:
             island = self.islands[event.island]
-            if not island.members or member.utility > self.best_member(island.members).utility:
+            best = None if island.improved_at is None else self.members.get(island.improved_at)
+            if best is None or member.utility > best.utility:
                 island.improved_at = candidate
             island.members.append(candidate)
-            island.members = [m for m in island.members if m not in event.evicted]
+            if event.evicted:
+                island.members = [m for m in island.members if m not in event.evicted]
             island.registrations += 1
         self._tell(candidate, event.island)
         if event.evicted:
@@ -197,9 +210,10 @@ class RunState:
         if len(held) < len(self.members):
             self.members = {m: member for m, member in self.members.items() if m in held}
 
-    def _member(self, event: Evaluated) -> Member:
+    def _member(self, event: Evaluated, compared: Compared | None = None) -> Member:
         utility = self.objective.utility(event.score)
-        return Member(event.candidate, event.source, event.score, utility, event.thought)
+        similarity = {} if compared is None else compared.similarity
+        return Member(event.candidate, event.source, event.score, utility, event.thought, event.fingerprint, similarity)
 
     def _count_tokens(self, reply: Reply) -> None:
         tokens = self.tokens.setdefault(reply.model, Tokens())

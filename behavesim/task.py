@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -60,7 +61,7 @@ class Task(ABC):
     name: str = ""
     """Defaults to the stem of the task's file."""
     description: str = ""
-    """What a prompt tells the model about the problem; defaults to the first paragraph of the class's docstring."""
+    """What a prompt tells the model about the problem; defaults to the class's docstring."""
     template: str
     """The program every search starts from; its last function is the entry point."""
     objective: Objective
@@ -161,7 +162,7 @@ def _complete(task: object, stem: str) -> Task:
         if not hasattr(task, needed):
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
     task.name = task.name or stem
-    task.description = task.description or (type(task).__doc__ or "").strip()
+    task.description = task.description or inspect.cleandoc(type(task).__doc__ or "")
     return task
 
 

@@ -33,7 +33,7 @@ class FunSearch:
     from one island or two, and which island a child joins.
     """
 
-    def __init__(self, settings: Settings, prompts: FunSearchPrompts, group: Grouping) -> None:
+    def __init__(self, settings: Settings, prompts: FunSearchPrompts, group: Grouping | None) -> None:
         self._settings = settings
         self._prompts = prompts
         self._group = group
@@ -97,6 +97,7 @@ class FunSearch:
         if not members:
             return Clustered(((TEMPLATE,),) * count)
         if self._settings.clustered_start:
+            assert self._group is not None, "a method that groups by behaviour comes with behaviours"
             groups: list[tuple[Ticket, ...]] = [tuple(group) for group in self._group(members, count)]
         else:
             order = generator(self._settings.seed, state.told, "deal").permutation(len(members))

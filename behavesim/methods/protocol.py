@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from behavesim.events import Asked, Clustered, Discarded, IslandsRestarted, Placed, Ticket
+from behavesim.events import Asked, Clustered, Discarded, ElitesRenewed, IslandsRestarted, Placed, Ticket
 from behavesim.state import OpenCandidate, RunState
+
+Regrouping = Clustered | IslandsRestarted | ElitesRenewed
 
 
 class SearchMethod(Protocol):
     """Decides, and changes nothing: each decision is a pure function of the state and the settings."""
 
-    def regroup(self, state: RunState) -> Clustered | IslandsRestarted | None:
+    def regroup(self, state: RunState) -> Regrouping | None:
         """A regrouping of the whole archive, where the tickets told so far make one due."""
         ...
 

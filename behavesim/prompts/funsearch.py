@@ -22,7 +22,7 @@ class FunSearchPrompts:
             [
                 self.description,
                 "This program shows the function to be designed, its arguments and its result:",
-                _fenced(self.template_source),
+                fenced(self.template_source),
                 f"Design a new and better `{self.entry_point}`. {self._demand()}",
             ]
         )
@@ -33,10 +33,10 @@ class FunSearchPrompts:
 
     def _shown(self, examples: Sequence[str]) -> list[str]:
         if len(examples) == 1:
-            return ["Here is a program that solves the problem:", _fenced(examples[0])]
+            return ["Here is a program that solves the problem:", fenced(examples[0])]
         shown = [f"Here are {len(examples)} programs that solve the problem, from worse to better."]
         for number, source in enumerate(examples, 1):
-            shown += [f"Program {number}:", _fenced(source)]
+            shown += [f"Program {number}:", fenced(source)]
         return shown
 
     def _request(self, count: int) -> str:
@@ -51,5 +51,6 @@ class FunSearchPrompts:
         )
 
 
-def _fenced(source: str) -> str:
+def fenced(source: str) -> str:
+    """A program in a fenced block of its own."""
     return f"```python\n{source.strip()}\n```"

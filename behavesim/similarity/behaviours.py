@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from behavesim.similarity import Archive, BehaveSim
+    from behavesim.similarity.niches import Niches, Preference
 
 Algorithm = tuple[Trajectory, ...]
 
@@ -26,9 +27,11 @@ class Behaviours:
     def __init__(self, registration: BehaveSim, clipped: BehaveSim) -> None:
         self._registration = registration
         self._clipped = clipped
-        self._waiting: dict[Ticket, Algorithm] = {}
+        self._algorithms: dict[Ticket, Algorithm] = {}
         self._rows: dict[Ticket, int] = {}
         self._archive: Archive | None = None
+        self._niches: Niches | None = None
+        self._in_niches = 0
 
     def warm(self) -> None:
         """Load what comparing and grouping need, which takes a moment."""
@@ -41,7 +44,7 @@ class Behaviours:
         """Take in an event; `alive` are the members of the archive after it."""
         match event:
             case Evaluated(candidate):
-                self._waiting[candidate] = event.trajectories
+                self._algorithms[candidate] = event.trajectories
                 if candidate in alive:
                     self._admit(candidate)
             case Placed(candidate):
@@ -49,14 +52,14 @@ class Behaviours:
                 if event.evicted:
                     self._keep(alive)
             case Discarded(candidate):
-                self._waiting.pop(candidate, None)
+                self._algorithms.pop(candidate, None)
             case Clustered() | IslandsRestarted():
                 self._keep(alive)
 
     def means(self, candidate: Ticket, groups: Mapping[int, Sequence[Ticket]]) -> dict[int, float]:
         """The mean similarity of an evaluated candidate to all members of each group (paper, "Register Algorithms")."""
         assert self._archive is not None, "there is a member to be compared with"
-        similarity = self._registration.one_vs_many(self._waiting[candidate], self._archive).tolist()
+        similarity = self._registration.one_vs_many(self._algorithms[candidate], self._archive).tolist()
         return {
             group: math.fsum(similarity[self._rows[member]] for member in members) / len(members)
             for group, members in groups.items()
@@ -73,10 +76,23 @@ class Behaviours:
             [m for m, label in zip(members, labels, strict=True) if label == wanted] for wanted in sorted(set(labels))
         ]
 
+    def elites(
+        self, members: Sequence[Ticket], preference: Callable[[Ticket], Preference], radius: float, count: int
+    ) -> list[Ticket]:
+        """The best of each niche, best first; `members` are those of the last time, and then some."""
+        from behavesim.similarity.niches import Niches
+
+        if self._niches is None:
+            self._niches = Niches(self._clipped)
+        for member in members[self._in_niches :]:
+            self._niches.add(self._algorithms[member], preference(member))
+        self._in_niches = len(members)
+        return self._niches.clear(radius, count)
+
     def _admit(self, candidate: Ticket) -> None:
         from behavesim.similarity import Archive
 
-        algorithm = self._waiting.pop(candidate)
+        algorithm = self._algorithms[candidate]
         if self._archive is None:
             self._archive = Archive([algorithm])
         else:
@@ -89,4 +105,6 @@ class Behaviours:
             return
         kept = [candidate for candidate in self._rows if candidate in alive]
         self._archive = self._archive.take([self._rows[candidate] for candidate in kept])
+        gone = self._rows.keys() - set(kept)
         self._rows = {candidate: row for row, candidate in enumerate(kept)}
+        self._algorithms = {c: algorithm for c, algorithm in self._algorithms.items() if c not in gone}

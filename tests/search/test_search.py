@@ -10,8 +10,8 @@ from behavesim.events import Asked, Evaluated, Placed, Rejected, Responded, RunS
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, finished, search
 
-METHODS = ["funsearch", "funsearch+behavesim"]
-SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20}
+METHODS = ["funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "best-of-n"]
+SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -24,7 +24,7 @@ async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str
 
 async def test_seeds_and_methods_make_different_runs() -> None:
     runs = [{**SMALL, "method": method, "seed": seed} for method in METHODS for seed in (0, 1)]
-    assert len({(await finished(settings)).state.digest() for settings in runs}) == 4
+    assert len({(await finished(settings)).state.digest() for settings in runs}) == 2 * len(METHODS)
 
 
 async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> None:
@@ -54,11 +54,11 @@ async def test_no_ticket_is_asked_before_the_window_admits_it() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_run_stopped_at_any_event_goes_on_as_if_nothing_had_happened(method: str) -> None:
-    settings = {**SMALL, "method": method}
+    settings = {**SMALL, "method": method, "budget": 36, "restart_every": 12}
     whole = await search(MemoryJournal(), settings)
     await whole.run()
     expected, events = whole.state.digest(), len(whole._journal.rows)  # type: ignore[attr-defined]
-    assert events > 4 * SMALL["budget"]
+    assert events > 4 * 36
     for k in range(3, events):
         journal = MemoryJournal()
         broken = await search(journal, settings, random.Random(k))

@@ -13,8 +13,7 @@ import numpy as np
 from behavesim.caps import Caps
 from behavesim.config import resolve
 from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
-from behavesim.methods.funsearch import FunSearch
-from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.methods.choice import method
 from behavesim.protocols import Failure, Verdict
 from behavesim.search import Search
 from behavesim.similarity import BehaveSim
@@ -50,7 +49,7 @@ class Toy(Task):
 
 
 class Proposer:
-    """Answers from the ticket and the examples alone; now and then with nothing of use, and after a delay of its own."""
+    """Answers from the ticket and the examples alone; now and then with nothing of use, after a delay of its own."""
 
     def __init__(self, seed: int = 0, delay: random.Random | None = None) -> None:
         self.asked: list[int] = []
@@ -128,13 +127,13 @@ async def search(journal: MemoryJournal, settings: Mapping[str, Any], delay: ran
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = resolve({"task": "toy", **settings})
-    behaviours = Behaviours(BehaveSim(task.normaliser, clip=False), BehaveSim(task.normaliser))
-    prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
+    clips = resolved.selection == "dissimilarity"
+    behaviours = Behaviours(BehaveSim(task.normaliser, clip=clips), BehaveSim(task.normaliser))
     built = Search(
         task,
         resolved.window,
         Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
-        FunSearch(resolved, prompts, behaviours.group),
+        method(resolved, task, behaviours),
         Proposer(resolved.seed, delay),
         Judge(task, delay),
         journal,

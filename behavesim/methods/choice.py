@@ -1,0 +1,37 @@
+"""From settings to their method."""
+
+from __future__ import annotations
+
+from behavesim.config import Settings
+from behavesim.methods.best_of_n import BestOfN
+from behavesim.methods.eoh import EoH
+from behavesim.methods.funsearch import FunSearch
+from behavesim.methods.niche import Niche
+from behavesim.methods.protocol import SearchMethod
+from behavesim.prompts.eoh import EohPrompts
+from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.task import Task
+
+
+def method(settings: Settings, task: Task, behaviours: Behaviours | None) -> SearchMethod:
+    """The method the settings name; where it depends on behaviour, it comes with behaviours (`compares`)."""
+    assert behaviours is not None or not compares(settings), "a method that compares comes with behaviours"
+    prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
+    if settings.method in ("eoh", "eoh+behavesim"):
+        return EoH(settings, EohPrompts(task.description, task.template, task.entry_point))
+    if settings.method == "niche":
+        assert behaviours is not None
+        return Niche(settings, prompts, behaviours.elites)
+    if settings.method == "best-of-n":
+        return BestOfN(prompts)
+    return FunSearch(settings, prompts, None if behaviours is None else behaviours.group)
+
+
+def compares(settings: Settings) -> bool:
+    """Whether a search under these settings depends on what programs do, and not on their scores alone."""
+    if settings.method in ("eoh", "eoh+behavesim"):
+        return settings.selection == "dissimilarity"
+    if settings.method in ("funsearch", "funsearch+behavesim"):
+        return settings.placement == "behaviour" or (settings.clustered_start and settings.n_init > 0)
+    return settings.method == "niche"

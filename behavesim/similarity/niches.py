@@ -1,0 +1,93 @@
+"""Niches: of programs that behave alike, the best one stands for all (clearing)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.events import Ticket
+from behavesim.similarity.archive import Archive
+from behavesim.similarity.measure import BehaveSim
+from behavesim.trajectory import Trajectory
+
+Preference = tuple[float, int, Ticket]
+"""What makes a program the better of two, smallest first: its negated utility, its length, its age."""
+
+BASE = 100
+"""The first so many distinct behaviours say what is far."""
+
+
+class Niches:
+    """Programs by what they do, added in ticket order; the cost of choosing grows with what is new since the last time.
+
+    Programs with equal trajectories share a behaviour, for which the preferred one of them stands.
+    """
+
+    def __init__(self, measure: BehaveSim) -> None:
+        self._measure = measure
+        self._archive = Archive()
+        self._behaviours: dict[tuple[Trajectory, ...], int] = {}
+        self._algorithms: list[tuple[Trajectory, ...]] = []
+        self._preferred: list[Preference] = []  # of each behaviour
+        self._ranking: list[tuple[Preference, int]] = []  # the same with the behaviour's number, preferred ones first
+        self._rows: dict[int, NDArray[np.float64]] = {}  # the distances of a behaviour to the others, while it is kept
+        self._scale: tuple[int, float] = (0, 0.0)
+
+    def add(self, algorithm: tuple[Trajectory, ...], preference: Preference) -> None:
+        """Take in a program: what it does, and what it is worth."""
+        number = self._behaviours.setdefault(algorithm, len(self._algorithms))
+        if number == len(self._algorithms):
+            self._algorithms.append(algorithm)
+            self._archive.append(algorithm)
+            self._preferred.append(preference)
+        elif preference < self._preferred[number]:
+            del self._ranking[bisect_left(self._ranking, (self._preferred[number], number))]
+            self._preferred[number] = preference
+        else:
+            return
+        insort(self._ranking, (preference, number))
+
+    def clear(self, radius: float, count: int) -> list[Ticket]:
+        """At most `count` programs, preferred ones first, each far from every one before it.
+
+        Far is 1 − BehaveSim of at least `radius` times the median distance of the first hundred distinct behaviours;
+        with radius 0 no two need be apart, and behaviours only have to differ.
+        """
+        order = np.array([number for _, number in self._ranking], dtype=np.intp)
+        free, chosen = np.ones(len(order), dtype=bool), list[int]()
+        apart = radius * self._median() if radius else 0.0
+        self._extend()
+        while len(chosen) < count and free.any():
+            place = int(free.argmax())
+            chosen.append(int(order[place]))
+            if apart > 0:
+                free &= self._distances(chosen[-1])[order] >= apart
+            free[place] = False
+        self._rows = {number: row for number, row in self._rows.items() if number in chosen}
+        return [self._preferred[number][2] for number in chosen]
+
+    def _median(self) -> float:
+        base = min(BASE, len(self._algorithms))
+        if self._scale[0] != base:
+            distances = 1.0 - self._measure.matrix(self._archive.take(range(base)))
+            pairs = distances[np.triu_indices(base, 1)]
+            self._scale = base, float(np.median(pairs)) if pairs.size else 0.0
+        return self._scale[1]
+
+    def _distances(self, number: int) -> NDArray[np.float64]:
+        """(N,) 1 − BehaveSim of a behaviour to all."""
+        if number not in self._rows:
+            self._rows[number] = 1.0 - self._measure.one_vs_many(self._algorithms[number], self._archive)
+        return self._rows[number]
+
+    def _extend(self) -> None:
+        """Measure the behaviours kept the last time against those that have come since."""
+        if not self._rows:
+            return
+        known = len(next(iter(self._rows.values())))  # they were all brought up to date together
+        fresh = self._archive.take(range(known, len(self._algorithms)))
+        for number, row in self._rows.items():
+            tail = 1.0 - self._measure.one_vs_many(self._algorithms[number], fresh)
+            self._rows[number] = np.concatenate([row, tail])
