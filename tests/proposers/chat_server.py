@@ -140,12 +140,15 @@ def passing_faults() -> list[Answer]:
 
 
 def faulty(share: float, seed: int = 0, faults: list[Answer] | None = None, then: Behaviour = echo) -> Behaviour:
-    """A fault for a share of the requests, drawn by their number."""
+    """A fault for a share of the requests, drawn by their number; a stalled one is answered properly, but late."""
     kinds = faults or passing_faults()
 
     def behave(asked: Asked) -> Answer:
         rng = random.Random(f"{seed}/{asked.number}")
-        return rng.choice(kinds) if rng.random() < share else then(asked)
+        if rng.random() >= share:
+            return then(asked)
+        fault = rng.choice(kinds)
+        return then(asked).after(fault.delay_s) if fault.delay_s else fault
 
     return behave
 
@@ -206,9 +209,9 @@ class ChatServer:
 
 
 def improving(asked: Asked) -> Answer:
-    """The last program of the prompt with one number changed: what a run by hand can evaluate."""
+    """The last program of the prompt with one number changed, a function of the prompt: what a run can evaluate."""
     programs = re.findall(r"```python\n(.*?)\n```", asked.prompt, re.DOTALL)
-    rng = random.Random(f"{asked.number}")
+    rng = random.Random(asked.prompt)
     return says(f"Here is one.\n\n```python\n{_with_another_number(programs[-1] if programs else '', rng)}\n```")
 
 
@@ -217,7 +220,9 @@ def _with_another_number(source: str, rng: random.Random) -> str:
     if not numbers:
         return f"{source}\n# {rng.random():.6f}"
     place = rng.choice(numbers)
-    return f"{source[: place.start()]}{float(place[0]) * rng.uniform(0.5, 2.0):.4f}{source[place.end() :]}"
+    number = place[0]
+    other = f"{float(number) * rng.uniform(0.5, 2.0):.4f}" if "." in number else str(rng.randrange(2 * int(number) + 3))
+    return f"{source[: place.start()]}{other}{source[place.end() :]}"
 
 
 def slow(behaviour: Behaviour, latency_s: float) -> Behaviour:

@@ -1,0 +1,66 @@
+"""A whole search whose model is asked over a connection that fails a fifth of the time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from behavesim.events import Asked, Rejected, Responded
+from behavesim.proposers.openai import Patience
+from behavesim.search import Search
+from behavesim.store.codec import decode
+from tests.search import toys
+
+SETTINGS = {"budget": 500, "window": 32, "method": "funsearch"}
+
+
+class Run:
+    """A finished search, the events of its journal and what the server was asked for it."""
+
+    def __init__(self, search: Search, journal: toys.MemoryJournal) -> None:
+        self.digest = search.state.digest()
+        self.told = search.state.told
+        self.events = [decode(*row) for row in journal.rows]
+
+
+@pytest.fixture
+def run_of(server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    async def run(behaviour: Any, connections: int, request_s: float = 10.0) -> Run:
+        server.behaviour, journal = behaviour, toys.MemoryJournal()
+        async with proposer_of(connections, Patience(request_s, backoff_s=0.002), notes=lambda line: None) as proposer:
+            monkeypatch.setattr(toys, "Proposer", lambda seed, delay: proposer)
+            search = await toys.search(journal, SETTINGS)
+            assert await search.run() == "budget"
+        return Run(search, journal)
+
+    return run
+
+
+async def test_faults_change_nothing_but_the_ledger(run_of: Any, server: Any, chat: Any) -> None:
+    smooth = await run_of(chat.improving, 8)
+    asked = len(server.asked)
+    rough = await run_of(chat.faulty(0.2, seed=3, then=chat.improving), 16, request_s=0.3)
+    assert asked == smooth.told == rough.told == 500
+    assert len(server.asked) - asked > 550
+    assert rough.digest == smooth.digest
+    assert not any(isinstance(event, Rejected) and event.stage == "extraction" for event in rough.events)
+
+
+async def test_every_successful_reply_is_in_the_journal_exactly_once(run_of: Any, server: Any, chat: Any) -> None:
+    answered: Counter[str] = Counter()
+
+    def improving(asked: Any) -> Any:
+        answered[asked.prompt] += 1
+        return chat.improving(asked)
+
+    faults = [fault for fault in chat.passing_faults() if not fault.delay_s]
+    run = await run_of(chat.faulty(0.2, seed=4, faults=faults, then=improving), 16)
+    prompts = {event.candidate: event.prompt.text for event in run.events if isinstance(event, Asked)}
+    responded = [event.candidate for event in run.events if isinstance(event, Responded)]
+    assert sorted(responded) == list(range(500))
+    assert Counter(prompts[candidate] for candidate in responded) == answered
+    requests = sum(len(event.reply.calls) for event in run.events if isinstance(event, Responded))
+    unanswered = len(server.asked) - requests
+    assert 0 < unanswered < 60

@@ -1,0 +1,65 @@
+"""What every proposer owes the search, whoever it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from behavesim_tasks.tsp import TravellingSalesman
+
+from behavesim.events import Prompt, Reply
+from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.replay import ReplayProposer
+from behavesim.protocols import Proposer
+
+TASK = TravellingSalesman()
+
+
+class ProposerContract:
+    """Subclasses give a `proposer` that can answer the tickets 0 to 29."""
+
+    async def test_a_reply_is_a_frozen_value_that_names_its_model(self, proposer: Proposer) -> None:
+        reply = await proposer.propose(prompt(0), 0)
+        assert isinstance(reply, Reply)
+        assert reply.text
+        assert reply.model
+        assert hash(reply.calls) is not None
+
+    async def test_tickets_are_answered_at_once_each_with_its_own_reply(self, proposer: Proposer) -> None:
+        together = await asyncio.gather(*(proposer.propose(prompt(ticket), ticket) for ticket in range(30)))
+        alone = [await proposer.propose(prompt(ticket), ticket) for ticket in reversed(range(30))]
+        assert [reply.text for reply in together] == [reply.text for reply in reversed(alone)]
+        assert len({reply.text for reply in together}) > 15
+
+    async def test_a_request_that_is_given_up_harms_no_other(self, proposer: Proposer) -> None:
+        doomed = [asyncio.ensure_future(proposer.propose(prompt(ticket), ticket)) for ticket in range(20)]
+        await asyncio.sleep(0)
+        for task in doomed:
+            task.cancel()
+        await asyncio.gather(*doomed, return_exceptions=True)
+        assert (await proposer.propose(prompt(25), 25)).text
+
+
+def prompt(ticket: int) -> Prompt:
+    return Prompt(f"Task {ticket}.\n\n```python\n{TASK.template}\n```", "improve")
+
+
+class TestOpenAI(ProposerContract):
+    @pytest.fixture
+    async def proposer(self, proposer_of: Any) -> AsyncIterator[Proposer]:
+        async with proposer_of() as proposer:
+            yield proposer
+
+
+class TestReplay(ProposerContract):
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return ReplayProposer({ticket: Reply(f"reply {ticket}", "m") for ticket in range(30)})
+
+
+class TestGenetic(ProposerContract):
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return GeneticProposer(TASK, seed=0)
