@@ -1,0 +1,91 @@
+"""Bad input gets one clear line and exit code 2, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "nosuch"], "there are asp,"),
+        (["run", "tsp", "--set", "widow=3"], "did you mean 'window'"),
+        (["run", "tsp", "--budget", "0"], "budget"),
+        (["run", "tsp", "--method", "foo"], "'funsearch+behavesim'"),
+        (["run", "tsp", "--proposer", "openai"], "OPENAI_API_KEY"),
+        (["run", "tsp", "--proposer", "foo"], "'replay:RUN'"),
+        (["run", "tsp", "--proposer", "replay:nothing"], "no run 'nothing'"),
+        (["run", "tsp", "--config", "nofile.toml"], "nofile.toml"),
+        (["run", "tsp", "--max-time", "2x"], "2h"),
+        (["run", "tsp", "--model", "a:0"], "positive weight"),
+        (["run", "tsp", "--name", "../away"], "letters, digits"),
+        (["run", "tsp", "--runs-dir", "/proc/nowhere"], "--runs-dir"),
+        (["resume", "nope"], "no run 'nope'"),
+        (["report", "nope"], "no run 'nope'"),
+        (["evaluate", "tsp", "nofile.py"], "nofile.py"),
+    ],
+)
+def test_a_slip_is_one_line_and_exit_code_2(
+    behavesim: Command, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    ended = behavesim(*arguments)
+    assert ended.code == 2
+    complaint = [line for line in ended.err.splitlines() if "offline proposer" not in line]
+    assert len(complaint) == 1
+    assert said in complaint[0]
+    assert ended.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise RuntimeError('boom')", "RuntimeError: boom"),
+        ("def f(:", "SyntaxError"),
+        ("x = 1", "names no `task`"),
+        ("task = 3", "instance of behavesim.Task"),
+    ],
+)
+def test_a_broken_task_file_is_named_with_what_is_wrong(
+    behavesim: Command, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    ended = behavesim("run", "mine.py")
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["mine.py"]
+
+
+def test_a_template_that_fails_stops_the_run_before_it_begins(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(TASK.replace("return 1", "return 1 / 0"))
+    ended = behavesim("run", "mine.py", "--budget", 5)
+    assert ended.code == 2
+    assert "ZeroDivisionError" in ended.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_argument_shows_how_the_command_is_used(behavesim: Command) -> None:
+    ended = behavesim("run")
+    assert ended.code == 2
+    assert "Usage: behavesim run" in ended.err
+
+
+TASK = '''
+import behavesim as bs
+
+class Mine(bs.Task):
+    """Return a number."""
+    template = "def number() -> int:\\n    return 1\\n"
+    objective = bs.Objective("maximise")
+    def instances(self, split): return [0]
+    def solve(self, number, instance): return [number()]
+    def score(self, instance, solution): return float(solution[0])
+    def trajectory(self, instance, solution): return bs.Trajectory.prefixes(solution)
+
+task = Mine()
+'''

@@ -1,0 +1,130 @@
+"""The main job from the command line: run, resume, report, list, evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import behavesim as bs
+from tests.cli.command import Command
+from tests.cli.test_bad_input import TASK
+
+KEYS = {
+    "run",
+    "state",
+    "stopped_by",
+    "task",
+    "method",
+    "proposer",
+    "seed",
+    "asked",
+    "feasible",
+    "rejected",
+    "best",
+    "recommended",
+    "top10_gap",
+    "tokens",
+    "cost_usd",
+    "isolation",
+    "seconds",
+    "digest",
+}
+
+
+def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behavesim: Command, tmp_path: Path) -> None:
+    ended = behavesim("run", "tsp", "--budget", 12, "--name", "first")
+    assert ended.code == 0
+    assert "no OPENAI_API_KEY" in ended.err
+    assert "finished (budget)" in ended.out
+    assert "runs/first/best.py" in ended.out
+    assert "behavesim report first" in ended.out
+    folder = tmp_path / "runs" / "first"
+    assert {"run.db", "settings.toml", "best.py", "log.txt"} <= {path.name for path in folder.iterdir()}
+    assert "def select_next_node" in (folder / "best.py").read_text()
+
+
+def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(behavesim: Command) -> None:
+    run = behavesim("run", "tsp", "--budget", 12, "--name", "first", "--json").document
+    assert set(run) >= KEYS
+    assert run["state"] == "finished"
+    assert run["asked"] == 12
+    assert run["feasible"] + sum(run["rejected"].values()) == 12
+    longer = behavesim("resume", "first", "--budget", 20, "--json").document
+    assert longer["asked"] == 20
+    report = behavesim("report", "first", "--json").document
+    assert set(report) == {"runs", "comparison"}
+    assert set(report["runs"][0]) >= KEYS | {"convergence", "islands", "clusters", "diversity", "top"}
+    assert {**report["runs"][0], "seconds": 0}.items() >= {**longer, "seconds": 0}.items()
+    assert [each["run"] for each in behavesim("list", "--json").document] == ["first"]
+
+
+def test_a_run_made_longer_keeps_what_it_had(behavesim: Command) -> None:
+    behavesim("run", "tsp", "--budget", 8, "--name", "first")
+    short = [candidate.source for candidate in bs.load_run("first").candidates]
+    behavesim("resume", "first", "--budget", 12)
+    longer = [candidate.source for candidate in bs.load_run("first").candidates]
+    assert longer[:8] == short
+    assert len(longer) == 12
+
+
+def test_a_finished_run_says_so_and_changes_nothing(behavesim: Command) -> None:
+    first = behavesim("run", "tsp", "--budget", 8, "--name", "first", "--json").document
+    again = behavesim("resume", "first")
+    assert again.code == 0
+    assert "is finished" in again.out
+    assert behavesim("report", "first", "--json").document["runs"][0]["digest"] == first["digest"]
+
+
+def test_replaying_a_run_gives_the_same_run_for_nothing(behavesim: Command) -> None:
+    first = behavesim("run", "tsp", "--budget", 16, "--name", "first", "--json").document
+    again = behavesim("run", "tsp", "--budget", 16, "--proposer", "replay:first", "--json").document
+    assert again["digest"] == first["digest"]
+
+
+def test_resume_names_the_settings_that_were_changed_on_disk(behavesim: Command, tmp_path: Path) -> None:
+    behavesim("run", "tsp", "--budget", 8, "--name", "first")
+    settings = tmp_path / "runs/first/settings.toml"
+    settings.write_text(settings.read_text().replace("window = 64", "window = 32"))
+    ended = behavesim("resume", "first", "--budget", 20)
+    assert ended.code == 2
+    assert "window was 64 and is 32" in ended.err
+
+
+def test_a_task_file_of_ten_lines_runs_and_a_changed_one_is_refused(behavesim: Command, tmp_path: Path) -> None:
+    task = tmp_path / "mine.py"
+    task.write_text(TASK)
+    assert behavesim("run", "mine.py", "--budget", 6, "--name", "first", "--json").document["asked"] == 6
+    task.write_text(TASK.replace("return 1", "return 2"))
+    ended = behavesim("resume", "first", "--budget", 9)
+    assert ended.code == 2
+    assert "task and template changed" in ended.err
+
+
+@pytest.mark.parametrize(("task", "score", "gap"), [("tsp", 6.5334, 0.1618), ("asp", 1842, 1161 / 3003)])
+def test_evaluate_knows_the_golden_values(behavesim: Command, task: str, score: float, gap: float) -> None:
+    (result,) = behavesim("evaluate", task, "template", "--json").document
+    assert result["score"] == pytest.approx(score, abs=5e-5)
+    assert result["gap"] == pytest.approx(gap, abs=5e-5)
+    assert result["status"] == "ok"
+    assert {each["kind"] for each in result["trajectories"]} == {"prefixes"}
+
+
+def test_a_rejected_program_is_exit_code_3_with_its_reason(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("def select_next_node(a, b, c, d):\n    raise KeyError('no idea')\n")
+    ended = behavesim("evaluate", "tsp", "wrong.py", "--json")
+    assert ended.code == 3
+    (result,) = ended.document
+    assert (result["status"], result["stage"], result["reason"]) == ("rejected", "evaluation", "exception")
+    assert "no idea" in result["message"]
+    assert result["score"] is None
+
+
+def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> None:
+    for name in ("a", "b"):
+        behavesim("run", "tsp", "--budget", 6, "--name", name)
+    listed = behavesim("list")
+    assert "finished" in listed.out
+    report = behavesim("report", "a", "b")
+    assert report.code == 0
+    assert "islands" in report.out
