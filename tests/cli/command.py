@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-
 from behavesim_cli.app import main
 
 
@@ -34,8 +33,9 @@ class Command:
 
     def __call__(self, *arguments: object) -> Ended:
         self._monkeypatch.setattr("sys.argv", ["behavesim", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        code = 0
+        try:
             main()
-            raise SystemExit(0)
-        out, err = self._capfd.readouterr()
-        return Ended(int(ended.value.code or 0), out, err)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return Ended(code, *self._capfd.readouterr())
