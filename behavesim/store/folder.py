@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ from datetime import datetime
 from pathlib import Path
 
 from behavesim.config import Settings, read_toml, validated
-from behavesim.errors import BehavesimError, UsageError
+from behavesim.errors import BehavesimError, JournalError, UsageError
+
+LOCK_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -93,26 +97,29 @@ class RunFolder:
 
         The kernel drops the lock with the process, so a killed run leaves nothing to clean up.
         """
-        descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with _reported(self.path):
+            descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _lock(descriptor):
                 message = f"run {self.run} is in use by another process; watch it with `behavesim watch {self.run}`"
-                raise BehavesimError(message) from None
+                raise BehavesimError(message)
             yield
         finally:
             os.close(descriptor)
 
     def is_running(self) -> bool:
-        """Whether a process holds the run."""
+        """Whether a process holds the run; looking needs no right to write."""
         try:
-            with self.locked():
-                return False
-        except BehavesimError:
-            return True
+            descriptor = os.open(self.path / ".lock", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return False  # a folder that is not ours to write cannot be locked by us, nor resumed
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def write_settings(self, settings: Settings) -> None:
         """Write the resolved settings as TOML; those that are None are left out."""
@@ -131,10 +138,33 @@ class RunFolder:
 
     def note(self, line: str) -> None:
         """Append a line to the log."""
-        with self.log.open("a", encoding="utf-8") as log:
+        with _reported(self.log), self.log.open("a", encoding="utf-8") as log:
             log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {line}\n")
 
     def _replace(self, path: Path, text: str) -> None:
         draft = path.with_suffix(".draft")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
+        with _reported(path):
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock; who only looks whether a run is going on (`is_running`) may be in the way for an instant."""
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return True
+    return False
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one line with what to do next."""
+    try:
+        yield
+    except OSError as error:
+        advice = "make room on the disk" if error.errno == errno.ENOSPC else "check that the folder is yours to write"
+        raise JournalError(f"cannot write {path}: {error.strerror}; {advice}, then resume the run") from error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,34 +15,51 @@ import aiosqlite
 from behavesim.errors import JournalError
 from behavesim.events import Evaluated, Event, Rejected, Ticket
 from behavesim.store.codec import decode, encode, unpack
-from behavesim.store.schema import TABLES, VERSION, VIEWS
+from behavesim.store.schema import VERSION
+from behavesim.store.upgrade import refuse_newer, upgrade, version_of
 from behavesim.trajectory import Trajectory
 
 _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 _OUTCOME = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type IN ('Evaluated', 'Rejected')"
 
+FLUSH_S = 1.0
+"""How often commits are made to survive a power cut as well."""
+CHECKPOINT_PAGES = 16_384
+"""The write-ahead log may grow to 64 MB before it is moved into the database: a folder copied meanwhile is whole."""
+PATIENCE_S = 5.0
+"""How long to wait for another process that holds the database."""
+
 Row = tuple[float, Ticket | None, str, str, bytes | None]
+Clock = Callable[[], float]
 
 
 class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
-    A committed event survives the death of the process. `synchronous = NORMAL` spares a disk flush per commit: a power
-    cut can cost the last commits, never the consistency of those before.
+    A committed event survives the death of the process. A commit waits for the disk once a second and not each time:
+    a power cut can cost the commits of the last second, never the consistency of those before.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, patience_s: float = PATIENCE_S, wall: Clock = time.time, steady: Clock = time.monotonic
+    ) -> None:
+        """`wall` is read once, at the start: within a session time is `steady`, whatever is done to the clock."""
         self._path = path
+        self._patience_s = patience_s
+        self._steady = steady
+        self._began = wall() - steady()
+        self._flushed = -FLUSH_S
         self._connection: aiosqlite.Connection | None = None
 
     async def __aenter__(self) -> SqliteJournal:
         with _translated(self._path):
-            self._connection = await aiosqlite.connect(self._path, isolation_level=None)
+            upgrade(self._path)
+            self._connection = await aiosqlite.connect(self._path, isolation_level=None, timeout=self._patience_s)
             try:
                 await self._db.execute("PRAGMA journal_mode = WAL")
                 await self._db.execute("PRAGMA synchronous = NORMAL")
-                await self._prepare()
+                await self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             except BaseException:
                 await self._db.close()
                 raise
@@ -52,19 +70,16 @@ class SqliteJournal:
 
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process."""
-        now = time.time()
-        rows = [_row(now, event) for event in events]
+        now = self._steady()
+        rows = [_row(self._began + now, event) for event in events]
+        is_due = now - self._flushed >= FLUSH_S
         with _translated(self._path):
-            if len(rows) == 1:
-                await self._db.execute(_INSERT, rows[0])  # a statement of its own is its own transaction
-                return
-            await self._db.execute("BEGIN IMMEDIATE")
-            try:
-                await self._db.executemany(_INSERT, rows)
-            except BaseException:
-                await self._db.execute("ROLLBACK")
-                raise
-            await self._db.execute("COMMIT")
+            if is_due:
+                await self._db.execute("PRAGMA synchronous = FULL")
+            await self._insert(rows)
+            if is_due:
+                await self._db.execute("PRAGMA synchronous = NORMAL")
+                self._flushed = now
 
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
@@ -83,13 +98,17 @@ class SqliteJournal:
         assert isinstance(event, Evaluated | Rejected)
         return event
 
-    async def _prepare(self) -> None:
-        async with self._db.execute("PRAGMA user_version") as cursor:
-            (version,) = (await cursor.fetchone()) or (0,)
-        if version == 0:
-            await self._db.executescript(f"BEGIN; {TABLES} {VIEWS} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise JournalError(_version_message(self._path, version))
+    async def _insert(self, rows: list[Row]) -> None:
+        if len(rows) == 1:
+            await self._db.execute(_INSERT, rows[0])  # a statement of its own is its own transaction
+            return
+        await self._db.execute("BEGIN IMMEDIATE")
+        try:
+            await self._db.executemany(_INSERT, rows)
+        except BaseException:
+            await self._db.execute("ROLLBACK")
+            raise
+        await self._db.execute("COMMIT")
 
     @property
     def _db(self) -> aiosqlite.Connection:
@@ -112,23 +131,31 @@ def read_trajectories(path: Path, candidates: Sequence[Ticket]) -> list[tuple[Tr
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A read-only connection to a journal of this version; raises JournalError where there is none."""
+    """A read-only connection to a journal, which is brought to this version first where it is older.
+
+    Raises JournalError where there is none, or it is newer.
+    """
     if not path.is_file():
         raise JournalError(f"there is no journal at {path}")
     with _translated(path):
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != VERSION:
-        raise JournalError(_version_message(path, version))
-    return connection
+        connection = _connected(path)
+        version = version_of(connection)
+        if version == VERSION:
+            return connection
+        connection.close()
+        refuse_newer(path, version, VERSION)
+        if version == 0:
+            raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
+        upgrade(path)
+        return _connected(path)
 
 
-def _version_message(path: Path, version: int) -> str:
-    if version > VERSION:
-        return (
-            f"{path} was written by a newer behavesim (schema {version}, this one reads {VERSION}); upgrade behavesim"
-        )
-    return f"{path} holds no journal of a run (schema {version}, expected {VERSION})"
+def _connected(path: Path) -> sqlite3.Connection:
+    """SQLite reads a journal only beside files of its own, unless told that nobody writes to it."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+        uri += "&immutable=1"
+    return sqlite3.connect(uri, uri=True)
 
 
 def _row(at: float, event: Event) -> Row:

@@ -1,11 +1,17 @@
-"""The journal's SQL: one table of events, and views for a person with sqlite3."""
+"""The journal's SQL: one table of events, views for a person with sqlite3, and the steps from version to version."""
 
-VERSION = 1
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+Migration = Callable[[sqlite3.Connection], None]
+"""Takes a journal from one version to the next, inside a transaction that its caller begins and ends."""
 
 TABLES = """
 CREATE TABLE events (
     seq       INTEGER PRIMARY KEY,
-    at        REAL NOT NULL,      -- seconds since 1970, UTC
+    at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
     candidate INTEGER,            -- NULL for events of the run; -1 is the template
     type      TEXT NOT NULL,
     payload   TEXT NOT NULL,      -- JSON
@@ -66,7 +72,9 @@ begun AS (
     GROUP BY island
 ),
 evicted AS (
-    SELECT seq, member.value AS candidate FROM events, json_each(events.payload, '$.evicted') AS member WHERE events.type = 'Placed'
+    SELECT seq, member.value AS candidate
+    FROM events, json_each(events.payload, '$.evicted') AS member
+    WHERE events.type = 'Placed'
 )
 SELECT
     founded.island AS island,
@@ -95,3 +103,22 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call
 WHERE events.type = 'Responded'
 GROUP BY model;
 """
+
+
+def script(db: sqlite3.Connection, text: str) -> None:
+    """Run the statements of a script one by one, without ending the transaction as `executescript` would."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            db.execute(statement)
+            statement = ""
+
+
+def _begin(db: sqlite3.Connection) -> None:
+    script(db, TABLES + VIEWS)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_begin,)
+"""Step i takes a journal from version i to i + 1; version 0 is an empty file. Steps are added, never changed."""
+VERSION = len(MIGRATIONS)
