@@ -1,0 +1,174 @@
+"""FunSearch's archive of islands, and each of the settings that take a part of it away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from behavesim import build
+from behavesim.config import resolve
+from behavesim.events import Asked, Clustered, Compared, Discarded, Evaluated, IslandsRestarted, Placed
+from behavesim.methods.choice import compares
+from behavesim.state import TEMPLATE, RunState
+from tests.methods.told import Told, events_of, final, steps
+from tests.search.toys import Toy
+
+OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
+PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}
+
+
+def homes(state: RunState, member: int) -> set[int]:
+    return {number for number, island in enumerate(state.islands) if member in island.members}
+
+
+def improving(events: Told) -> list[tuple[RunState, Asked]]:
+    return [(s, e) for s, e in steps(events) if isinstance(e, Asked) and e.prompt.operator == "improve"]
+
+
+async def test_every_prompt_is_asked_as_often_as_set() -> None:
+    asked = [e for e in await events_of(**PLAIN, samples_per_prompt=3, budget=90) if isinstance(e, Asked)]
+    assert all(len({e.parents for e in asked[start : start + 3]}) == 1 for start in range(0, 90, 3))
+    assert len({(e.parents, e.island) for e in asked}) > 10
+
+
+async def test_examples_are_different_programs_from_worse_to_better() -> None:
+    for events in (await events_of(**PLAIN, restart_every=0), await events_of(**OURS, restart_every=0)):
+        for state, asked in improving(events):
+            if asked.candidate % 2 == 0:
+                utilities = [state.members[parent].utility for parent in asked.parents]
+                assert utilities == sorted(utilities)
+                assert len({state.members[parent].source for parent in asked.parents}) == len(asked.parents)
+
+
+@pytest.mark.parametrize(("p_s1", "apart"), [(0.0, 0.0), (1.0, 1.0), (0.5, 0.5)])
+async def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float, apart: float) -> None:
+    prompts = [
+        pair for pair in improving(await events_of(**OURS, p_s1=p_s1, restart_every=0)) if len(pair[1].parents) > 1
+    ]
+    crossing = Counter()
+    for state, asked in prompts[::2]:
+        shared = set.intersection(*(homes(state, parent) for parent in asked.parents))
+        crossing[not shared] += 1
+    assert crossing[True] / crossing.total() == pytest.approx(apart, abs=0.2)
+    assert crossing.total() > 50
+
+
+async def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
+    events = await events_of(**OURS, placement="parent")
+    asked = {e.candidate: e for e in events if isinstance(e, Asked)}
+    placed = [e for e in events if isinstance(e, Placed) and e.island is not None]
+    assert placed
+    assert all(e.island == asked[e.candidate].island for e in placed if asked[e.candidate].island is not None)
+    assert not [e for e in events if isinstance(e, Compared)]
+
+
+async def test_a_childs_island_can_be_drawn_blindly() -> None:
+    events = await events_of(**OURS, placement="random", budget=600, restart_every=0)
+    counts = Counter(e.island for e in events if isinstance(e, Placed) and e.island is not None)
+    assert set(counts) == {0, 1, 2, 3}
+    assert max(counts.values()) < 1.5 * min(counts.values())
+    assert not [e for e in events if isinstance(e, Compared)]
+
+
+async def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
+    compared: dict[int, Compared] = {}
+    for event in await events_of(**OURS):
+        if isinstance(event, Compared):
+            compared[event.candidate] = event
+        if isinstance(event, Placed) and event.island is not None:
+            similarity = compared[event.candidate].similarity
+            assert similarity[event.island] == max(similarity.values())
+
+
+async def test_the_first_programs_can_be_dealt_instead_of_clustered() -> None:
+    dealt, clustered = [
+        next(e for e in await events_of(**OURS, clustered_start=start) if isinstance(e, Clustered))
+        for start in (False, True)
+    ]
+    assert {m for island in dealt.islands for m in island} == {m for island in clustered.islands for m in island}
+    sizes = [len(island) for island in dealt.islands]
+    assert max(sizes) - min(sizes) <= 1
+    assert dealt != clustered
+
+
+async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
+    events = await events_of(**OURS, keep_worse_than_template=False)
+    template = next(e for e in events if isinstance(e, Evaluated) and e.candidate == TEMPLATE)
+    for state, event in steps(events):
+        if isinstance(event, Placed | Discarded) and not state.clustered:
+            outcome = state.open[event.candidate].outcome
+            good = isinstance(outcome, Evaluated) and outcome.score <= template.score
+            assert isinstance(event, Placed) == good
+    assert Toy.objective.direction == "minimise"
+
+
+@pytest.mark.parametrize(("every", "times"), [(0, 0), (50, 4), (80, 2)])
+async def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
+    events = await events_of(**PLAIN, restart_every=every)
+    assert sum(isinstance(e, IslandsRestarted) for e in events) == times
+
+
+async def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
+    for state, event in steps(await events_of(**PLAIN, restart_every=50)):
+        if isinstance(event, IslandsRestarted):
+            best = {number: state.best_member(island.members) for number, island in enumerate(state.islands)}
+            survivors = set(best) - set(event.founders)
+            assert len(event.founders) == len(survivors) == 2
+            assert max(best[i].utility for i in event.founders) <= min(best[i].utility for i in survivors)
+            assert set(event.founders.values()) <= {best[i].candidate for i in survivors}
+
+
+async def test_islands_can_be_drawn_by_the_rank_of_their_best() -> None:
+    drawn: Counter[int] = Counter()
+    events = await events_of(**OURS, p_s1=0.0, island_choice="rank", budget=600, restart_every=0)
+    for state, asked in improving(events)[::2]:
+        best = [-state.best_member(island.members).utility for island in state.islands]
+        assert asked.island is not None
+        drawn[sorted(range(4), key=lambda i: (best[i], i)).index(asked.island)] += 1
+    assert drawn[0] / drawn.total() == pytest.approx(12 / 25, abs=0.08)  # 1 / (1 + 1/2 + 1/3 + 1/4)
+    assert drawn[0] > drawn[1] > drawn[3]
+
+
+async def test_plain_islands_start_from_the_template() -> None:
+    events = await events_of(**PLAIN)
+    assert next(e for e in events if isinstance(e, Clustered)).islands == ((TEMPLATE,),) * 4
+    assert final(events).feasible > 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "measure"),
+    [
+        ({"measure": "erp"}, {"measure": "erp"}),
+        ({"truncate": 0.5}, {"truncate": 0.5}),
+        ({"skip": 3}, {"skip": 3}),
+        ({"method": "eoh+behavesim", "measure": "mean"}, {"measure": "mean"}),
+        ({"method": "niche", "skip": 1}, {"skip": 1}),
+    ],
+)
+def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
+    behaviours = build._behaviours(resolve({"task": "toy", **settings}), Toy())
+    assert behaviours is not None
+    for used in (behaviours._registration, behaviours._clipped):
+        assert {name: getattr(used, name) for name in measure} == measure
+        assert used.normaliser == Toy.normaliser
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"method": "funsearch"}, False),
+        ({"method": "funsearch+behavesim"}, True),
+        ({"method": "funsearch+behavesim", "placement": "random", "clustered_start": False}, False),
+        ({"method": "funsearch+behavesim", "placement": "random"}, True),
+        ({"method": "eoh"}, False),
+        ({"method": "eoh+behavesim"}, True),
+        ({"method": "niche"}, True),
+        ({"method": "best-of-n"}, False),
+    ],
+)
+def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
+    resolved = resolve({"task": "toy", **settings})
+    assert compares(resolved) == needed
+    assert (build._behaviours(resolved, Toy()) is not None) == needed

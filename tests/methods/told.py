@@ -1,0 +1,36 @@
+"""A run on the toy task, told event by event: what the method knew before each, and what it decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from behavesim.events import Event
+from behavesim.state import RunState
+from behavesim.store.codec import decode
+from tests.search.toys import MemoryJournal, Toy, search
+
+Told = list[Event]
+
+
+async def events_of(**settings: Any) -> Told:
+    """The events of a whole run."""
+    journal = MemoryJournal()
+    await (await search(journal, {"budget": 200, "window": 8, **settings})).run()
+    return [decode(*row) for row in journal.rows]
+
+
+def steps(events: Told) -> Iterator[tuple[RunState, Event]]:
+    """Each event with the state just before it."""
+    state = RunState(Toy.objective)
+    for event in events:
+        yield state, event
+        state.apply(event)
+
+
+def final(events: Told) -> RunState:
+    """The state after the last event."""
+    state = RunState(Toy.objective)
+    for event in events:
+        state.apply(event)
+    return state
