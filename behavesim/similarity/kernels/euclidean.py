@@ -45,7 +45,7 @@ def _tile(typing_context: Any, candidate: Any, first: Any, members: Any, start: 
             for i, square in zip(states, squares, strict=True):
                 position = builder.add(builder.mul(i, dimensions), loop.index)
                 difference = builder.fsub(lanes.splat(builder.load(builder.gep(x.data, [position]))), y_k)
-                builder.store(builder.fadd(builder.load(square), builder.fmul(difference, difference)), square)
+                builder.store(lanes.fused(difference, difference, builder.load(square)), square)
 
         warp(lanes, path, carry, states, [lanes.root(builder.load(square)) for square in squares])
         return context.get_dummy_value()

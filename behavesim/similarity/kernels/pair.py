@@ -60,13 +60,14 @@ def _strip(
             )
             path_left, path_corner = builder.load(total), builder.load(total_above)
             path_up = path.shifted(path_left, builder.load(builder.gep(paths.data, [here])))
-            scaled = path.convert(distance)
+            best = path.minimum(path.minimum(path_up, path_corner), path_left)
             if path.is_float:
                 column = builder.sub(whole.splat(whole.resize(d)), lane)
                 longer = builder.select(builder.icmp_unsigned(">", row, column), row, column)
-                longer = whole.add(longer, whole.constant(1))
-                scaled = builder.fmul(scaled, builder.fdiv(path.constant(1.0), path.convert(longer)))
-            best = path.add(path.minimum(path.minimum(path_up, path_corner), path_left), scaled)
+                longer = path.convert(whole.add(longer, whole.constant(1)))
+                best = path.fused(path.convert(distance), builder.fdiv(path.constant(1.0), longer), best)
+            else:
+                best = path.add(path.convert(distance), best)
             edit_now, path_now = builder.select(has_begun, distance, left), builder.select(has_begun, best, path_left)
             for variable, value in ((edit, edit_now), (edit_above, up), (total, path_now), (total_above, path_up)):
                 builder.store(value, variable)

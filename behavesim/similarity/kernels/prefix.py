@@ -78,11 +78,13 @@ def _sweep(
                 edit_left = builder.select(  # equal tokens: the best way here is the diagonal, at no cost
                     builder.icmp_signed("==", x_i, y_strip[s]), edit_diagonal, whole.add(least, whole.constant(1))
                 )
-                distance = path.convert(edit_left)
+                best = path.minimum(path.minimum(path_above, path_diagonal), path_left)
+                path_left = path.convert(edit_left)
                 if path.is_float:
                     longer = builder.select(builder.icmp_signed(">", i, j), i, j)
-                    distance = builder.fmul(distance, path.splat(builder.load(builder.gep(scale.data, [longer]))))
-                path_left = path.add(path.minimum(path.minimum(path_above, path_diagonal), path_left), distance)
+                    path_left = path.fused(path_left, path.splat(builder.load(builder.gep(scale.data, [longer]))), best)
+                else:
+                    path_left = path.add(path_left, best)
                 builder.store(edit_left, edit_up[s])
                 builder.store(path_left, path_up[s])
                 edit_diagonal, path_diagonal = up, path_above

@@ -14,6 +14,7 @@ from numba import float64, int64, njit, types
 from numpy.typing import NDArray
 
 from behavesim.similarity.kernels import OPTIONS
+from behavesim.similarity.kernels.vectors import multiply_add
 
 Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
@@ -94,7 +95,7 @@ def vector_costs(x: Matrix, y: Matrix) -> Matrix:
             square = 0.0
             for k in range(x.shape[1]):
                 difference = x[i, k] - y[j, k]
-                square += difference * difference
+                square = multiply_add(difference, difference, square)  # type: ignore[call-arg]
             cost[i, j] = math.sqrt(square)
     return cost
 
@@ -193,8 +194,9 @@ def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
         path_left = np.inf
         for j in range(y.size):
             edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
-            distance = edit_left * reciprocals[max(i, j)]
-            path_left, path_corner = min(min(path[j], path_left), path_corner) + distance, path[j]
+            best = min(min(path[j], path_left), path_corner)
+            path_corner = path[j]
+            path_left = multiply_add(edit_left, reciprocals[max(i, j)], best)  # type: ignore[call-arg]
             edit[j], path[j] = edit_left, path_left
         path_corner = np.inf
     return path[-1]

@@ -1,0 +1,342 @@
+"""How fast BehaveSim is: every bar against the named peer in the same run, and how the time grows.
+
+    pip install behavesim[bench]
+    python benchmarks/similarity.py [--rounds 7] [--growth]
+
+Ours and the peer take turns; the table holds medians, one thread each. Where the peer would take minutes it compares a
+sample of the pairs and its time is scaled up. Only ratios of one run mean anything: absolute times drift by two.
+Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.metadata
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import editdistance
+import llvmlite.binding
+import numpy as np
+from dtaidistance import dtw_ndim
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+from tslearn.metrics import _dtw as tslearn_dtw
+
+from behavesim.similarity import Archive, BehaveSim
+from behavesim.trajectory import Trajectory
+
+CITIES, INSTANCES, ARCHIVE = 50, 5, 10_000
+RNG = np.random.default_rng(2024)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One row: a ratio that must be reached, or, where the sign says so, not be exceeded."""
+
+    name: str
+    must: float
+    ambitious: float
+    ours_s: float
+    peer_s: float
+    error: float = 0.0
+    is_ceiling: bool = False
+
+    def row(self) -> str:
+        """The Markdown row."""
+        ratio = self.ours_s / self.peer_s if self.is_ceiling else self.peer_s / self.ours_s
+        reached = [ratio <= bar if self.is_ceiling else ratio >= bar for bar in (self.must, self.ambitious)]
+        sign, unit = ("≤ ", "") if self.is_ceiling else ("", "×")
+        cells = (
+            f"{sign}{bar:,g}{unit} {'yes' if yes else 'no'}"
+            for bar, yes in zip((self.must, self.ambitious), reached, strict=True)
+        )
+        figures = f"{1e3 * self.ours_s:,.4g} ms | {1e3 * self.peer_s:,.4g} ms | **{ratio:,.3g}{unit}**"
+        return f"| {self.name} | {figures} | {' | '.join(cells)} | {self.error:.1e} |"
+
+
+def interleaved(rounds: int, *actions: Callable[[], object]) -> list[float]:
+    """The median seconds of each action, taken in turns after one turn that does not count."""
+    times: list[list[float]] = [[] for _ in actions]
+    for turn in range(rounds + 1):
+        for action, taken in zip(actions, times, strict=True):
+            start = time.perf_counter()
+            action()
+            if turn:
+                taken.append(time.perf_counter() - start)
+    return [statistics.median(taken) for taken in times]
+
+
+def repeated(action: Callable[[], object], count: int) -> Callable[[], None]:
+    """The action so often that a clock can tell."""
+
+    def many() -> None:
+        for _ in range(count):
+            action()
+
+    return many
+
+
+def text(tokens: Any) -> str:
+    """Tokens as a string of characters of one width, the fastest form that rapidfuzz takes."""
+    return "".join(chr(0x4E00 + int(token)) if max(tokens, default=0) > 255 else chr(int(token)) for token in tokens)
+
+
+def prefixes(tokens: Any) -> list[str]:
+    """The states of a prefix trajectory as strings."""
+    return [text(tokens[: i + 1]) for i in range(len(tokens))]
+
+
+def compiled_dtw(cost: Any) -> float:
+    """The sum along the best path by tslearn's compiled recurrence, without its checks and its search for the path."""
+    return float(tslearn_dtw._njit_acc_matrix_from_dist_matrix(cost, np.ones(cost.shape, np.bool_))[-1, -1])
+
+
+def best_peer(x: list[str], y: list[str], scale: Any) -> float:
+    """rapidfuzz for all pairs of states at once, then tslearn."""
+    cost = cdist(x, y, scorer=Levenshtein.distance, dtype=np.float64, workers=1) * scale
+    return 1.0 - compiled_dtw(cost) / min(len(x), len(y))
+
+
+def published(x: list[list[int]], y: list[list[int]], normaliser: float) -> float:
+    """As published code does it: an edit distance for each cell, and a DTW in Python."""
+    table = np.full((len(x) + 1, len(y) + 1), np.inf)
+    table[0, 0] = 0.0
+    for i, a in enumerate(x):
+        for j, b in enumerate(y):
+            distance = editdistance.eval(a, b) / normaliser
+            table[i + 1, j + 1] = distance + min(table[i, j + 1], table[i + 1, j], table[i, j])
+    return float(1.0 - table[-1, -1] / min(len(x), len(y)))
+
+
+def tours(count: int, instances: int, cities: int) -> list[list[Any]]:
+    """Random tours: the kernels take as long for any others."""
+    return [[RNG.permutation(cities) for _ in range(instances)] for _ in range(count)]
+
+
+def algorithm(arrays: list[Any], kind: Callable[[Any], Trajectory] = Trajectory.prefixes) -> list[Trajectory]:
+    """One trajectory per array."""
+    return [kind(array) for array in arrays]
+
+
+def tsp_bars(rounds: int) -> Iterator[Bar]:
+    """One candidate against an archive of 10 000 TSP algorithms, 5 instances x 50 states."""
+    members, (x,) = tours(ARCHIVE, INSTANCES, CITIES), tours(1, INSTANCES, CITIES)
+    archive, candidate = Archive(algorithm(member) for member in members), algorithm(x)
+    sample = members[:40]
+    texts, x_texts = [[prefixes(tour) for tour in member] for member in sample], [prefixes(tour) for tour in x]
+    longer = 1.0 / np.maximum.outer(np.arange(1, CITIES + 1), np.arange(1, CITIES + 1))
+    whole, pairwise = BehaveSim(CITIES, clip=False), BehaveSim("pair", clip=False)
+
+    def peer(scale: Any) -> list[float]:
+        return [
+            statistics.fmean(best_peer(a, b, scale) for a, b in zip(x_texts, member, strict=True)) for member in texts
+        ]
+
+    lists = [[[tour[: i + 1].tolist() for i in range(CITIES)] for tour in y] for y in (x, members[0])]
+
+    def as_published() -> float:
+        return statistics.fmean(published(a, b, CITIES) for a, b in zip(*lists, strict=True))
+
+    ours, ours_pair, by_peer, by_peer_pair, python = interleaved(
+        rounds,
+        lambda: whole.one_vs_many(candidate, archive),
+        lambda: pairwise.one_vs_many(candidate, archive),
+        lambda: peer(1 / CITIES),
+        lambda: peer(longer),
+        as_published,
+    )
+    scale = ARCHIVE / len(sample)
+    found, found_pair = (m.one_vs_many(candidate, archive)[: len(sample)] for m in (whole, pairwise))
+    error, error_pair = np.abs(found - peer(1 / CITIES)).max(), np.abs(found_pair - peer(longer)).max()
+    yield Bar("TSP 10k, constant d_max, whole sums, v. rapidfuzz + tslearn", 200, 550, ours, by_peer * scale, error)
+    yield Bar("TSP 10k, pairwise, f64, v. the same", 60, 150, ours_pair, by_peer_pair * scale, error_pair)
+    error = abs(found[0] - as_published())
+    yield Bar("TSP 10k, pairwise, f64, v. Python DTW + editdistance", 8_000, 20_000, ours_pair, python * ARCHIVE, error)
+
+
+def pair_bars(rounds: int) -> Iterator[Bar]:
+    """A single pair of 50 states, and a trajectory of 150 states against 10 000."""
+    (a, b), m = tours(2, 1, CITIES), BehaveSim(CITIES, clip=False)
+    (x,), (y,) = algorithm(a), algorithm(b)
+    x_text, y_text = prefixes(a[0]), prefixes(b[0])
+    ours, by_peer = interleaved(
+        5 * rounds,
+        repeated(lambda: m.similarity(x, y), 500),
+        repeated(lambda: best_peer(x_text, y_text, 1 / CITIES), 50),
+    )
+    error = abs(m.similarity(x, y) - best_peer(x_text, y_text, 1 / CITIES))
+    yield Bar("one pair of 50 states, v. rapidfuzz + tslearn", 15, 22, ours / 500, by_peer / 50, error)
+
+    members, (candidate,) = tours(ARCHIVE, 1, 150), tours(1, 1, 150)
+    archive, m = Archive(algorithm(member) for member in members), BehaveSim(150, clip=False)
+    texts, x_text = [prefixes(member[0]) for member in members[:6]], prefixes(candidate[0])
+    ours, by_peer = interleaved(
+        rounds,
+        lambda: m.one_vs_many(algorithm(candidate), archive),
+        lambda: [best_peer(x_text, y_text, 1 / 150) for y_text in texts],
+    )
+    error = abs(m.one_vs_many(algorithm(candidate), archive)[0] - best_peer(x_text, texts[0], 1 / 150))
+    yield Bar("150 states v. 10k, v. rapidfuzz + tslearn", 1_000, 2_200, ours, by_peer * ARCHIVE / 6, error)
+
+
+def vector_bars(rounds: int) -> Iterator[Bar]:
+    """Euclidean states: an optimiser in the plane, and 26 circles."""
+    for dimensions, states, count in ((2, 50, 4000), (78, 26, 1000)):
+        members = [RNG.random((states, dimensions)) for _ in range(count)]
+        x, m = RNG.random((states, dimensions)), BehaveSim(dimensions**0.5, clip=False)
+        archive, candidate = Archive([Trajectory.vectors(y)] for y in members), [Trajectory.vectors(x)]
+        together = [x, *members[:400]]
+
+        def peer(together: list[Any] = together) -> Any:
+            block = ((0, 1), (1, len(together)))
+            options = {"inner_dist": "euclidean", "compact": True, "parallel": False}
+            return np.asarray(dtw_ndim.distance_matrix_fast(together, block=block, **options))
+
+        ours, by_peer = interleaved(rounds, lambda m=m, c=candidate, a=archive: m.one_vs_many(c, a), peer)
+        error = np.abs(m.one_vs_many(candidate, archive)[:400] - (1.0 - peer() / (m.unit * states))).max()
+        yield Bar(f"Euclidean, {dimensions}-D, v. dtaidistance's C", 4, 7, ours, by_peer * count / 400, error)
+
+
+def sorting(values: Any) -> list[list[int]]:
+    """The array after each pass of bubble sort."""
+    array, states = values.tolist(), [values.tolist()]
+    for last in range(len(array) - 1, 0, -1):
+        for i in range(last):
+            if array[i] > array[i + 1]:
+                array[i], array[i + 1] = array[i + 1], array[i]
+        states.append(list(array))
+    return states
+
+
+def permutation_bars(rounds: int) -> Iterator[Bar]:
+    """Sorting: the states are permutations."""
+    for size, ambitious in ((20, 10), (50, 5)):
+        members, x, m = (
+            [sorting(RNG.permutation(size)) for _ in range(2000)],
+            sorting(RNG.permutation(size)),
+            BehaveSim(size),
+        )
+        archive, candidate = Archive([Trajectory.sequences(y)] for y in members), [Trajectory.sequences(x)]
+        texts, x_text = [[text(state) for state in y] for y in members[:200]], [text(state) for state in x]
+        ours, by_peer = interleaved(
+            rounds,
+            lambda m=m, c=candidate, a=archive: m.one_vs_many(c, a),
+            lambda x=x_text, texts=texts, n=size: [best_peer(x, y, 1 / n) for y in texts],
+        )
+        error = np.abs(m.one_vs_many(candidate, archive)[:200] - [best_peer(x_text, y, 1 / size) for y in texts]).max()
+        name = f"permutations of {size} (sorting), v. rapidfuzz + tslearn"
+        yield Bar(name, 2.5, ambitious, ours, by_peer * 10, error)
+
+
+def matrix_bar(rounds: int) -> Bar:
+    """A full matrix against the half of it, row by row."""
+    members, (x,), m = tours(2000, INSTANCES, CITIES), tours(1, INSTANCES, CITIES), BehaveSim(CITIES)
+    archive, candidate = Archive(algorithm(member) for member in members), algorithm(x)
+    whole, row = interleaved(rounds, lambda: m.matrix(archive), repeated(lambda: m.one_vs_many(candidate, archive), 50))
+    name = "full matrix, N = 2 000, over N / 2 one-v-2 000"
+    return Bar(name, 1.5, 1.15, whole, row / 50 * 1000, is_ceiling=True)
+
+
+def start_bar(rounds: int) -> Bar:
+    """A process that compares once, kernels cached, against one that imports the compiler."""
+    compare = (
+        "from behavesim.trajectory import Trajectory as T; from behavesim.similarity import BehaveSim; "
+        "BehaveSim(9).one_vs_many([T.prefixes([1, 2])], [[T.prefixes([2, 1])]])"
+    )
+
+    def run(code: str) -> None:
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    ours, imports = interleaved(rounds, lambda: run(compare), lambda: run("import numpy, numba"))
+    name = "process that compares once, over `import numpy, numba`"
+    return Bar(name, 3.5, 2.3, ours, imports, is_ceiling=True)
+
+
+async def longest_block(rounds: int) -> float:
+    """The longest time the event loop could not run while one candidate is compared with 10 000, in seconds."""
+    archive, (x,) = (
+        Archive(algorithm(member) for member in tours(ARCHIVE, INSTANCES, CITIES)),
+        tours(1, INSTANCES, CITIES),
+    )
+    m, candidate, lags = BehaveSim(CITIES, clip=False), algorithm(x), [0.0]
+    m.one_vs_many(candidate, archive)
+
+    async def compare() -> None:
+        for _ in range(rounds):
+            await asyncio.to_thread(m.one_vs_many, candidate, archive)
+
+    comparing = asyncio.create_task(compare())
+    while not comparing.done():
+        start = time.perf_counter()
+        await asyncio.sleep(0.001)
+        lags.append(time.perf_counter() - start - 0.001)
+    return max(lags)
+
+
+def growth(rounds: int) -> Iterator[str]:
+    """How the time grows with the archive and with the states, whole sums, one instance."""
+    yield from ("| archive (50 states) | ms | ns a member |", "|---:|---:|---:|")
+    x, archive = algorithm(tours(1, 1, CITIES)[0]), Archive()
+    for size in (10, 100, 1_000, 10_000, 100_000):
+        for member in tours(size - len(archive), 1, CITIES):
+            archive.append(algorithm(member))
+        (taken,) = interleaved(rounds, repeated(lambda: BehaveSim(CITIES).one_vs_many(x, archive), 10))
+        yield f"| {size:,} | {100 * taken:.3f} | {1e8 * taken / size:,.0f} |"
+    yield from ("", "| states (320 members) | ms | ps a cell |", "|---:|---:|---:|")
+    for states in (10, 30, 100, 300, 1_000, 3_000):
+        x, archive = algorithm(tours(1, 1, states)[0]), Archive(algorithm(y) for y in tours(320, 1, states))
+        m = BehaveSim(states)
+        (taken,) = interleaved(rounds, lambda m=m, x=x, a=archive: m.one_vs_many(x, a))
+        yield f"| {states:,} | {1e3 * taken:.3f} | {1e12 * taken / (320 * states**2):,.0f} |"
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    features = llvmlite.binding.get_host_cpu_features()
+    widest = next((name for name in ("avx512bw", "avx2", "sse4.2", "neon") if features.get(name)), "no known vectors")
+    packages = ("numpy", "numba", "rapidfuzz", "tslearn", "dtaidistance", "editdistance")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.is_file() else []
+    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.processor())
+    cpu = f"{model} ({llvmlite.binding.get_host_cpu_name()}, {widest}), {os.cpu_count()} cores"
+    return f"{time.strftime('%Y-%m-%d')}, {cpu}, Python {platform.python_version()}, {versions}"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7, help="rounds that count (default 7)")
+    parser.add_argument("--growth", action="store_true", help="measure the growth curves too")
+    arguments = parser.parse_args()
+    print(machine(), "", sep="\n")
+    print(
+        "| bar | ours | peer | ratio | must | ambitious | largest difference |",
+        "|---|---:|---:|---:|---|---|---:|",
+        sep="\n",
+    )
+    for bars in (tsp_bars, pair_bars, vector_bars, permutation_bars):
+        for bar in bars(arguments.rounds):
+            print(bar.row(), flush=True)
+    for single in (matrix_bar, start_bar):
+        print(single(arguments.rounds).row(), flush=True)
+    lag = asyncio.run(longest_block(50))
+    print(
+        f"\nLongest block of the event loop in 50 comparisons with 10 000 algorithms: {1e3 * lag:.1f} ms (bar: 20 ms)"
+    )
+    if arguments.growth:
+        print("", *growth(arguments.rounds), sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
