@@ -5,6 +5,7 @@ The zygote puts on what all its children share (`Shell.build`); each child puts 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import resource
@@ -57,7 +58,6 @@ class Shell:
             limit_processes(self.tasks)
         if processes.LINUX:
             forbid_new_privileges()
-            hide_memory()
         if self.own_pids is not None:
             drop_capabilities()
         if self.rules is not None:
@@ -70,6 +70,7 @@ class Shell:
 def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
     """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had."""
     processes.adopt_orphans()
+    be_first_to_go()
     readable = libraries.folders()
     address_space, tasks = processes.address_space(), processes.tasks_of_user() + SPARE_TASKS
     notes: list[str] = []
@@ -87,6 +88,7 @@ def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
     own_pids = attempt("namespaces", namespaces.enter)
     rules = attempt("landlock", lambda: landlock.ruleset(readable))
     calls = attempt("seccomp", seccomp.program)
+    hide_memory()
     return Shell(limits, address_space, tasks, own_pids, rules, calls, tuple(notes))
 
 
@@ -102,8 +104,8 @@ def leave_root(readable: tuple[Path, ...]) -> None:
             0, "Python lies where only root may read, so that programs keep root's user; the other layers hold them"
         )
     os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
     processes.die_with_parent(signal.SIGTERM)  # a change of user undid it
 
 
@@ -123,8 +125,9 @@ def die_with_zygote() -> None:
 def limit_resources(limits: Limits, address_space: int) -> None:
     """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them."""
     cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote is more exact; this holds where it cannot look
+    memory = address_space + limits.memory_mb * MEGABYTE if address_space else resource.RLIM_INFINITY
     for kind, bound in (
-        (resource.RLIMIT_AS, address_space + limits.memory_mb * MEGABYTE),
+        (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
@@ -138,7 +141,7 @@ def close_files(fd: int) -> None:
     the zygote, so that a flood of printing fills nothing.
     """
     os.closerange(3, fd)
-    os.closerange(fd + 1, 1 << 20)
+    os.closerange(fd + 1, 1 << 12)  # the zygote never holds more than a few
 
 
 def limit_processes(tasks: int) -> None:
@@ -154,8 +157,14 @@ def forbid_new_privileges() -> None:
 
 
 def hide_memory() -> None:
-    """No process of the same user may trace this one, or read its memory or environment."""
+    """No process of the same user may trace the zygote or its children, or read their memory."""
     kernel.prctl(_PR_SET_DUMPABLE, 0)
+
+
+def be_first_to_go() -> None:
+    """Where the machine runs out of memory, the kernel shall take a child or the zygote, and not the daemon."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def drop_capabilities() -> None:

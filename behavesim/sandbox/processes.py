@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
 from behavesim.sandbox import kernel
@@ -45,16 +46,14 @@ def adopt_orphans() -> None:
         kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def ended() -> Iterator[int]:
-    """The children that ended and wait to be reaped, one after the other as they are."""
-    while True:
-        try:
-            info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return
-        if info is None:
-            return
-        yield info.si_pid
+def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
+    """The wait status and usage of a child if it has ended, after what it left in its process group was killed."""
+    if sys.platform == "linux":  # while the dead child still holds its number, which nobody else can then have
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        kill_tree(pid)
+    reaped, status, usage = os.wait4(pid, os.WNOHANG)
+    return (status, usage) if reaped else None
 
 
 def kill_tree(pid: int) -> None:

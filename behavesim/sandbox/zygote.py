@@ -112,12 +112,11 @@ class Zygote:
         processes.kill_tree(child.pid)
 
     def _reap(self) -> None:
-        for pid in processes.ended():
-            child = self._children.pop(pid, None)
-            processes.kill_tree(pid)  # what it left behind in its group
-            _, status, usage = os.wait4(pid, 0)
-            processes.kill_strays(self._children)
-            if child is not None:
+        for child in tuple(self._children.values()):
+            if (reaped := processes.reap(child.pid)) is not None:
+                status, usage = reaped
+                del self._children[child.pid]
+                processes.kill_strays(self._children)
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
                 self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
