@@ -28,6 +28,7 @@ _TOO_LONG = re.compile(
 )
 _SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messages\[0\]\.role", re.IGNORECASE)
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+_FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
 
@@ -83,7 +84,7 @@ def answer(status: int, headers: Mapping[str, str], body: bytes, optional: Colle
     if status < 400 and error is not None:  # some gateways put the error behind them into a response of status 200
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
     error = error or _Error(body[:400].decode("utf-8", "replace"))
-    if error.code in _FILTERED:
+    if error.code in _FILTERED or (status == 403 and _FLAGGED.search(error.text)):
         return Completion("", "content_filter", REFUSED)
     return _fault(status, headers, error, optional)
 
@@ -144,6 +145,8 @@ def _completion(document: object) -> Completion | Fault:
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
     text = _text(message.get("content"))
+    if reason == "error":  # some gateways end a reply so that broke off behind them
+        return Fault("passing", "the model broke off", usage)
     refusal = message.get("refusal")
     if not text and isinstance(refusal, str) and refusal:
         return Completion(refusal, "content_filter", usage)

@@ -66,6 +66,7 @@ FAULTS = [
     "no_choices()",
     "null_content()",
     "says('  ')",
+    "says('half a rep', 'error')",
     "stall(5)",
 ]
 
@@ -84,7 +85,7 @@ async def test_every_answered_request_is_in_the_ledger_and_no_other(proposer_of:
     server.behaviour = chat.script(chat.fails(500), chat.null_content(), chat.reset(), chat.stall(5))
     async with proposer_of() as proposer:
         reply = await proposer.propose(prompt(), 0)
-    assert reply.calls == (Usage(), OWN, OWN)
+    assert reply.calls == (Usage(0, 0, 0, 0), OWN, OWN)
 
 
 @pytest.mark.parametrize("nothing", ["no_choices()", "null_content()"])
@@ -107,7 +108,11 @@ async def test_a_reply_that_would_end_so_again_is_not_asked_for_again(
     assert (reply.text, reply.finish_reason, len(server.asked)) == ("", reason, 1)
 
 
-FILTERED = ["fails(400, code='content_filter')", "says(None, refusal='I will not')"]
+FILTERED = [
+    "fails(400, code='content_filter')",
+    "fails(403, 'Your input was flagged')",
+    "says(None, refusal='I will not')",
+]
 
 
 @pytest.mark.parametrize("filtered", FILTERED)

@@ -1,0 +1,95 @@
+"""How many replies a second the openai proposer handles in one process: `python benchmarks/endpoint.py`.
+
+The endpoint is a local server in a process of its own that answers after 200 ms; with 64 connections no client can have
+more than 320 replies a second. Ours is compared with the openai package as it comes, and with bare aiohttp, which shows
+what server and machine allow; the rounds are interleaved. Run it on an idle machine with at least two cores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+import openai
+
+from behavesim.events import Prompt
+from behavesim.proposers.openai import OpenAIProposer, Sampling
+
+SERVER = Path(__file__).parents[1] / "tests/proposers/chat_server.py"
+LATENCY_S, CONNECTIONS, ROUNDS, REQUESTS = 0.2, 64, 5, 1280
+PROMPT = Prompt("Improve this program.\n" + "x = x + 1  # a line of an example\n" * 100, "improve")
+REPLY = "```python\n" + "def f(x):\n    return x + 1\n" * 50 + "```"
+IDEAL = CONNECTIONS / LATENCY_S
+
+Ask = Callable[[int], Awaitable[object]]
+
+
+async def rate(ask: Ask) -> tuple[float, float]:
+    """Replies a second, and milliseconds of this process's CPU time for each."""
+    began, used = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(ask(ticket) for ticket in range(REQUESTS)))
+    return REQUESTS / (time.perf_counter() - began), (time.process_time() - used) / REQUESTS * 1e3
+
+
+async def measured(url: str) -> None:
+    """Print the table of one server, all ways of asking it in turn."""
+    os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
+    places = asyncio.Semaphore(CONNECTIONS)
+    body = {"model": "m", "messages": [{"role": "user", "content": PROMPT.text}]}
+    async with (
+        OpenAIProposer(Sampling({"m": 1.0}), CONNECTIONS) as proposer,
+        openai.AsyncOpenAI(max_retries=0) as client,
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def packaged(ticket: int) -> object:
+            async with places:
+                return await client.chat.completions.create(model="m", messages=body["messages"])  # type: ignore[arg-type]
+
+        async def bare(ticket: int) -> object:
+            async with places, session.post(f"{url}/chat/completions", json=body) as response:
+                return await response.json()
+
+        ways: dict[str, Ask] = {
+            "ours": lambda ticket: proposer.propose(PROMPT, ticket),
+            "openai package": packaged,
+            "bare aiohttp": bare,
+        }
+        for ask in ways.values():
+            await ask(0)
+        rounds = {name: [] for name in ways}  # type: dict[str, list[tuple[float, float]]]
+        for _ in range(ROUNDS):
+            for name, ask in ways.items():
+                rounds[name].append(await rate(ask))
+    print(f"{'':<16}{'replies/s':>10}{'of ideal':>10}{'best round':>12}{'CPU ms/reply':>14}")
+    for name, results in rounds.items():
+        rates = [replies for replies, _ in results]
+        median, cpu = statistics.median(rates), statistics.median(used for _, used in results)
+        print(f"{name:<16}{median:>10.0f}{median / IDEAL:>10.1%}{max(rates) / IDEAL:>12.1%}{cpu:>14.2f}")
+
+
+def main() -> None:
+    """Start the server, measure, and stop it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".md") as reply:
+        reply.write(REPLY)
+        reply.flush()
+        command = [sys.executable, str(SERVER), "--port", "0", "--latency", str(LATENCY_S), "--reply", reply.name]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            url = server.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
+            try:
+                asyncio.run(measured(url))
+            finally:
+                server.terminate()
+
+
+if __name__ == "__main__":
+    main()
