@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import Evaluated, Event, Responded, RunResumed, RunStarted
+from behavesim.events import Evaluated, Event, Recommended, Responded, RunResumed, RunStarted
 from behavesim.methods.choice import compares, method
 from behavesim.protocols import Failure, Proposer
 from behavesim.sandbox import Judge, Limits, Pool
@@ -51,7 +51,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """
     async with AsyncExitStack() as stack:
         proposer = await _proposer(launch, stack)
-        pool = await stack.enter_async_context(_pool(launch))
+        pool = await stack.enter_async_context(sandbox(launch.settings))
         judge = Judge(launch.task, "search", pool)
         template = await _evaluated_template(launch.task, judge)
         launch.folder.create()
@@ -75,7 +75,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         events = [pair async for pair in journal.read()]
         _refuse_changes(launch, events[0][1] if events else None)
         proposer = await _proposer(launch, stack)
-        pool = await stack.enter_async_context(_pool(launch))
+        pool = await stack.enter_async_context(sandbox(launch.settings))
         search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, active_s(events))
         for _, event in events:
             search.fold(event)
@@ -107,12 +107,12 @@ def active_s(events: list[tuple[float, Event]]) -> float:
     for at, event in events:
         if isinstance(event, RunStarted | RunResumed):
             total, begun = total + (last - begun if begun is not None else 0.0), at
-        last = at
+        last = last if isinstance(event, Recommended) else at
     return total + (last - begun if begun is not None else 0.0)
 
 
-def _pool(launch: Launch) -> Pool:
-    settings = launch.settings
+def sandbox(settings: Settings) -> Pool:
+    """The sandbox of a run, not entered yet."""
     return Pool(
         TaskReference(settings.task),
         "search",
@@ -133,16 +133,17 @@ def _wired(
     launch: Launch, proposer: Proposer, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
     settings, task = launch.settings, launch.task
-    behaviours = _behaviours(settings, task)
+    known = behaviours(settings, task)
     return Search(
         task=task,
         window=settings.window,
+        repairs=settings.repair,
         caps=_caps(settings, active_before_s),
-        method=method(settings, task, behaviours),
+        method=method(settings, task, known),
         proposer=proposer,
         judge=judge,
         journal=journal,
-        behaviours=behaviours,
+        behaviours=known,
         show=Keeper(launch.folder),
     )
 
@@ -166,7 +167,8 @@ def _caps(settings: Settings, active_before_s: float) -> Caps:
     )
 
 
-def _behaviours(settings: Settings, task: Task) -> Behaviours | None:
+def behaviours(settings: Settings, task: Task) -> Behaviours | None:
+    """What keeps the behaviours of a run's members; None where its method compares none."""
     if not compares(settings):
         return None
     from behavesim.similarity import BehaveSim

@@ -48,6 +48,7 @@ class Settings(BaseModel):
     seed: int = Field(0, ge=0)
     budget: int = Field(2000, ge=1)
     window: int = Field(64, ge=1)
+    repair: int = Field(0, ge=0)
 
     workers: int = Field(1, ge=1)
     connections: int = Field(8, ge=1)

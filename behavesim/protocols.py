@@ -77,8 +77,8 @@ class Journal(Protocol):
         """Commit events in one transaction: on return they survive the death of this process."""
         ...
 
-    async def outcome(self, candidate: Ticket) -> Evaluated | Rejected:
-        """What became of a candidate whose outcome is committed."""
+    async def outcome(self, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
+        """What became of a candidate's program of that fingerprint, which is committed."""
         ...
 
     def read(self) -> AsyncIterator[tuple[float, Event]]:

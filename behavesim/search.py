@@ -9,11 +9,23 @@ from typing import Any, ParamSpec
 
 from behavesim.caps import Caps
 from behavesim.errors import JournalError
-from behavesim.events import Asked, Compared, Evaluated, Event, Rejected, Responded, RunStopped, Ticket
+from behavesim.events import (
+    Asked,
+    Compared,
+    Evaluated,
+    Event,
+    Operator,
+    Rejected,
+    Responded,
+    RunForked,
+    RunStopped,
+    Ticket,
+)
 from behavesim.methods.protocol import SearchMethod
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fingerprint import fingerprint
-from behavesim.protocols import Failure, Journal, Judge, Proposer
+from behavesim.prompts.repair import repair
+from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
@@ -36,6 +48,7 @@ class Search:
         self,
         task: Task,
         window: int,
+        repairs: int,
         caps: Caps,
         method: SearchMethod,
         proposer: Proposer,
@@ -47,6 +60,7 @@ class Search:
         self.state = RunState(task.objective)
         self._task = task
         self._window = window
+        self._repairs = repairs
         self.caps = caps
         self._method = method
         self._proposer = proposer
@@ -68,6 +82,8 @@ class Search:
             self._behaviours.apply(event, self.state.members)
         if isinstance(event, Evaluated | Rejected) and event.fingerprint:
             self._first.setdefault(event.fingerprint, event.candidate)
+        elif isinstance(event, RunForked):
+            self._first.clear()  # what was found under another task or other limits is no result of this run
 
     async def record(self, event: Event) -> None:
         """The spine: append to the journal, apply to the state, show, start the next step."""
@@ -139,7 +155,7 @@ class Search:
         if self._may_ask() and (asked := method.ask(state, state.asked)) is not None:
             return asked
         candidate = state.open.get(state.told)
-        if candidate is None or candidate.outcome is None:
+        if candidate is None or candidate.outcome is None or self._repairable(candidate):
             return None
         if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
             groups = method.groups(state, candidate)
@@ -153,13 +169,14 @@ class Search:
         state = self.state
         return state.asked < state.told + self._window and self.caps.reached(state) is None
 
-    def _advance(self, event: Event | None) -> None:
+    def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""
         match event:
             case Asked():
                 self._start(self._propose, event)
             case Responded():
-                program = self._extract(event)
+                operator = self.state.open[event.candidate].asked.prompt.operator
+                program = extracted(self._task, event, operator)
                 if isinstance(program, Rejected):
                     self._inbox.put_nowait(program)
                 else:
@@ -167,6 +184,20 @@ class Search:
             case Evaluated(candidate) | Rejected(candidate):
                 if candidate in self._evaluating:
                     self._evaluating.pop(candidate).set()
+                if (mended := self._repaired(candidate)) is not None:
+                    self._inbox.put_nowait(mended)
+
+    def _repairable(self, candidate: OpenCandidate) -> bool:
+        return isinstance(candidate.outcome, Rejected) and candidate.repairs < self._repairs
+
+    def _repaired(self, ticket: Ticket) -> Asked | None:
+        """The question that gives a rejected candidate another try; None where it has none left."""
+        candidate = self.state.open.get(ticket)
+        if candidate is None or not self._repairable(candidate):
+            return None
+        assert isinstance(candidate.outcome, Rejected)
+        assert candidate.reply is not None, "a candidate is rejected for what was replied"
+        return repair(candidate.asked, candidate.reply.text, candidate.outcome)
 
     def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         async def deliver() -> None:
@@ -179,56 +210,63 @@ class Search:
     async def _propose(self, asked: Asked) -> Responded:
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
-    def _extract(self, event: Responded) -> Program | Rejected:
-        reply, operator = event.reply, self.state.open[event.candidate].asked.prompt.operator
-        program = extract(
-            reply.text,
-            self._task.template,
-            self._task.entry_point,
-            reply.finish_reason,
-            thought=operator in EOH_OPERATORS,
-        )
-        if isinstance(program, Failure):
-            return Rejected(event.candidate, "extraction", program.reason, program.message)
-        return program
-
     async def _evaluate(self, candidate: Ticket, program: Program) -> Evaluated | Rejected:
         key = fingerprint(program.source)
         first = self._first.setdefault(key, candidate)
         if first != candidate:
-            return await self._copy(candidate, program, first)
+            return await self._copy(candidate, program, first, key)
         self._evaluating[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(program.source)
-        known: dict[str, Any] = {
-            "source": program.source,
-            "thought": program.thought,
-            "fingerprint": key,
-            "cpu_s": verdict.cpu_s,
-        }
-        if isinstance(verdict, Failure):
-            return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
-        return Evaluated(
-            candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known
-        )
+        return judged(candidate, program, await self._judge.evaluate(program.source))
 
-    async def _copy(self, candidate: Ticket, program: Program, first: Ticket) -> Evaluated | Rejected:
+    async def _copy(self, candidate: Ticket, program: Program, first: Ticket, key: str) -> Evaluated | Rejected:
         """The result of a program whose twin was evaluated before, without evaluating it again."""
         if first in self._evaluating:
             await self._evaluating[first].wait()
-        outcome = await self._journal.outcome(first)
-        return replace(
-            outcome, candidate=candidate, source=program.source, thought=program.thought, copy_of=first, cpu_s=0.0
-        )
+        return copied(candidate, program, await self._journal.outcome(first, key))
 
 
-EOH_OPERATORS = frozenset({"i1", "e1", "e2", "m1", "m2", "m3"})
-"""Their replies begin with a thought, which is kept beside the program."""
+THOUGHTFUL: frozenset[Operator] = frozenset({"i1", "e1", "e2", "m1", "m2", "m3", "repair"})
+"""The operators whose replies may begin with a thought (EoH), which is kept beside the program."""
 
 
-def _latest(candidate: OpenCandidate) -> Event | None:
-    """The event that a candidate waits to be advanced from; None where only its turn is missing."""
+def extracted(task: Task, event: Responded, operator: Operator) -> Program | Rejected:
+    """The program of a reply, or that it holds none."""
+    reply, thought = event.reply, operator in THOUGHTFUL
+    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, thought=thought)
+    if isinstance(program, Failure):
+        return Rejected(event.candidate, "extraction", program.reason, program.message)
+    return program
+
+
+def judged(candidate: Ticket, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
+    """What becomes of a program under a verdict."""
+    known: dict[str, Any] = {
+        "source": program.source,
+        "thought": program.thought,
+        "fingerprint": fingerprint(program.source),
+        "cpu_s": verdict.cpu_s,
+    }
+    if isinstance(verdict, Failure):
+        return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
+    return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
+
+
+def copied(candidate: Ticket, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
+    """What becomes of a program whose twin was evaluated before."""
+    return replace(
+        first,
+        candidate=candidate,
+        source=program.source,
+        thought=program.thought,
+        copy_of=first.candidate,
+        cpu_s=0.0,
+    )
+
+
+def _latest(candidate: OpenCandidate) -> Event:
+    """The event that a candidate waits to be advanced from."""
     if candidate.outcome is not None:
-        return None
+        return candidate.outcome  # advanced only where a repair is due
     if candidate.reply is not None:
         return Responded(candidate.asked.candidate, candidate.reply)
     return candidate.asked

@@ -18,9 +18,11 @@ from behavesim.events import (
     Event,
     IslandsRestarted,
     Placed,
+    Recommended,
     Rejected,
     Reply,
     Responded,
+    RunForked,
     RunResumed,
     RunStarted,
     RunStopped,
@@ -56,6 +58,7 @@ class OpenCandidate:
     reply: Reply | None = None
     outcome: Evaluated | Rejected | None = None
     compared: Compared | None = None
+    repairs: int = 0
 
 
 @dataclass
@@ -101,9 +104,11 @@ class RunState:
         self.elites_at: Ticket | None = None
         self.best: Member | None = None
         self.best_at: list[tuple[Ticket, float]] = []
+        self.recommended: Recommended | None = None
         self.feasible = 0
         self.rejected: Counter[str] = Counter()
         self.copies = 0
+        self.repairs = 0
         self.asked_again = 0
         self.tokens: dict[str, Tokens] = {}
         self.cpu_s = 0.0
@@ -119,14 +124,18 @@ class RunState:
             case RunStarted():
                 self.started, self.isolation = event, event.isolation
                 self.islands = [Island() for _ in range(int(event.settings["islands"]))]
+            case RunForked(_, settings, fingerprint):
+                self.started, self.stopped = RunStarted(settings, fingerprint, self.isolation), None
             case RunResumed():
                 self.stopped, self.isolation = None, event.isolation
                 self.asked_again += len(event.asked_again)
             case RunStopped(reason):
                 self.stopped = reason
-            case Asked():
-                self.open[event.candidate] = OpenCandidate(event)
-                self.asked, self.last_asked = event.candidate + 1, event
+            case Asked(candidate) if candidate in self.open:
+                self._apply_repair(event)
+            case Asked(candidate):
+                self.open[candidate] = OpenCandidate(event)
+                self.asked, self.last_asked = candidate + 1, event
             case Responded(candidate, reply):
                 self.open[candidate].reply = reply
                 self._count_tokens(reply)
@@ -151,10 +160,21 @@ class RunState:
                 self._regroup({island: (founder,) for island, founder in founders.items()})
             case ElitesRenewed(elites):
                 self.elites, self.elites_at = elites, self.told
+            case Recommended():
+                self.recommended = event
 
     def best_member(self, members: Iterable[Ticket]) -> Member:
         """The best of some members, the oldest where several are as good; there must be one."""
         return max((self.members[m] for m in members), key=lambda member: (member.utility, -member.candidate))
+
+    def _apply_repair(self, event: Asked) -> None:
+        """A rejected candidate is asked for once more; its rejection no longer counts."""
+        before = self.open[event.candidate]
+        assert isinstance(before.outcome, Rejected), "only what was rejected is repaired"
+        self.rejected[before.outcome.reason] -= 1
+        self.rejected = +self.rejected
+        self.repairs += 1
+        self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1)
 
     def _apply_evaluated(self, event: Evaluated) -> None:
         self.cpu_s += event.cpu_s

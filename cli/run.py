@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import RUNS, AsJson, Assignments, RunsDir, print_json, seconds, weighted_models
+from .recommend import recommended
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ def run(
     workers: Workers = None,
     connections: Connections = None,
     window: Annotated[int | None, typer.Option(help="Candidates in flight at most; part of what makes a run.")] = None,
+    repair: Annotated[int | None, typer.Option(help="Tries a rejected candidate gets, told why it was.")] = None,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
@@ -72,6 +74,7 @@ def run(
         "workers": workers,
         "connections": connections,
         "window": window,
+        "repair": repair,
         "max_cost_usd": max_cost,
         "max_tokens": max_tokens,
         "max_time_s": seconds(max_time),
@@ -98,6 +101,8 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run from its last event; needs nothing but the run."""
+    import asyncio
+
     from behavesim.analysis.run import load_run
     from behavesim.build import Launch, resumed_search
     from behavesim.config import validated
@@ -115,7 +120,10 @@ def resume(
     }
     given = {key: value for key, value in changes.items() if value is not None}
     settings = validated({**folder.read_settings().model_dump(), **given})
-    if load_run(folder.path).state.told >= settings.budget:
+    state = load_run(folder.path).state
+    if state.told >= settings.budget:
+        if settings.recommend and state.recommended is None:
+            asyncio.run(recommended(folder, TaskReference(settings.task).load()))
         _report_end(folder, as_json, f"run {folder.run} is finished; give it a larger --budget to go on")
         return
     launch = Launch(settings, TaskReference(settings.task).load(), folder)
@@ -153,7 +161,25 @@ async def _searched(launch: Launch, begin: Begin) -> str:
             return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, caps.cost(state))
 
         async with shown(moment):
-            return await search.run()
+            reason = await search.run()
+    if reason == "interrupted" or not launch.settings.recommend:
+        return reason
+    return await _recommended(launch, reason)
+
+
+async def _recommended(launch: Launch, reason: str) -> str:
+    """Choose the recommended program, unless a person ends that, too."""
+    import asyncio
+    import signal
+
+    choosing = asyncio.ensure_future(recommended(launch.folder, launch.task))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, choosing.cancel)
+    try:
+        await choosing
+    except asyncio.CancelledError:
+        return "interrupted"
+    return reason
 
 
 def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
@@ -170,6 +196,8 @@ def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
     console.print(summary_table(document))
     if folder.best.exists():
         console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)
+    if folder.recommended.exists():
+        console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
     console.print(next_step, highlight=False, soft_wrap=True)
 
 

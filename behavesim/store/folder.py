@@ -41,6 +41,11 @@ class RunFolder:
         return self.path / "best.py"
 
     @property
+    def recommended(self) -> Path:
+        """The program chosen on validation instances at the end."""
+        return self.path / "recommended.py"
+
+    @property
     def settings(self) -> Path:
         """The resolved settings."""
         return self.path / "settings.toml"
@@ -135,6 +140,10 @@ class RunFolder:
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""
         self._replace(self.best, f"# {headline}\n{source.rstrip()}\n")
+
+    def write_recommended(self, source: str, headline: str) -> None:
+        """Replace recommended.py in one step."""
+        self._replace(self.recommended, f"# {headline}\n{source.rstrip()}\n")
 
     def note(self, line: str) -> None:
         """Append a line to the log."""

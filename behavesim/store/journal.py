@@ -21,7 +21,10 @@ from behavesim.trajectory import Trajectory
 
 _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
-_OUTCOME = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type IN ('Evaluated', 'Rejected')"
+_OUTCOME = """
+SELECT seq, type, payload, data FROM events
+WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'fingerprint' = ?
+"""
 
 FLUSH_S = 1.0
 """How often commits are made to survive a power cut as well."""
@@ -88,12 +91,12 @@ class SqliteJournal:
                 async for seq, at, kind, payload, data in cursor:
                     yield at, _decoded(seq, kind, payload, data)
 
-    async def outcome(self, candidate: Ticket) -> Evaluated | Rejected:
-        """What became of a candidate whose outcome is committed, trajectories included."""
+    async def outcome(self, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
+        """What became of a candidate's program of that fingerprint, trajectories included; it is committed."""
         with _translated(self._path):
-            async with self._db.execute(_OUTCOME, (candidate,)) as cursor:
+            async with self._db.execute(_OUTCOME, (candidate, fingerprint)) as cursor:
                 row = await cursor.fetchone()
-        assert row is not None, f"something has become of candidate {candidate}"
+        assert row is not None, f"something has become of program {fingerprint} of candidate {candidate}"
         event = _decoded(*row)
         assert isinstance(event, Evaluated | Rejected)
         return event

@@ -22,26 +22,35 @@ CREATE INDEX events_of_candidate ON events (candidate, type);
 
 VIEWS = """
 CREATE VIEW candidates AS
+WITH latest AS (  -- a candidate that was repaired was asked, answered and rejected before; the last of each counts
+    SELECT candidate, type, max(seq) AS seq, payload FROM events WHERE candidate >= 0 GROUP BY candidate, type
+)
 SELECT
     asked.candidate AS candidate,
-    CASE WHEN evaluated.seq IS NOT NULL THEN 'feasible'
-         WHEN rejected.seq IS NOT NULL THEN 'rejected'
+    CASE WHEN evaluated.seq > asked.seq THEN 'feasible'
+         WHEN rejected.seq > asked.seq THEN 'rejected'
          ELSE 'open' END AS status,
-    CASE WHEN evaluated.seq IS NOT NULL THEN 'evaluation'
-         ELSE rejected.payload ->> 'stage' END AS stage,
-    rejected.payload ->> 'reason' AS reason,
+    CASE WHEN evaluated.seq > asked.seq THEN 'evaluation'
+         WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'stage' END AS stage,
+    CASE WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'reason' END AS reason,
     evaluated.payload ->> 'score' AS score,
     coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
     asked.payload -> 'parents' AS parents,
     placed.payload ->> 'island' AS island,
     responded.payload ->> '$.reply.model' AS model,
-    (SELECT sum(value ->> 'prompt') FROM json_each(responded.payload, '$.reply.calls')) AS prompt_tokens,
-    (SELECT sum(value ->> 'completion') FROM json_each(responded.payload, '$.reply.calls')) AS completion_tokens
-FROM events AS asked
-LEFT JOIN events AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
-LEFT JOIN events AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
-LEFT JOIN events AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
-LEFT JOIN events AS placed ON placed.candidate = asked.candidate AND placed.type = 'Placed'
+    spent.prompt_tokens AS prompt_tokens,
+    spent.completion_tokens AS completion_tokens
+FROM latest AS asked
+LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
+LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
+LEFT JOIN latest AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
+LEFT JOIN latest AS placed ON placed.candidate = asked.candidate AND placed.type = 'Placed'
+LEFT JOIN (
+    SELECT events.candidate, sum(call.value ->> 'prompt') AS prompt_tokens,
+           sum(call.value ->> 'completion') AS completion_tokens
+    FROM events, json_each(events.payload, '$.reply.calls') AS call
+    WHERE events.type = 'Responded' GROUP BY events.candidate
+) AS spent ON spent.candidate = asked.candidate
 WHERE asked.type = 'Asked';
 
 CREATE VIEW best AS

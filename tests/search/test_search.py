@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -111,6 +112,39 @@ async def test_a_cap_on_calls_holds_over_all_sessions() -> None:
     again = await search(journal, settings)
     assert await again.run() == "max_calls"
     assert again.state.asked == 20
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_rejected_candidate_gets_the_repairs_it_was_granted(method: str) -> None:
+    journal = MemoryJournal()
+    settings = {**SMALL, "method": method, "repair": 2}
+    run = await search(journal, settings, random.Random(6))
+    await run.run()
+    events = [decode(*row) for row in journal.rows]
+    asked = Counter(e.candidate for e in events if isinstance(e, Asked))
+    rejections = Counter(e.candidate for e in events if isinstance(e, Rejected))
+    feasible = {e.candidate for e in events if isinstance(e, Evaluated)}
+    assert {1, 2} <= set(asked.values()) <= {1, 2, 3}
+    assert run.state.repairs == sum(asked.values()) - 60 > 0
+    for candidate, count in asked.items():
+        assert rejections[candidate] == (count - 1 if candidate in feasible else 3)
+    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.told == 60
+    assert sum(run.state.rejected.values()) == sum(count == 3 for count in rejections.values())
+
+
+async def test_a_run_with_repairs_stopped_at_any_event_goes_on_as_if_nothing_had_happened() -> None:
+    settings = {**SMALL, "method": "funsearch", "budget": 25, "repair": 1}
+    whole = await search(MemoryJournal(), settings)
+    await whole.run()
+    for k in range(3, len(whole._journal.rows)):  # type: ignore[attr-defined]
+        journal = MemoryJournal()
+        broken = await search(journal, settings, random.Random(k))
+        journal.die_after = k
+        with pytest.raises(Stop):
+            await broken.run()
+        resumed = await search(MemoryJournal(journal.rows), settings, random.Random(-k))
+        await resumed.run()
+        assert resumed.state.digest() == whole.state.digest(), f"after event {k}"
 
 
 async def test_only_feasible_programs_are_placed() -> None:

@@ -59,7 +59,7 @@ class Proposer:
     async def propose(self, prompt: Prompt, ticket: int) -> Reply:
         self.asked.append(ticket)
         await pause(self._delay)
-        rng = np.random.default_rng([self._seed, ticket])
+        rng = np.random.default_rng([self._seed, ticket, prompt.text.count("rejected")])
         usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
         if rng.random() < 0.15:
             return Reply("I would rather not say.", "toy", usage)
@@ -108,11 +108,11 @@ class MemoryJournal:
         for row in self.rows:
             yield 0.0, decode(*row)
 
-    async def outcome(self, candidate: int) -> Evaluated | Rejected:
-        named = (
-            row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1]
+    async def outcome(self, candidate: int, fingerprint: str) -> Evaluated | Rejected:
+        outcomes = (row for row in self.rows if row[0] in ("Evaluated", "Rejected"))
+        event = decode(
+            *next(row for row in outcomes if f'"candidate":{candidate},' in row[1] and fingerprint in row[1])
         )
-        event = decode(*next(named))
         assert isinstance(event, Evaluated | Rejected)
         return event
 
@@ -132,6 +132,7 @@ async def search(journal: MemoryJournal, settings: Mapping[str, Any], delay: ran
     built = Search(
         task,
         resolved.window,
+        resolved.repair,
         Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
         method(resolved, task, behaviours),
         Proposer(resolved.seed, delay),

@@ -1,0 +1,23 @@
+"""What is asked of a model whose program came to nothing: the same once more, with what went wrong."""
+
+from __future__ import annotations
+
+from behavesim.events import Asked, Prompt, Rejected
+
+SHOWN = 4000
+"""Characters of a failed reply that are shown again where no program could be taken from it."""
+
+
+def repair(asked: Asked, reply: str, rejected: Rejected) -> Asked:
+    """The question that gives a rejected candidate another try; parents and island stay as they were."""
+    failed = f"```python\n{rejected.source.strip()}\n```" if rejected.source else reply[:SHOWN].strip()
+    text = "\n\n".join(
+        [
+            asked.prompt.text,
+            "Your answer to this was:",
+            failed,
+            f"It was rejected ({rejected.reason}): {rejected.message}",
+            "Mend what is wrong, and answer with the complete program in one fenced Python block.",
+        ]
+    )
+    return Asked(asked.candidate, asked.parents, asked.island, Prompt(text, "repair"))
