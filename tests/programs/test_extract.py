@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import warnings
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from hypothesis import strategies as st
 
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
 from behavesim.protocols import Failure
+from tests.programs.replies import ACCEPTED, REJECTED, TEMPLATE, Case, fenced
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
-
-TEMPLATE = "import numpy as np\n\ndef pick(current, nodes, distances):\n    return nodes[0]\n"
 
 
 def run(source: str) -> Any:
@@ -25,48 +23,50 @@ def run(source: str) -> Any:
     return scope["pick"](0, [1, 2], None)
 
 
-def test_a_reply_with_a_program_gives_one_that_runs(accepted: Any, replies: ModuleType) -> None:
-    program = extract(accepted.text, replies.TEMPLATE, "pick", accepted.finish_reason)
+@pytest.mark.parametrize("accepted", ACCEPTED.values(), ids=ACCEPTED)
+def test_a_reply_with_a_program_gives_one_that_runs(accepted: Case) -> None:
+    program = extract(accepted.text, TEMPLATE, "pick", accepted.finish_reason)
     assert isinstance(program, Program), program
     assert run(program.source) == accepted.gives
     assert program.thought == ""
 
 
-def test_a_reply_without_a_program_gives_the_reason(rejected: Any, replies: ModuleType) -> None:
-    failure = extract(rejected.text, replies.TEMPLATE, "pick", rejected.finish_reason)
+@pytest.mark.parametrize("rejected", REJECTED.values(), ids=REJECTED)
+def test_a_reply_without_a_program_gives_the_reason(rejected: Case) -> None:
+    failure = extract(rejected.text, TEMPLATE, "pick", rejected.finish_reason)
     assert isinstance(failure, Failure), failure
     assert failure.reason == rejected.reason
     assert 0 < len(failure.message) <= 500
 
 
-def test_there_are_fixtures_enough_and_every_reason_has_one(replies: ModuleType) -> None:
-    assert len(replies.ACCEPTED) + len(replies.REJECTED) >= 60
-    assert {case.reason for case in replies.REJECTED.values()} == set(REASONS)
+def test_there_are_fixtures_enough_and_every_reason_has_one() -> None:
+    assert len(ACCEPTED) + len(REJECTED) >= 60
+    assert {case.reason for case in REJECTED.values()} == set(REASONS)
 
 
-def test_a_program_is_returned_as_it_was_written(replies: ModuleType) -> None:
+def test_a_program_is_returned_as_it_was_written() -> None:
     code = '# why\ndef pick(a, b, c):  # odd   spacing\n    """doc"""\n    return b [ -1 ]'
-    program = extract(replies.fenced(code), TEMPLATE, "pick")
+    program = extract(fenced(code), TEMPLATE, "pick")
     assert program == Program(code)
 
 
-def test_what_is_supplied_stands_before_the_program_and_nothing_more_is(replies: ModuleType) -> None:
+def test_what_is_supplied_stands_before_the_program_and_nothing_more_is() -> None:
     code = "def pick(a, b, c):\n    return weigh(a)"
-    program = extract(replies.fenced(code), replies.TEMPLATE, "pick")
+    program = extract(fenced(code), TEMPLATE, "pick")
     assert isinstance(program, Program)
     assert program.source == f"SCALE = 2.0\ndef weigh(x):\n    return x * SCALE\n\n{code}"
 
 
-def test_a_syntax_error_is_named_with_its_line(replies: ModuleType) -> None:
-    failure = extract(replies.fenced("def pick(a, b, c):\n    x = 1\n    return x +"), TEMPLATE, "pick")
+def test_a_syntax_error_is_named_with_its_line() -> None:
+    failure = extract(fenced("def pick(a, b, c):\n    x = 1\n    return x +"), TEMPLATE, "pick")
     assert isinstance(failure, Failure)
     assert failure.message.startswith("line 3: invalid syntax: return x +")
 
 
-def test_extraction_prints_no_warning(replies: ModuleType) -> None:
+def test_extraction_prints_no_warning() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        extract(replies.fenced("def pick(a, b, c):\n    return a is 1 and '\\d'"), TEMPLATE, "pick")
+        extract(fenced("def pick(a, b, c):\n    return a is 1 and '\\d'"), TEMPLATE, "pick")
     assert caught == []
 
 
@@ -179,9 +179,7 @@ def test_no_reply_raises_and_no_accepted_program_lacks_the_entry_point(text: str
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), finish_reason=FINISHED)
-def test_damaged_replies_do_not_raise_either(
-    data: st.DataObject, finish_reason: str | None, replies: ModuleType
-) -> None:
-    text = data.draw(st.sampled_from([case.text for case in [*replies.ACCEPTED.values(), *replies.REJECTED.values()]]))
+def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason: str | None) -> None:
+    text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))
     start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
     holds(text[:start] + data.draw(WORDS) + text[end:], finish_reason)

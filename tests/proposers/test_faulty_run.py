@@ -11,6 +11,7 @@ from behavesim.events import Asked, Rejected, Responded
 from behavesim.proposers.openai import Patience
 from behavesim.search import Search
 from behavesim.store.codec import decode
+from tests.proposers import chat_server as chat
 from tests.search import toys
 
 SETTINGS = {"budget": 500, "window": 32, "method": "funsearch"}
@@ -38,7 +39,7 @@ def run_of(server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch) -> An
     return run
 
 
-async def test_faults_change_nothing_but_the_ledger(run_of: Any, server: Any, chat: Any) -> None:
+async def test_faults_change_nothing_but_the_ledger(run_of: Any, server: Any) -> None:
     smooth = await run_of(chat.improving, 8)
     asked = len(server.asked)
     rough = await run_of(chat.faulty(0.2, seed=3, then=chat.improving), 16, request_s=0.3)
@@ -48,7 +49,7 @@ async def test_faults_change_nothing_but_the_ledger(run_of: Any, server: Any, ch
     assert not any(isinstance(event, Rejected) and event.stage == "extraction" for event in rough.events)
 
 
-async def test_every_successful_reply_is_in_the_journal_exactly_once(run_of: Any, server: Any, chat: Any) -> None:
+async def test_every_successful_reply_is_in_the_journal_exactly_once(run_of: Any, server: Any) -> None:
     answered: Counter[str] = Counter()
 
     def improving(asked: Any) -> Any:

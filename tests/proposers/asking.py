@@ -1,0 +1,20 @@
+"""What the tests of the openai proposer ask, and what one answered request of theirs costs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from behavesim.events import Prompt, Reply, Usage
+from behavesim.proposers.openai import OpenAIProposer
+
+KEY = "sk-planted-0123456789abcdef"
+OWN = Usage(prompt=100, cached=20, completion=50, reasoning=10)
+
+
+def prompt(text: str = "hello") -> Prompt:
+    return Prompt(text, "improve")
+
+
+async def replies(proposer: OpenAIProposer, count: int) -> list[Reply]:
+    """The replies to the prompts p0, p1, …, all asked for at once."""
+    return await asyncio.gather(*(proposer.propose(prompt(f"p{ticket}"), ticket) for ticket in range(count)))

@@ -1,0 +1,178 @@
+"""A real server on this machine misbehaves in every way we could think of, and the openai proposer copes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from behavesim.errors import ProposerError
+from behavesim.events import Reply, Usage
+from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from tests.proposers import chat_server as chat
+from tests.proposers.asking import OWN, prompt, replies
+
+FAULTS = [
+    "fails(429)",
+    "fails(429).with_headers(Retry_After='0.02')",
+    "fails(429).with_headers(Retry_After='Wed, 21 Oct 2015 07:28:00 GMT')",
+    "fails(500)",
+    "fails(503)",
+    "fails(503).with_headers(Retry_After='0.02')",
+    "fails(529)",
+    "fails(408)",
+    "reset()",
+    "cut_off()",
+    "invalid_json()",
+    "document([])",
+    "document({'error': {'code': 502, 'message': 'upstream'}})",
+    "document({'error': {'code': 429, 'message': 'upstream'}})",
+    "no_choices()",
+    "null_content()",
+    "says('  ')",
+    "says('half a rep', 'error')",
+    "stall(5)",
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_passing_fault_is_ridden_out(proposer_of: Any, server: Any, fault: str) -> None:
+    server.behaviour = chat.script(eval(fault, vars(chat)), eval(fault, vars(chat)))
+    async with proposer_of() as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert reply.text == "reply to hello"
+    assert reply.calls[-1] == OWN
+    assert len(server.asked) == 3
+
+
+async def test_every_answered_request_is_in_the_ledger_and_no_other(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(chat.fails(500), chat.null_content(), chat.reset(), chat.stall(5))
+    async with proposer_of() as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert reply.calls == (Usage(0, 0, 0, 0), OWN, OWN)
+
+
+@pytest.mark.parametrize("nothing", ["no_choices()", "null_content()"])
+async def test_a_reply_that_stays_empty_is_returned_as_such(proposer_of: Any, server: Any, nothing: str) -> None:
+    server.behaviour = chat.script(then=eval(nothing, vars(chat)))
+    async with proposer_of(patience=Patience(empty=2, backoff_s=0.001)) as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert (reply.text, reply.calls) == ("", (OWN, OWN, OWN))
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+async def test_a_reply_that_would_end_so_again_is_not_asked_for_again(
+    proposer_of: Any, server: Any, reason: str
+) -> None:
+    server.behaviour = chat.script(then=chat.says(None, reason))
+    async with proposer_of() as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert (reply.text, reply.finish_reason, len(server.asked)) == ("", reason, 1)
+
+
+FILTERED = [
+    "fails(400, code='content_filter')",
+    "fails(403, 'Your input was flagged')",
+    "says(None, refusal='I will not')",
+]
+
+
+@pytest.mark.parametrize("filtered", FILTERED)
+async def test_a_filtered_prompt_is_a_reply(proposer_of: Any, server: Any, filtered: str) -> None:
+    server.behaviour = chat.script(then=eval(filtered, vars(chat)))
+    async with proposer_of() as proposer:
+        assert (await proposer.propose(prompt(), 0)).finish_reason == "content_filter"
+
+
+FATAL = [
+    ("fails(401, 'Incorrect API key provided: sk-planted-0123456789abcdef')", "check OPENAI_API_KEY"),
+    ("fails(401)", "check OPENAI_API_KEY"),
+    ("fails(402, 'Insufficient Balance')", "no credit"),
+    ("fails(403, 'Country not supported')", "Country not supported"),
+    ("fails(404, 'The model `m` does not exist', 'model_not_found')", "--model"),
+    ("fails(404, 'model \"m\" not found, try pulling it first')", "--model"),
+    ("fails(400, 'm is not a valid model ID')", "--model"),
+    ("fails(404, 'Not Found')", "OPENAI_BASE_URL"),
+    ("Answer(404, b'<html>nginx</html>')", "OPENAI_BASE_URL"),
+    ("fails(429, 'You exceeded your current quota', 'insufficient_quota')", "top it up"),
+    ("fails(400, 'Invalid request of some other kind')", "some other kind"),
+]
+
+
+@pytest.mark.parametrize(("fatal", "advice"), FATAL)
+async def test_a_lasting_refusal_stops_the_run_with_one_line_of_advice(
+    proposer_of: Any, server: Any, fatal: str, advice: str
+) -> None:
+    server.behaviour = chat.script(then=eval(fatal, vars(chat)))
+    async with proposer_of() as proposer:
+        with pytest.raises(ProposerError, match=advice) as caught:
+            await proposer.propose(prompt(), 0)
+    assert "\n" not in str(caught.value)
+    assert len(server.asked) == 1
+
+
+async def test_a_refusal_in_the_middle_stops_every_further_request(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(*[chat.echo] * 20, then=chat.fails(401))
+    async with proposer_of(connections=4) as proposer:
+        tasks = [asyncio.create_task(proposer.propose(prompt(), ticket)) for ticket in range(200)]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert Counter(type(result) for result in results) == {Reply: 20, ProposerError: 180}
+    assert len(server.asked) <= 20 + 4
+
+
+async def test_a_prompt_longer_than_the_context_is_given_up_and_noted(proposer_of: Any, server: Any) -> None:
+    too_long = chat.fails(
+        400, "This model's maximum context length is 10 tokens", "context_length_exceeded", "messages"
+    )
+    server.behaviour = lambda asked: too_long if asked.prompt == "p1" else chat.echo(asked)
+    notes: list[str] = []
+    async with proposer_of(notes=notes.append) as proposer:
+        texts = [reply.text for reply in await replies(proposer, 3)]
+    assert texts == ["reply to p0", "", "reply to p2"]
+    assert "candidate 1" in notes[0]
+
+
+async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(proposer_of: Any, server: Any) -> None:
+    server.behaviour = lambda asked: chat.fails(500) if asked.prompt == "p1" else chat.echo(asked).after(0.01)
+    async with proposer_of(connections=2, patience=Patience(attempts=3, backoff_s=0.001)) as proposer:
+        answered = await replies(proposer, 20)
+    assert [ticket for ticket, reply in enumerate(answered) if not reply.text] == [1]
+    assert len(answered[1].calls) == 3
+
+
+async def test_an_endpoint_that_never_answers_stops_the_run(
+    proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(start_s=0.1, backoff_s=0.01)) as proposer:
+        with pytest.raises(ProposerError, match="no reply for"):
+            await proposer.propose(prompt(), 0)
+
+
+async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_once(
+    proposer_of: Any, server: Any
+) -> None:
+    server.behaviour = chat.faulty(0.2, seed=1)
+    async with proposer_of(connections=16, patience=Patience(request_s=0.3, backoff_s=0.005)) as proposer:
+        answered = await replies(proposer, 300)
+    assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(300)]
+    assert len(server.asked) > 300
+
+
+@pytest.mark.parametrize("noise", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
+async def test_a_server_that_speaks_something_else_counts_as_a_fault(
+    monkeypatch: pytest.MonkeyPatch, noise: bytes
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(noise)
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+    patience = Patience(request_s=0.5, start_s=0.05, backoff_s=0.01)
+    async with listening, OpenAIProposer(Sampling({"m": 1.0}), patience=patience) as proposer:
+        with pytest.raises(ProposerError, match="no reply for"):
+            await proposer.propose(prompt(), 0)
