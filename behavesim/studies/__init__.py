@@ -1,1 +1,0 @@
-"""The paper's studies of the measure itself."""
