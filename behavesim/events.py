@@ -67,6 +67,15 @@ class RunResumed:
 
 
 @dataclass(frozen=True)
+class RunForked:
+    """From here on the run goes its own way: up to here its journal is that of `run`, made under other settings."""
+
+    run: str
+    settings: Mapping[str, Any]
+    fingerprint: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class RunStopped:
     """The run ended in order: `budget` when all was asked and told, else the cap or the signal that ended it."""
 
@@ -174,6 +183,17 @@ class ElitesRenewed:
     elites: tuple[Ticket, ...]
 
 
+@dataclass(frozen=True)
+class Recommended:
+    """The program chosen on validation instances, and the validation score of every program on the shortlist.
+
+    None stands for a program that failed there; the choice is None where all did.
+    """
+
+    choice: Ticket | None
+    validation: Mapping[Ticket, float | None]
+
+
 CandidateEvent = Asked | Responded | Evaluated | Rejected | Compared | Placed | Discarded
-RunEvent = RunStarted | RunResumed | RunStopped | Clustered | IslandsRestarted | ElitesRenewed
+RunEvent = RunStarted | RunForked | RunResumed | RunStopped | Clustered | IslandsRestarted | ElitesRenewed | Recommended
 Event = CandidateEvent | RunEvent

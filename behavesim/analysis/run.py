@@ -19,6 +19,7 @@ from behavesim.events import (
     Event,
     IslandsRestarted,
     Placed,
+    Recommended,
     Rejected,
     Responded,
     RunResumed,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 class Candidate:
     """One candidate of a run; what is not known (yet) is None.
 
-    `score` is in the task's unit, `island` where the candidate was placed.
+    `score` is in the task's unit, `scores` holds that of each instance, `island` is where the candidate was placed.
     """
 
     candidate: Ticket
@@ -53,6 +54,7 @@ class Candidate:
     reason: str | None = None
     message: str = ""
     score: float | None = None
+    scores: tuple[float, ...] = ()
     source: str | None = None
     thought: str = ""
     model: str | None = None
@@ -136,7 +138,7 @@ class Run:
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
-        if self.events_at and not isinstance(event, RunStarted | RunResumed):
+        if self.events_at and not isinstance(event, RunStarted | RunResumed | Recommended):
             self.active_s += at - self.events_at[-1]
         self.events_at.append(at)
         match event:
@@ -145,7 +147,14 @@ class Run:
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
             case Evaluated(candidate) if candidate != TEMPLATE:
-                self._update(candidate, status="feasible", stage="evaluation", score=event.score, **_program(event))
+                self._update(
+                    candidate,
+                    status="feasible",
+                    stage="evaluation",
+                    score=event.score,
+                    scores=event.scores,
+                    **_program(event),
+                )
             case Rejected(candidate):
                 self._update(
                     candidate,

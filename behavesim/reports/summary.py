@@ -39,7 +39,7 @@ def summary(run: Run) -> dict[str, Any]:
         "feasible": state.feasible,
         "rejected": dict(sorted(state.rejected.items())),
         "best": scored(run, run.best),
-        "recommended": None,
+        "recommended": _recommended(run),
         "top10_gap": top_gap(run),
         "tokens": {name: sum(getattr(used, name) for used in state.tokens.values()) for name in TOKENS},
         "cost_usd": spent(state.tokens, Prices.extended(settings.prices).cost),
@@ -54,6 +54,14 @@ def scored(run: Run, candidate: Candidate | None) -> dict[str, Any] | None:
     if candidate is None:
         return None
     return {"candidate": candidate.candidate, "score": candidate.score, "gap": run.gap(candidate.score)}
+
+
+def _recommended(run: Run) -> dict[str, Any] | None:
+    event = run.state.recommended
+    if event is None or event.choice is None:
+        return None
+    chosen = next(candidate for candidate in run.candidates if candidate.candidate == event.choice)
+    return {**(scored(run, chosen) or {}), "validation_score": event.validation[event.choice]}
 
 
 def top_gap(run: Run) -> float | None:
@@ -83,6 +91,7 @@ def summary_table(document: dict[str, Any]) -> Table:
         "candidates": f"{document['asked']} asked, {document['feasible']} feasible, {sum(rejected.values())} rejected",
         "rejected": ", ".join(f"{reason} {count}" for reason, count in rejected.items()) or "none",
         "best": _best(document["best"]),
+        "recommended": _chosen(document["recommended"]),
         "top-10 gap": percent(document["top10_gap"]),
         "tokens": ", ".join(f"{name} {count:,}" for name, count in document["tokens"].items()),
         "cost": "unknown" if cost is None else f"${cost:.4f}",
@@ -93,6 +102,12 @@ def summary_table(document: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
+
+
+def _chosen(recommended: dict[str, Any] | None) -> str:
+    if recommended is None:
+        return "none yet"
+    return f"{_best(recommended)}, on validation instances {recommended['validation_score']:.6g}"
 
 
 def _best(best: dict[str, Any] | None) -> str:

@@ -1,0 +1,49 @@
+"""The recommended program: programs that behave differently, judged once more on instances the search never saw."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from behavesim.analysis.run import Candidate, Run
+from behavesim.events import Recommended, Ticket
+from behavesim.protocols import Judge, Verdict
+from behavesim.similarity.niches import Niches
+from behavesim.task import Objective
+
+
+def shortlist(run: Run) -> list[Candidate]:
+    """At most `settings.shortlist` programs by score that behave differently: the best of each niche (clearing)."""
+    feasible = run.feasible
+    niches = Niches(run.measure())
+    algorithms = run.trajectories([candidate.candidate for candidate in feasible])
+    for candidate, algorithm in zip(feasible, algorithms, strict=True):
+        niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), candidate.candidate))
+    chosen = niches.clear(run.settings.shortlist_radius, run.settings.shortlist)
+    by_ticket = {candidate.candidate: candidate for candidate in feasible}
+    return [by_ticket[ticket] for ticket in chosen]
+
+
+async def recommend(run: Run, validation: Judge) -> Recommended:
+    """The best of the shortlist over search and validation instances together; those that fail there are out."""
+    listed = shortlist(run)
+    verdicts = await asyncio.gather(*(validation.evaluate(candidate.source or "") for candidate in listed))
+    judged = [(c, verdict) for c, verdict in zip(listed, verdicts, strict=True) if isinstance(verdict, Verdict)]
+    scores = {candidate.candidate: (*candidate.scores, *verdict.scores) for candidate, verdict in judged}
+    validated: dict[Ticket, float | None] = {candidate.candidate: None for candidate in listed}
+    validated.update({candidate.candidate: verdict.score for candidate, verdict in judged})
+    return Recommended(best_overall(scores, run.state.objective) if scores else None, validated)
+
+
+def best_overall(scores: Mapping[Ticket, Sequence[float]], objective: Objective) -> Ticket:
+    """The program with the best mean over all instances, each instance's scores taken relative to their mean size.
+
+    So a large instance weighs no more than a small one. The first of several as good is the best.
+    """
+    table = np.array(list(scores.values()), dtype=np.float64)
+    size = np.abs(table).mean(axis=0)
+    relative = (table / np.where(size > 0, size, 1.0)).mean(axis=1)
+    worth = [objective.utility(value) for value in relative.tolist()]
+    return list(scores)[max(range(len(worth)), key=lambda index: worth[index])]

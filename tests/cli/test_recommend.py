@@ -1,0 +1,80 @@
+"""The recommended program from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import behavesim as bs
+from behavesim.analysis.recommendation import recommend, shortlist
+from behavesim.protocols import Failure, Verdict
+from tests.cli.command import Command
+
+
+@pytest.fixture
+def finished(behavesim: Command) -> Command:
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 24, "--name", "first", "--json")
+    return behavesim
+
+
+def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished: Command, tmp_path: Path) -> None:
+    run = bs.load_run("runs/first")
+    document = finished("report", "first", "--json").document["runs"][0]["recommended"]
+    event = run.state.recommended
+    assert event is not None
+    assert set(document) == {"candidate", "score", "gap", "validation_score"}
+    assert document["candidate"] == event.choice
+    assert document["validation_score"] == event.validation[event.choice]
+    assert list(event.validation) == [candidate.candidate for candidate in shortlist(run)]
+    text = (tmp_path / "runs/first/recommended.py").read_text()
+    chosen = run.candidates[event.choice]
+    assert text.startswith(f"# run first, candidate {event.choice}: score {chosen.score!r}")
+    assert text.split("\n", 1)[1].strip() == (chosen.source or "").strip()
+
+
+def test_recommending_again_changes_neither_the_digest_nor_the_active_time(finished: Command) -> None:
+    before = finished("report", "first", "--json").document["runs"][0]
+    again = finished("recommend", "first", "--json")
+    assert again.code == 0
+    assert again.document == before["recommended"]
+    after = finished("report", "first", "--json").document["runs"][0]
+    assert (after["digest"], after["seconds"]) == (before["digest"], before["seconds"])
+
+
+def test_the_shortlist_holds_one_program_of_a_behaviour_and_begins_with_the_best(finished: Command) -> None:
+    run = bs.load_run("runs/first")
+    listed = shortlist(run)
+    behaviours = run.trajectories([candidate.candidate for candidate in listed])
+    assert listed[0].score == min(candidate.score for candidate in run.feasible if candidate.score is not None)
+    assert len(set(behaviours)) == len(listed) <= 10
+
+
+def test_a_run_can_do_without(behavesim: Command, tmp_path: Path) -> None:
+    ended = behavesim("run", "tsp", "--budget", 8, "--set", "recommend=false", "--name", "bare", "--json")
+    assert ended.document["recommended"] is None
+    assert not (tmp_path / "runs/bare/recommended.py").exists()
+    done = behavesim("resume", "bare", "--json")
+    assert done.document["recommended"] is None
+
+
+class Fixed:
+    """A judge whose verdicts are known beforehand."""
+
+    def __init__(self, scores: dict[str, float]) -> None:
+        self._scores = scores
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        score = self._scores.get(source)
+        return Failure("timeout") if score is None else Verdict(score, (score,), (), 0.0)
+
+
+async def test_what_fails_on_validation_instances_is_not_recommended(finished: Command) -> None:
+    run = bs.load_run("runs/first")
+    listed = shortlist(run)
+    last = listed[-1]
+    only = await recommend(run, Fixed({last.source or "": 3.0}))
+    assert only.choice == last.candidate
+    assert only.validation == {c.candidate: 3.0 if c is last else None for c in listed}
+    none = await recommend(run, Fixed({}))
+    assert none.choice is None
