@@ -6,8 +6,10 @@ import sys
 
 import typer
 
+from .compare import compare
 from .doctor import doctor
 from .evaluate import evaluate, tasks
+from .recommend import recommend
 from .report import report, runs
 from .run import resume, run
 
@@ -22,8 +24,10 @@ app = typer.Typer(
 app.command("run")(run)
 app.command("resume")(resume)
 app.command("report")(report)
+app.command("recommend")(recommend)
 app.command("list")(runs)
 app.command("evaluate")(evaluate)
+app.command("compare")(compare)
 app.command("tasks")(tasks)
 app.command("doctor")(doctor)
 

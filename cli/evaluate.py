@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Assignments, print_json
+from .programs import Judged, judged, read_program
 
 if TYPE_CHECKING:
-    from behavesim.config import Settings
-    from behavesim.protocols import Judge
-    from behavesim.task import Split, Task
+    from behavesim.task import Task
 
 REJECTED = 3
 
@@ -36,8 +35,9 @@ def evaluate(
     reference = TaskReference(task).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments)
-    programs = [(str(file), _source(file, loaded)) for file in files]
-    results = asyncio.run(_evaluated(settings, loaded, programs, "held-out" if held_out else "search"))
+    programs = [(str(file), read_program(file, loaded)) for file in files]
+    verdicts = asyncio.run(judged(settings, loaded, programs, "held-out" if held_out else "search"))
+    results = [_document(verdict, loaded) for verdict in verdicts]
     if as_json:
         print_json(results)
     else:
@@ -69,41 +69,15 @@ def tasks(as_json: AsJson = False) -> None:
         typer.echo(f"{name:14} {task.objective.direction}, {task.entry_point}(): {task.description.splitlines()[0]}")
 
 
-def _source(file: Path, task: Task) -> str:
-    from behavesim.errors import UsageError
-
-    if str(file) == "template":
-        return task.template
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the program {file}: {error}") from None
-
-
-async def _evaluated(
-    settings: Settings, task: Task, programs: list[tuple[str, str]], split: Split
-) -> list[dict[str, Any]]:
-    from behavesim.sandbox import Judge, Limits, Pool
-    from behavesim.task import TaskReference
-
-    limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
-    reference, weak = TaskReference(settings.task), settings.allow_weak_isolation
-    async with Pool(reference, split, 1, limits, allow_weak_isolation=weak) as pool:
-        judge = Judge(task, split, pool)
-        return [await _document(file, source, task, judge, pool.isolation) for file, source in programs]
-
-
-async def _document(file: str, source: str, task: Task, judge: Judge, isolation: str) -> dict[str, Any]:
-    from behavesim.programs.extract import extract
+def _document(result: Judged, task: Task) -> dict[str, Any]:
     from behavesim.protocols import Failure
 
-    program = extract(f"```python\n{source}\n```", task.template, task.entry_point)
-    verdict = program if isinstance(program, Failure) else await judge.evaluate(program.source)
+    verdict = result.verdict
     common = {
-        "file": file,
-        "stage": "extraction" if isinstance(program, Failure) else "evaluation",
+        "file": result.file,
+        "stage": result.stage,
         "seconds": verdict.cpu_s,
-        "isolation": isolation,
+        "isolation": result.isolation,
     }
     if isinstance(verdict, Failure):
         why = {"status": "rejected", "reason": verdict.reason, "message": verdict.message[:500]}

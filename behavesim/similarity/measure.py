@@ -77,6 +77,12 @@ class BehaveSim(Settings):
             return np.empty((0, 0))
         return _expectation((self._within(slot, count) for slot in archive.slots), archive.shape)
 
+    def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
+        """(instances, N, N) the same for each instance alone, whose mean the matrix is."""
+        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        sims = (self._within(slot, len(archive)) for slot in archive.slots)
+        return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
+
     def _against(self, run: Run, slot: Slot, first: int = 0) -> Similarities:
         """(distinct runs - first,) Sim of one run and each distinct run of a slot from `first` on."""
         if self.is_plain and isinstance(run, Trajectory) and (members := slot.encoded(self.granularity)):

@@ -1,0 +1,79 @@
+"""A matrix of similarities as a picture: a heat map in the order of a dendrogram by average linkage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from behavesim.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = (".png", ".svg", ".pdf")
+MOST_WITH_NUMBERS = 15
+"""Algorithms up to which the cells have room for their numbers."""
+
+
+def check_figure(path: Path) -> None:
+    """Raise UsageError where a figure cannot be written to the path."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.absolute().parent} for the figure")
+
+
+def draw_heatmap(labels: Sequence[str], similarities: ArrayLike, path: Path, title: str) -> None:
+    """Write the heat map of an (N, N) symmetric matrix of similarities, N at least 2, with its dendrogram above.
+
+    Both are in the order of the dendrogram, whose heights are distances, 1 - similarity. Raises UsageError where the
+    figure cannot be written to the path.
+    """
+    from matplotlib.figure import Figure
+    from scipy.cluster.hierarchy import dendrogram, linkage
+    from scipy.spatial.distance import squareform
+
+    check_figure(path)
+    matrix = np.asarray(similarities, np.float64)
+    tree = linkage(squareform(np.maximum(1.0 - matrix, 0.0), checks=False), method="average")
+    side = min(9.0, max(3.0, 0.6 * len(matrix)))
+    margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
+    figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
+    drawing = dendrogram(tree, no_plot=True)
+    order = drawing["leaves"]
+    for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
+        above.plot(across, up, color="0.25")
+    above.set_xlim(0, 10 * len(matrix))
+    above.set_xticks([])
+    top = 1.05 * max(tree[-1, 2], 0.01)
+    above.set_ylim(-0.02 * top, top)  # or the line between copies, at 0, is half hidden
+    above.set_title(title, fontsize=11)
+    above.set_ylabel("distance", fontsize=8)
+    above.tick_params(labelsize=7)
+    above.spines[["top", "right", "bottom"]].set_visible(False)
+    _draw_cells(below, matrix[np.ix_(order, order)], [labels[k] for k in order])
+    figure.savefig(path, dpi=160)
+
+
+def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
+    size = len(matrix)
+    size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))
+    # The dendrogram puts leaf k at 10 k + 5: in its coordinates both share an axis.
+    extent = (0.0, 10.0 * size, 10.0 * size, 0.0)
+    image = axes.imshow(matrix, cmap="viridis", vmin=min(0.0, matrix.min()), vmax=1.0, extent=extent, aspect="auto")
+    axes.set_xticks(10 * np.arange(size) + 5, labels, rotation=90, fontsize=size_of_text)
+    axes.set_yticks(10 * np.arange(size) + 5, labels, fontsize=size_of_text)
+    axes.tick_params(length=0)
+    colours = axes.figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, aspect=30)
+    colours.set_label("similarity", fontsize=8)
+    colours.ax.tick_params(labelsize=7)
+    if size <= MOST_WITH_NUMBERS:
+        for (row, column), value in np.ndenumerate(matrix):
+            colour = "black" if value > 0.6 else "white"
+            where = (10 * column + 5, 10 * row + 5)
+            axes.text(*where, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=7)
