@@ -41,24 +41,34 @@ full: scalar = sum([0 not in g for g in groups])
 
 scalar = scalar + scalar | scalar - scalar | scalar + number * scalar | scalar - number * scalar
 scalar = scalar * scalar | scalar / (1 + abs(scalar)) | number * scalar + number * scalar | number * scalar
-scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar) | abs(scalar - scalar) | number
-scalar = (scalar if scalar > scalar else scalar) | (scalar if el[place] == value else scalar)
+scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar - scalar) | number | el[place]
+scalar = (scalar if scalar > scalar else scalar) | (scalar if groups[which] == triple else scalar)
 scalar = sum([test for i in range(n)]) | sum([test for i in range(first, n, 3)]) | sum([check for g in groups])
-scalar = sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)]) | el[place]
+scalar = sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)])
+scalar = sum([share * (test) for i in range(n)])
+scalar = sum([weight * (check) for k, g in enumerate(groups)]) | sum([pair for g, h in zip(groups, groups[1:])])
+scalar = groups.count(triple) | groups[which].count(value) | sum([share * el[i] for i in range(n)])
 test = (el[i] == el[i - step]) | (el[i] != el[i - step]) | (el[i] < el[i - step]) | (el[i] == value)
-test = (test and test) | (test or test) | (el[i] + el[i - step] == total)
+test = (test and test) | (test or test) | (el[i] + el[i - step] == total) | (el[i] == el[-i])
 item = el[i] * el[i - step] | abs(el[i] - el[i - step]) | max(el[i], el[i - step]) | el[i] * el[i + step]
-item = i * el[i] | (i % step) * el[i] | i * (el[i] == value) | (i % 3) * (el[i] == value)
+item = i * el[i] | (i % step) * el[i] | i * (el[i] == value) | el[i] * el[-i] | abs(el[i] - el[-i])
+share = i | i % step | number ** (i % step) | (i - first) ** 2
 check = (sum(g) == total) | (g.count(value) == total) | (g[0] < g[1]) | (g[1] < g[2]) | (len(set(g)) == total)
+check = (g == triple) | (check and check) | (check or check)
+pair = (g == h) | (sum(g) == sum(h)) | abs(sum(g) - sum(h)) | (g < h) | (g.count(value) == h.count(value))
+weight = k | number ** k | k % 2 | abs(k - first)
+triple = (0, 0, 1) | (0, 0, 2) | (0, 1, 2) | (0, 2, 1) | (1, 1, 1) | (2, 2, 2)
 value = 0 | 1 | 2
 total = 1 | 2 | 3 | 4
 first = 0 | 1 | 2
 step = 1 | 2 | 3 | 4 | 5 | 6 | 7
+which = 0 | 1 | 2 | -1
 place = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
 
 score: scalar
 return score
 """
+"""What can be counted in a vector and its groups of three; one rule looks past the vector's end, as people do."""
 
 SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
 """The values of a group of three coordinates, one for each class of rotations that the construction uses."""

@@ -88,18 +88,24 @@ async def test_tuning_changes_nothing_but_constants(task):
     assert compared > 20
 
 
+def outcome(task, source):
+    namespace = {}
+    exec(source, namespace)
+    instance = task.instances("search")[0]
+    with np.errstate(all="ignore"):
+        return task.score(instance, task.solve(namespace[task.entry_point], instance))
+
+
 async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
     proposer = GeneticProposer(task, seed=4)
-    instance = task.instances("search")[0]
-    pool = [await program(proposer, ticket) for ticket in range(6)]
-    feasible = 0
-    for ticket in range(100, 160):
+    pool, failed = [], 0
+    for ticket in range(100):
         random = np.random.default_rng(ticket)
-        examples = [pool[int(index)] for index in random.choice(len(pool), 2, replace=False)]
-        pool.append(await program(proposer, ticket, "improve", *examples))
-    with np.errstate(all="ignore"):
-        for source in pool:
-            namespace = {}
-            exec(source, namespace)
-            feasible += np.isfinite(task.score(instance, task.solve(namespace[task.entry_point], instance)))
-    assert feasible >= 0.95 * len(pool)
+        examples = [pool[int(index)] for index in random.permutation(len(pool))[:2]]
+        source = await program(proposer, ticket, "improve" if len(pool) > 5 else "template", *examples)
+        try:
+            assert np.isfinite(outcome(task, source))
+            pool.append(source)
+        except (IndexError, ValueError, ArithmeticError):
+            failed += 1
+    assert failed <= 5

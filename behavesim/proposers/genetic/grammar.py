@@ -1,5 +1,6 @@
 """The notation in which a task offers the building blocks of its domain: Python's syntax, read as a grammar.
 
+    from math import sqrt                            an import that programs begin with, beside the template's
     left: scalar = len(unvisited_nodes)              a definition: programs that use `left` begin by computing it
     near: vector = distance_matrix[current_node, unvisited_nodes]
     vector = vector + vector | number * vector       a rule: the ways to write an expression of a type
@@ -33,16 +34,11 @@ class Rule:
     holes: tuple[str, ...]
     """The types of the holes in the order in which a walk through the pattern meets them."""
     name: str = ""
-    """Where the pattern is a defined name: that name, and what it stands for."""
+    """Where the pattern is a defined name: that name, what it stands for, and the assignment as written."""
     definition: ast.expr | None = field(default=None, repr=False)
+    line: str = ""
     width: int = 0
     """The length of the pattern's text, holes left out."""
-
-    @property
-    def line(self) -> str:
-        """The assignment that a definition is."""
-        assert self.definition is not None, "only definitions are lines of their own"
-        return f"{self.name} = {ast.unparse(self.definition)}"
 
     @property
     def is_choice(self) -> bool:
@@ -59,12 +55,15 @@ class Rule:
 class Grammar:
     """The rules of each type, the roots a program decides on, and the statements that end it."""
 
+    imports: tuple[ast.stmt, ...]
     rules: Mapping[str, tuple[Rule, ...]]
     definitions: Mapping[str, Rule]
     """The rules that are a defined name, by the name; a definition may use those before it."""
     roots: Mapping[str, str]
     """The type of each root, by its name."""
     form: tuple[ast.stmt, ...]
+    form_lines: tuple[str, ...]
+    """The form as written, comments and all."""
 
     @classmethod
     def parse(cls, text: str) -> Grammar:
@@ -73,15 +72,16 @@ class Grammar:
             statements = ast.parse(text).body
         except SyntaxError as error:
             raise TaskError(f"the task's grammar is no Python, line {error.lineno}: {error.msg}") from error
-        vocabulary, roots, form = _sections(statements)
-        types = {NUMBER, *roots.values(), *(kind for kind, _ in vocabulary)}
+        parts = _sections(statements)
+        types = {NUMBER, *parts.roots.values(), *(kind for kind, _ in parts.vocabulary)}
         rules: dict[str, tuple[Rule, ...]] = dict.fromkeys(sorted(types), ())
         definitions: dict[str, Rule] = {}
-        for kind, statement in vocabulary:
-            found = tuple(_rules(kind, statement, types))
+        for kind, statement in parts.vocabulary:
+            found = tuple(_rules(kind, statement, types, text))
             rules[kind] += found
             definitions |= {rule.name: rule for rule in found if rule.name}
-        grammar = cls(rules, definitions, roots, form)
+        form_lines = text.rstrip().splitlines()[parts.form[0].lineno - 1 :] if parts.form else []
+        grammar = cls(parts.imports, rules, definitions, parts.roots, parts.form, tuple(form_lines))
         grammar.check()
         return grammar
 
@@ -162,32 +162,43 @@ def plain_number(node: ast.AST) -> float | int | None:
     return None
 
 
-def _sections(
-    statements: list[ast.stmt],
-) -> tuple[list[tuple[str, ast.Assign | ast.AnnAssign]], dict[str, str], tuple[ast.stmt, ...]]:
-    """Rules and definitions with their types, then the types of the roots, then the form."""
-    vocabulary: list[tuple[str, ast.Assign | ast.AnnAssign]] = []
-    roots: dict[str, str] = {}
+@dataclass
+class _Sections:
+    """The statements of a grammar's text, sorted."""
+
+    imports: tuple[ast.stmt, ...] = ()
+    vocabulary: tuple[tuple[str, ast.Assign | ast.AnnAssign], ...] = ()
+    """Rules and definitions, with the types they are of."""
+    roots: dict[str, str] = field(default_factory=dict)
+    form: tuple[ast.stmt, ...] = ()
+
+
+def _sections(statements: list[ast.stmt]) -> _Sections:
+    parts = _Sections()
     for place, statement in enumerate(statements):
         match statement:
+            case ast.Import() | ast.ImportFrom() if not parts.roots:
+                parts.imports += (statement,)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
-                roots[name] = kind
-            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind)) if not roots:
-                vocabulary.append((kind, statement))
-            case ast.Assign(targets=[ast.Name(id=kind)]) if not roots:
-                vocabulary.append((kind, statement))
+                parts.roots[name] = kind
+            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind)) if not parts.roots:
+                parts.vocabulary += ((kind, statement),)
+            case ast.Assign(targets=[ast.Name(id=kind)]) if not parts.roots:
+                parts.vocabulary += ((kind, statement),)
             case _:
-                return vocabulary, roots, tuple(statements[place:])
-    return vocabulary, roots, ()
+                parts.form = tuple(statements[place:])
+                break
+    return parts
 
 
-def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str]) -> Iterator[Rule]:
+def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], text: str) -> Iterator[Rule]:
     """The rules of one line of the vocabulary."""
     assert statement.value is not None
     if isinstance(statement, ast.AnnAssign):
         assert isinstance(statement.target, ast.Name)
         name = statement.target.id
-        yield Rule(kind, ast.Name(name, ast.Load()), (), name, statement.value, width=len(name))
+        line = f"{name} = {ast.get_source_segment(text, statement.value)}"
+        yield Rule(kind, ast.Name(name, ast.Load()), (), name, statement.value, line, width=len(name))
         return
     for pattern in _alternatives(statement.value):
         if isinstance(pattern, ast.Compare):

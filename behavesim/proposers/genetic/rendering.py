@@ -27,7 +27,7 @@ class Writer:
     def __init__(self, grammar: Grammar, template: str, entry_point: str) -> None:
         self._grammar = grammar
         tree = ast.parse(template)
-        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        imports = [*(node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)), *grammar.imports]
         function = next(
             node for node in tree.body[::-1] if isinstance(node, ast.FunctionDef) and node.name == entry_point
         )
@@ -44,7 +44,6 @@ class Writer:
         ).rstrip()
         self._reserved = grammar.names | {argument.arg for argument in function.args.args}
         self._lines = {name: rule.line for name, rule in grammar.definitions.items()}
-        self._form = [line for statement in grammar.form for line in ast.unparse(statement).splitlines()]
 
     def write(self, program: Term) -> str:
         """The source of a program."""
@@ -55,7 +54,7 @@ class Writer:
             for name, root in zip(self._grammar.roots, program.children, strict=True)
         ]
         definitions = [line for name, line in self._lines.items() if name in needed]
-        lines = [*definitions, *body.lines, *roots, *self._form]
+        lines = [*definitions, *body.lines, *roots, *self._grammar.form_lines]
         return self._head + "\n    ".join([self._signature, *lines]) + "\n"
 
 
