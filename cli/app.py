@@ -12,6 +12,8 @@ from .evaluate import evaluate, tasks
 from .recommend import recommend
 from .report import report, runs
 from .run import resume, run
+from .verify import verify
+from .watch import watch
 
 app = typer.Typer(
     name="behavesim",
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 app.command("run")(run)
 app.command("resume")(resume)
+app.command("watch")(watch)
+app.command("verify")(verify)
 app.command("report")(report)
 app.command("recommend")(recommend)
 app.command("list")(runs)

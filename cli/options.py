@@ -47,6 +47,13 @@ def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
     return models
 
 
+def cores() -> int:
+    """The cores this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def print_json(document: object) -> None:
     """Print one JSON document on stdout."""
     import json

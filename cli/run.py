@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import RUNS, AsJson, Assignments, RunsDir, print_json, seconds, weighted_models
+from .options import RUNS, AsJson, Assignments, RunsDir, cores, print_json, seconds, weighted_models
 from .recommend import recommended
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(
         "max_time_s": seconds(max_time),
         "allow_weak_isolation": allow_weak_isolation,
     }
-    defaults = {"budget": loaded.budget, "score_scale": loaded.score_scale, "workers": _cores()}
+    defaults = {"budget": loaded.budget, "score_scale": loaded.score_scale, "workers": cores()}
     settings = resolve(flags, assignments, config, defaults)
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
     launch = Launch(settings, loaded, folder)
@@ -219,9 +219,3 @@ def _chosen_proposer(text: str) -> str:
     if text != "auto":
         return text
     return "openai" if configured else "genetic"
-
-
-def _cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -22,6 +22,7 @@ from behavesim.events import (
     Recommended,
     Rejected,
     Responded,
+    RunForked,
     RunResumed,
     RunStarted,
     Ticket,
@@ -80,6 +81,11 @@ class Run:
         self.state = RunState(_objective(first[1].fingerprint))
         self._take(*first)
         for at, event in pairs:
+            self._take(at, event)
+
+    def follow(self) -> None:
+        """Take in what has been committed since the run was loaded, or followed last."""
+        for _, at, event in read_events(self.folder.journal, after=len(self.events_at)):
             self._take(at, event)
 
     @property
@@ -166,6 +172,8 @@ class Run:
                 )
             case Placed(candidate):
                 self._update(candidate, island=event.island)
+            case RunForked():
+                self.settings = Settings.model_validate(dict(event.settings))
             case Clustered() | IslandsRestarted():
                 self.regroupings.append((self.state.told, event))
 

@@ -119,11 +119,34 @@ class SqliteJournal:
         return self._connection
 
 
-def read_events(path: Path, after: int = 0) -> Iterator[tuple[int, float, Event]]:
-    """The events of a journal for a reader that is not the run itself: sequence number, time, event."""
+def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterator[tuple[int, float, Event]]:
+    """The events of a journal for a reader that is not the run itself: sequence number, time, event.
+
+    `after` is the last number that is known already; `only` some types, where not all are wanted.
+    """
+    query = _READ
+    if only:
+        query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(kind.__name__) for kind in only)}) AND")
     with _translated(path), closing(open_to_read(path)) as connection:
-        for seq, at, kind, payload, data in connection.execute(_READ, (after,)):
+        for seq, at, kind, payload, data in connection.execute(query, (after,)):
             yield seq, at, _decoded(seq, kind, payload, data)
+
+
+def last_event(path: Path) -> int:
+    """The number of the last event; 0 where there is none."""
+    with _translated(path), closing(open_to_read(path)) as connection:
+        return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+
+def read_outcome(path: Path, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
+    """What became of a candidate's program of that fingerprint; raises LookupError where nothing did."""
+    with _translated(path), closing(open_to_read(path)) as connection:
+        row = connection.execute(_OUTCOME, (candidate, fingerprint)).fetchone()
+    if row is None:
+        raise LookupError(f"candidate {candidate} has no outcome with fingerprint {fingerprint}")
+    event = _decoded(*row)
+    assert isinstance(event, Evaluated | Rejected)
+    return event
 
 
 def read_trajectories(path: Path, candidates: Sequence[Ticket]) -> list[tuple[Trajectory, ...]]:
@@ -141,7 +164,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise JournalError(f"there is no journal at {path}")
     with _translated(path):
-        connection = _connected(path)
+        connection = connected(path)
         version = version_of(connection)
         if version == VERSION:
             return connection
@@ -150,10 +173,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         if version == 0:
             raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
         upgrade(path)
-        return _connected(path)
+        return connected(path)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def connected(path: Path) -> sqlite3.Connection:
     """SQLite reads a journal only beside files of its own, unless told that nobody writes to it."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():

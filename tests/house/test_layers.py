@@ -22,9 +22,10 @@ CHAIN = [
     {"proposers", "sandbox", "store"},
     {"search"},
     {"build"},
+    {"audit"},
+    {"verify"},
     {"analysis"},
     {"reports"},
-    {"studies"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
 APART = {("analysis", "search"), ("analysis", "build"), ("reports", "search"), ("reports", "build")}
@@ -44,11 +45,7 @@ def imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-MODULES = sorted(
-    path
-    for path in (ROOT / "behavesim").rglob("*.py")
-    if path != ROOT / "behavesim/__init__.py"
-)
+MODULES = sorted(path for path in (ROOT / "behavesim").rglob("*.py") if path != ROOT / "behavesim/__init__.py")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,0 +1,143 @@
+"""The audit of a journal: what should stand in the place of each event, given those before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from behavesim.build import behaviours
+from behavesim.config import Settings
+from behavesim.events import (
+    Asked,
+    Clustered,
+    Compared,
+    Discarded,
+    ElitesRenewed,
+    Evaluated,
+    Event,
+    IslandsRestarted,
+    Placed,
+    Prompt,
+    Rejected,
+    Responded,
+    Ticket,
+)
+from behavesim.methods.choice import method
+from behavesim.programs.extract import Program
+from behavesim.prompts.repair import repair
+from behavesim.search import extracted
+from behavesim.state import OpenCandidate, RunState
+from behavesim.task import Task
+
+DECISIONS = (Asked, Compared, Placed, Discarded, Clustered, IslandsRestarted, ElitesRenewed)
+"""The events that follow from the state alone; the rest came from the model, the sandbox or the clock."""
+
+SHOWN = 160
+"""Characters of a value that are shown to a person."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An event that is not what follows from those before it: what was expected of it, and what it holds instead."""
+
+    seq: int
+    event: str
+    candidate: Ticket | None
+    expected: str
+    recorded: str
+
+
+class Audit:
+    """Folds the events of a run and derives each decision anew; it never looks ahead."""
+
+    def __init__(self, settings: Settings, task: Task) -> None:
+        self.state = RunState(task.objective)
+        self._task = task
+        self._settings = settings
+        self._behaviours = behaviours(settings, task)
+        self._method = method(settings, task, self._behaviours)
+        caps = (settings.max_calls, settings.max_tokens, settings.max_cost_usd, settings.max_time_s)
+        self._is_capped = any(cap is not None for cap in caps)
+
+    def take(self, event: Event) -> None:
+        """Fold an event; raises LookupError or AssertionError where it cannot follow those before it."""
+        self.state.apply(event)
+        if self._behaviours is not None:
+            self._behaviours.apply(event, self.state.members)
+
+    def due(self, event: Event) -> Event | None:
+        """The decision that was due when the decision `event` was recorded; None where none was.
+
+        How soon a cap ended the asking, and how far a budget was raised later, is the journal's to say.
+        """
+        candidate = self.state.open.get(self.state.told)
+        if isinstance(event, Asked) and event.candidate in self.state.open:
+            return self._repair(self.state.open[event.candidate])
+        if (regrouped := self._method.regroup(self.state)) is not None:
+            return regrouped
+        if self._may_ask(event) and (asked := self._method.ask(self.state, self.state.asked)) is not None:
+            return asked
+        if candidate is None or candidate.outcome is None or self._repair(candidate) is not None:
+            return None
+        if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
+            groups = self._method.groups(self.state, candidate)
+            if groups and self._behaviours is not None:
+                return Compared(self.state.told, self._behaviours.means(self.state.told, groups))
+        return self._method.tell(self.state, candidate)
+
+    def program(self, event: Evaluated | Rejected) -> Program | Rejected:
+        """What is in the reply that the outcome `event` goes back to."""
+        candidate = self.state.open[event.candidate]
+        assert candidate.reply is not None, "an outcome follows a reply"
+        responded = Responded(event.candidate, candidate.reply)
+        return extracted(self._task, responded, candidate.asked.prompt.operator)
+
+    def _may_ask(self, event: Event) -> bool:
+        state = self.state
+        is_open = isinstance(event, Asked) or (not self._is_capped and state.asked < self._settings.budget)
+        return is_open and state.asked < state.told + self._settings.window
+
+    def _repair(self, candidate: OpenCandidate) -> Asked | None:
+        outcome = candidate.outcome
+        if not isinstance(outcome, Rejected) or candidate.repairs >= self._settings.repair:
+            return None
+        assert candidate.reply is not None, "a candidate is rejected for what was replied"
+        return repair(candidate.asked, candidate.reply.text, outcome)
+
+
+def misfit(seq: int, expected: str, recorded: Event) -> Difference:
+    """An event that is not what `expected` says in words."""
+    return Difference(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
+
+
+def difference(seq: int, expected: Event | None, recorded: Event) -> Difference | None:
+    """Where an event is not the one expected; None where it is."""
+    if expected == recorded:
+        return None
+    if expected is None or type(expected) is not type(recorded):
+        return misfit(seq, "nothing yet" if expected is None else _brief(expected), recorded)
+    names = [f.name for f in fields(expected) if getattr(expected, f.name) != getattr(recorded, f.name)]
+    pairs = [_apart(name, getattr(expected, name), getattr(recorded, name)) for name in names]
+    ours, theirs = (", ".join(texts) for texts in zip(*pairs, strict=True))
+    return replace(misfit(seq, ours, recorded), recorded=theirs)
+
+
+def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
+    """A field's two values; of long texts from where they part."""
+    if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
+        ours, theirs = ours.text, theirs.text
+    start = 0
+    if isinstance(ours, str) and isinstance(theirs, str):
+        same = (k for k, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
+        start = max(0, next(same, min(len(ours), len(theirs))) - 20)
+    return _shown(name, ours, start), _shown(name, theirs, start)
+
+
+def _shown(name: str, value: Any, start: int) -> str:
+    text = repr(value[start:] if isinstance(value, str) else value)
+    return f"{name}={'…' if start else ''}{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}"
+
+
+def _brief(event: Event) -> str:
+    text = repr(event)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,0 +1,174 @@
+"""Verification: every decision of a run is derived again from its journal, and every program is run again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
+from behavesim.build import fingerprint, sandbox
+from behavesim.config import Settings
+from behavesim.events import Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.programs.extract import Program
+from behavesim.protocols import Failure
+from behavesim.sandbox import Judge
+from behavesim.search import copied, judged
+from behavesim.state import TEMPLATE
+from behavesim.store.damage import damages
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import last_event, read_events, read_outcome
+from behavesim.task import Task, TaskReference
+
+TIMED = ("timeout", "memory")
+"""Reasons that depend on the machine: they are recorded, and say nothing when they come or go on another one."""
+
+OPENINGS = (RunStarted, RunForked)
+DECISIVE = ("task", "instances", "template")
+"""The parts of a fingerprint that decide what programs are worth."""
+
+Outcome = Evaluated | Rejected
+Progress = Callable[[int, int], None]
+"""Told how many events have been gone through, and how many there are."""
+
+
+@dataclass
+class Verification:
+    """What a verification found; `unchecked` counts what could not be run again, by reason."""
+
+    run: str
+    events: int = 0
+    decisions: int = 0
+    evaluations: int = 0
+    copies: int = 0
+    unchecked: Counter[str] = field(default_factory=Counter)
+    damage: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the run is what its settings and replies make it."""
+        return not self.damage and not self.differences
+
+
+async def verify(folder: RunFolder, workers: int = 1, progress: Progress = lambda done, total: None) -> Verification:
+    """Verify a run; it may be going on meanwhile.
+
+    Raises JournalError where there is no journal, TaskError where its task cannot be had, SandboxError where the
+    sandbox fails.
+    """
+    result = Verification(folder.run, damage=damages(folder.journal))
+    if result.damage:
+        return result
+    openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
+    settings = Settings.model_validate(dict(openings[max(openings)].settings))
+    task = TaskReference(settings.task).load()
+    total = last_event(folder.journal)
+    async with sandbox(settings.model_copy(update={"workers": workers})) as pool:
+        verifier = Verifier(folder, task, Judge(task, "search", pool), result, 2 * workers)
+        for seq, _, event in read_events(folder.journal):
+            await verifier.take(seq, event, is_last=seq == max(openings))
+            progress(seq, total)
+            if verifier.is_lost:
+                break
+        await verifier.settle(0)
+    result.differences.sort(key=lambda found: found.seq)
+    return result
+
+
+class Verifier:
+    """Goes through a journal once, event by event; programs are run a few at a time on the way."""
+
+    def __init__(self, folder: RunFolder, task: Task, judge: Judge, result: Verification, at_once: int) -> None:
+        self.is_lost = False
+        self._folder = folder
+        self._task = task
+        self._fingerprint = fingerprint(task)
+        self._judge = judge
+        self._result = result
+        self._at_once = at_once
+        self._audit: Audit | None = None
+        self._is_same_task = True
+        self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
+
+    async def take(self, seq: int, event: Event, is_last: bool) -> None:
+        """Check an event against those before it, then fold it; `is_last` says that no fork comes after it.
+
+        Where an event cannot follow those before it, nothing after it can be judged: `is_lost`.
+        """
+        self._result.events += 1
+        if isinstance(event, OPENINGS):
+            self._open(seq, event, is_last)
+        assert self._audit is not None, "a journal begins with its settings"
+        try:
+            if self._is_same_task:
+                await self._check(seq, event, self._audit)
+            self._audit.take(event)
+        except (LookupError, AssertionError) as error:
+            self.is_lost = True
+            expected = f"an event that can follow those before it ({type(error).__name__}: {error})"
+            self._result.differences.append(misfit(seq, expected, event))
+
+    async def settle(self, at_once: int) -> None:
+        """Wait until no more than so many programs are running."""
+        while len(self._running) > at_once:
+            seq, recorded, running = self._running.popleft()
+            expected = await running
+            if expected is not None:
+                self._compare(seq, expected, recorded)
+
+    def _open(self, seq: int, event: RunStarted | RunForked, is_last: bool) -> None:
+        """Begin, or go on under other settings after a fork."""
+        self._audit = Audit(Settings.model_validate(dict(event.settings)), self._task)
+        for earlier, _, folded in read_events(self._folder.journal):
+            if earlier >= seq:
+                break
+            self._audit.take(folded)
+        changed = [key for key in DECISIVE if event.fingerprint.get(key) != self._fingerprint[key]]
+        self._is_same_task = is_last or not changed
+        if changed and is_last:
+            self._result.differences.append(misfit(seq, f"the {' and '.join(changed)} as found on disk now", event))
+
+    async def _check(self, seq: int, event: Event, audit: Audit) -> None:
+        if isinstance(event, DECISIONS):
+            self._result.decisions += 1
+            self._compare(seq, audit.due(event), event)
+        elif isinstance(event, Evaluated | Rejected):
+            program = Program(self._task.template) if event.candidate == TEMPLATE else audit.program(event)
+            if isinstance(program, Rejected):
+                self._compare(seq, program, event)
+            elif event.copy_of is not None:
+                self._result.copies += 1
+                twin = read_outcome(self._folder.journal, event.copy_of, event.fingerprint)
+                self._compare(seq, copied(event.candidate, program, twin), event)
+            else:
+                self._running.append((seq, event, asyncio.create_task(self._again(event, program))))
+                await self.settle(self._at_once)
+
+    async def _again(self, recorded: Outcome, program: Program) -> Outcome | None:
+        """What becomes of a program now; None where the machine's pace or memory decides that."""
+        if isinstance(recorded, Rejected) and recorded.reason in TIMED:
+            self._result.unchecked[recorded.reason] += 1
+            return judged(recorded.candidate, program, Failure(recorded.reason))
+        self._result.evaluations += 1
+        verdict = await self._judge.evaluate(program.source)
+        if isinstance(verdict, Failure) and verdict.reason in TIMED:
+            self._result.unchecked[verdict.reason] += 1
+            return None
+        return judged(recorded.candidate, program, verdict)
+
+    def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
+        found = difference(seq, _lasting(expected), _lasting(recorded) or recorded)
+        if found is not None:
+            self._result.differences.append(found)
+
+
+def _lasting(event: Event | None) -> Event | None:
+    """An event without what may differ from one time to the next: times, and the addresses in messages."""
+    if not isinstance(event, Evaluated | Rejected):
+        return event
+    key = "" if event.candidate == TEMPLATE or not event.source else event.fingerprint
+    if isinstance(event, Rejected):
+        return replace(event, cpu_s=0.0, message="", fingerprint=key)
+    return replace(event, cpu_s=0.0, fingerprint=key)

@@ -1,0 +1,85 @@
+"""`behavesim verify`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import RUNS, AsJson, RunsDir, cores, print_json
+
+if TYPE_CHECKING:
+    from behavesim.store.folder import RunFolder
+    from behavesim.verify import Verification
+
+
+def verify(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    workers: Annotated[int | None, typer.Option(help="Programs run at once (default: the cores).")] = None,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Run every program of a run again, derive every decision again, and name the first difference."""
+    from behavesim.store.folder import RunFolder
+
+    folder = RunFolder.find(runs_dir, run)
+    found = _verified(folder, workers or cores())
+    if as_json:
+        print_json(_document(found))
+    else:
+        for line in _lines(found):
+            typer.echo(line)
+    if not found.is_sound:
+        raise typer.Exit(1)
+
+
+def _verified(folder: RunFolder, workers: int) -> Verification:
+    import asyncio
+
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    from behavesim.verify import verify as verified
+
+    console = Console(stderr=True)
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
+        bar = progress.add_task(f"verifying {folder.run}", total=None)
+        return asyncio.run(
+            verified(folder, workers, lambda done, total: progress.update(bar, completed=done, total=total))
+        )
+
+
+def _document(found: Verification) -> dict[str, Any]:
+    return {
+        "run": found.run,
+        "sound": found.is_sound,
+        "events": found.events,
+        "decisions": found.decisions,
+        "evaluations": found.evaluations,
+        "copies": found.copies,
+        "unchecked": dict(found.unchecked),
+        "damage": found.damage,
+        "differences": [asdict(each) for each in found.differences],
+    }
+
+
+def _lines(found: Verification) -> list[str]:
+    if found.damage:
+        advice = f"salvage what can be read: behavesim recover {found.run}"
+        return [f"run {found.run} is damaged:", *(f"  {line}" for line in found.damage), advice]
+    unchecked = "".join(f", {count} left out ({reason})" for reason, count in found.unchecked.items())
+    done = (
+        f"{found.events} events: {found.decisions} decisions derived, {found.evaluations} programs run again, "
+        f"{found.copies} copies{unchecked}"
+    )
+    if not found.differences:
+        return [f"run {found.run} is as its settings and replies make it", done]
+    first = found.differences[0]
+    subject = "" if first.candidate is None else f" of candidate {first.candidate}"
+    return [
+        f"run {found.run} differs in {len(found.differences)} of {done}",
+        f"first at event {first.seq} ({first.event}{subject}):",
+        f"  expected {first.expected}",
+        f"  recorded {first.recorded}",
+    ]
