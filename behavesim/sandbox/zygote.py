@@ -60,8 +60,9 @@ class Zygote:
                 self._reap()
                 self._enforce_limits()
         finally:
-            for child in self._children.values():
-                processes.kill_tree(child.pid)
+            for pid in self._children:
+                processes.kill_tree(pid)
+                os.waitpid(pid, 0)
             processes.kill_strays(())
 
     def _serve_once(self) -> bool:
@@ -176,3 +177,4 @@ def _load(assignment: Assignment) -> tuple[Task, tuple[Any, ...]]:
 
 if __name__ == "__main__":
     main(Assignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
+    os._exit(0)  # the daemon takes the end of the socket for that of the process: Python would close it earlier

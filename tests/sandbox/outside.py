@@ -33,11 +33,13 @@ class Interpreter:
     path: tuple[str, ...] = ()
 
 
-THIS_INTERPRETER = Interpreter(sys.executable, (str(REPOSITORY),))
+THIS_INTERPRETER = Interpreter(
+    sys.executable, (str(REPOSITORY), *(path for path in sys.path if Path(path).is_absolute()))
+)
 
 
 def interpreter_for_everybody(folder: Path) -> Interpreter:
-    """This interpreter, or its files linked into `folder`, where a user without rights can read them too."""
+    """This interpreter's files, linked into `folder`, where a user without rights can read them too."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     executable = folder / "bin" / version
     executable.parent.mkdir(parents=True)

@@ -39,11 +39,11 @@ def public_interpreter() -> Iterator[Interpreter]:
 
 
 @pytest.fixture(scope="module", params=SIEGES, ids=" as ".join)
-def siege(request: pytest.FixtureRequest, public_interpreter: Interpreter) -> Iterator[dict[str, Any]]:
+def siege(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     level, user = request.param
     if user != USERS[0] and os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    interpreter = THIS_INTERPRETER if user == USERS[0] else public_interpreter
+    interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
     outside = Outside(folder_for_everybody(), interpreter, NOBODY if user == USERS[2] else None)
     told = outside.besiege(LAYERS[level])
     if (level == "strong+" and told["isolation"] == "strong") or told["isolation"] in ("partial", "process"):
