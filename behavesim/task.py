@@ -103,6 +103,10 @@ class Task(ABC):
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
         """How the (valid) solution came about, as a problem-solving trajectory."""
 
+    def objective_on(self, split: Split) -> Objective:
+        """The objective with the best mean score known on a split's instances; none is known unless a task says so."""
+        return self.objective if split == "search" else Objective(self.objective.direction)
+
     def mean_score(self, scores: Sequence[float]) -> float:
         """The score of a program: the mean over its instances."""
         return math.fsum(scores) / len(scores)

@@ -72,11 +72,28 @@ return unvisited_nodes[np.argmin(score)]
 """
 """Nearest neighbour and what may be added to it; one rule forgets that few cities are left at the end, as people do."""
 
+TSPLIB = {
+    "berlin52": """
+565,575 25,185 345,750 945,685 845,655 880,660 25,230 525,1000 580,1175 650,1130 1605,620 1220,580 1465,200
+1530,5 845,680 725,370 145,665 415,635 510,875 560,365 300,465 520,585 480,415 835,625 975,580 1215,245 1320,315
+1250,400 660,180 410,250 420,555 575,665 1150,1160 700,580 685,595 685,610 770,610 795,645 720,635 760,650
+475,960 95,260 875,920 700,500 555,815 830,485 1170,65 830,610 605,625 595,360 1340,725 1740,245
+""",
+    "eil51": """
+37,52 49,49 52,64 20,26 40,30 21,47 17,63 31,62 52,33 51,21 42,41 31,32 5,25 12,42 36,16 52,41 27,23 17,33 13,13
+57,58 62,42 42,57 16,57 8,52 7,38 27,68 30,48 43,67 58,48 58,27 37,69 38,46 46,10 61,33 62,63 63,69 32,22 45,35
+59,15 5,6 10,17 21,10 5,64 30,15 39,10 32,39 25,32 25,55 48,28 56,37 30,40
+""",
+}
+"""Two instances of TSPLIB as x,y of each city; with TSPLIB's rounded distances their optima are 7542 and 426."""
+
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
     "validation": (20, 20, 50, 50, 100, 100),
     "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
 }
+OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
+"""The mean length of the shortest tours, proved by branch and cut."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
 
 
@@ -106,13 +123,17 @@ class TravellingSalesman(Task):
 
     template = TEMPLATE
     grammar = GRAMMAR
-    objective = Objective("minimise", best_known=5.623624)
+    objective = Objective("minimise", best_known=OPTIMA["search"])
     normaliser = 50
     score_scale = 1.0
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Uniform cities in the unit square; the search split is five times 50 of them."""
+        """Uniform cities in the unit square, five times 50 for the search; held out are two of TSPLIB as well."""
         return _instances(split)
+
+    def objective_on(self, split: Split) -> Objective:
+        """The optimum is known on every split."""
+        return Objective("minimise", best_known=OPTIMA[split])
 
     def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
         """The tour the function builds, an (n,) int64 array that starts at city 0; the last city is no choice."""
@@ -145,7 +166,16 @@ class TravellingSalesman(Task):
 @cache
 def _instances(split: Split) -> tuple[Cities, ...]:
     random = np.random.RandomState(SEEDS[split])
-    return tuple(Cities.at(f"uniform-{size}", random.rand(size, 2)) for size in SIZES[split])
+    uniform = [Cities.at(f"uniform-{size}", random.rand(size, 2)) for size in SIZES[split]]
+    published = [_published(name) for name in TSPLIB] if split == "held-out" else []
+    return (*uniform, *published)
+
+
+def _published(name: str) -> Cities:
+    """An instance of TSPLIB, moved and scaled so that its longer side is 1, as of all others."""
+    coordinates = np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)
+    corner = coordinates.min(axis=0)
+    return Cities.at(name, (coordinates - corner) / (coordinates.max(axis=0) - corner).max())
 
 
 def _city(answer: Any) -> int:

@@ -141,3 +141,18 @@ def test_splits_share_no_instance_and_are_the_same_on_every_call():
     assert len(firsts) == sum(map(len, seen))
     assert all(task.instances(split) is TravellingSalesman().instances(split) for split in ("search", "held-out"))
     assert {len(instance.distances) for instance in task.instances("held-out")} >= {20, 50, 100, 200}
+
+
+@pytest.mark.parametrize("split", ["search", "validation", "held-out"])
+def test_the_optimum_is_known_on_every_split_and_no_heuristic_beats_it(split):
+    objective = task.objective_on(split)
+    scores = [score_of(weighted(weights), split) for weights in ([1.0, 0.0, 0.0], [1.0, 0.1, -0.5])]
+    assert all(0 < objective.gap(score) < 0.3 for score in scores)
+
+
+def test_the_instances_of_tsplib_fill_the_unit_square_and_keep_their_proportions():
+    berlin, eil = task.instances("held-out")[-2:]
+    assert (berlin.name, len(berlin.distances)) == ("berlin52", 52)
+    assert (eil.name, len(eil.distances)) == ("eil51", 51)
+    assert berlin.distances[0, 1] == pytest.approx(math.dist((565, 575), (25, 185)) / 1715)
+    assert eil.distances[0, 50] == pytest.approx(math.dist((37, 52), (30, 40)) / 63)
