@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticUndefined
 
 from behavesim.errors import UsageError
 
@@ -40,70 +42,123 @@ def _known_proposer(text: str) -> str:
 class Settings(BaseModel):
     """All that a run can be told; frozen, and unknown keys are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
 
+    label: str = ""
+    """A name for the group of runs this one belongs to; it changes nothing else."""
     task: str
+    """A task's name, or the path of a task file."""
     method: Method = "funsearch+behavesim"
+    """The search method."""
     proposer: Annotated[str, AfterValidator(_known_proposer)] = "genetic"
+    """Who writes the programs: openai, genetic (offline), or replay:RUN."""
     seed: int = Field(0, ge=0)
+    """The seed of every draw."""
     budget: int = Field(2000, ge=1)
+    """Candidates to ask for, whatever becomes of them."""
     window: int = Field(64, ge=1)
+    """Candidates in flight at most: ticket t is asked for when ticket t - window has been told."""
     repair: int = Field(0, ge=0)
+    """Further tries a rejected candidate gets, told why it was rejected."""
 
     workers: int = Field(1, ge=1)
+    """Programs evaluated at once."""
     connections: int = Field(8, ge=1)
+    """Requests to the model at once."""
     max_cost_usd: float | None = Field(None, gt=0)
+    """Stop asking before more is spent."""
     max_tokens: int | None = Field(None, gt=0)
+    """Stop asking before more tokens are used, prompt and completion together."""
     max_calls: int | None = Field(None, gt=0)
+    """Stop asking before more requests are made."""
     max_time_s: float | None = Field(None, gt=0)
+    """Stop asking after so many active seconds; pauses between sessions do not count."""
 
     timeout_s: float = Field(50.0, gt=0)
+    """CPU seconds a program may take over all instances; the wall clock ends it after 2 x timeout_s + 2."""
     memory_mb: int = Field(2048, ge=64)
+    """Memory a program may take beside what the sandbox itself needs."""
     output_mb: int = Field(8, ge=1)
+    """Size of what a program may return."""
     allow_weak_isolation: bool = False
+    """Run programs where the sandbox cannot be closed."""
 
     islands: int = Field(10, ge=1)
+    """Islands of the archive."""
     examples_per_prompt: int = Field(2, ge=1)
+    """Programs a prompt shows."""
     samples_per_prompt: int = Field(2, ge=1)
+    """Candidates that share a prompt."""
     n_init: int = Field(100, ge=0)
+    """First programs, asked for with the template alone; at most a quarter of the budget unless named."""
     clustered_start: bool = True
+    """Group the first programs into islands by behaviour; otherwise deal them out at random."""
     placement: Literal["behaviour", "parent", "random"] = "behaviour"
+    """The island a program joins: the most alike on average, its better parent's, or a random one."""
     p_s1: float = Field(0.5, ge=0, le=1)
+    """The chance that a prompt's examples come from different islands (S1) and not from one (S2)."""
     island_choice: Literal["uniform", "rank"] = "uniform"
+    """Islands are drawn uniformly, or in proportion to 1 / rank of their best program."""
     keep_worse_than_template: bool = True
+    """Keep first programs that are worse than the template."""
     cluster_temperature: float = Field(0.1, gt=0)
+    """The temperature of the softmax over clusters, on an island just begun."""
     cluster_temperature_period: int = Field(30_000, ge=1)
+    """Registrations over which that temperature falls to zero, and starts again."""
     score_scale: float = Field(1.0, gt=0)
+    """The difference in score that counts as one in that softmax; each task has its own."""
     restart_every: int = Field(500, ge=0)
+    """Candidates between restarts of the worse half of the islands; 0 is never."""
 
     population: int = Field(20, ge=2)
+    """Programs EoH keeps."""
     operators: tuple[EohOperator, ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
+    """EoH's operators, in turn."""
     selection: Literal["rank", "dissimilarity"] = "rank"
+    """EoH's parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
 
     elites: int = Field(30, ge=2)
+    """Programs niche draws parents from, at most."""
     niche_radius: float = Field(0.3, ge=0)
+    """How different niche's elites are, in units of the median distance; 0 is without similarity."""
     renew_every: int = Field(10, ge=1)
+    """Candidates between renewals of niche's elites."""
 
     recommend: bool = True
+    """Choose recommended.py on the validation instances when a run ends."""
     shortlist: int = Field(10, ge=1)
+    """Programs evaluated on the validation instances."""
     shortlist_radius: float = Field(0.3, ge=0)
+    """How different those are, in units of the median distance."""
 
     measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
+    """How trajectories are compared."""
     truncate: float = Field(0.0, ge=0, lt=1)
+    """The last part of each trajectory that is left out (the paper's k)."""
     skip: int = Field(0, ge=0)
+    """States skipped between two that are kept (the paper's n)."""
 
     models: Mapping[str, float] = {"gpt-5-nano": 1.0}
+    """Models and their weights."""
     temperature: float | None = Field(None, ge=0)
+    """The model's sampling temperature; its own default where unset."""
     max_completion_tokens: int | None = Field(None, ge=1)
+    """Tokens a reply may take, reasoning included."""
     reasoning_effort: str | None = None
+    """How much a reasoning model should think, in its own words."""
     system_prompt: str = ""
+    """A system message before every prompt."""
     request_timeout_s: float = Field(300.0, gt=0)
+    """Seconds a request may take."""
     extra_body: Mapping[str, Any] = {}
+    """Further fields of every request, as the endpoint knows them."""
     prices: Mapping[str, Mapping[str, float]] = {}
+    """USD per million tokens by model: prompt, completion and cached."""
 
 
 HARMLESS = frozenset(
-    {"workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s", "request_timeout_s", "prices"}
+    {"label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"}
+    | {"request_timeout_s", "prices", "recommend"}
 )
 """Settings that cannot change what a run finds, only how fast, how far or at what price; they may differ on resume."""
 
@@ -152,6 +207,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read the settings file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"the settings file {path} is not TOML: {error}") from None
+
+
+def described() -> list[tuple[str, str, str]]:
+    """Every setting with its default, as TOML would have it, and what it does; one that has no default is required."""
+    fields = Settings.model_fields.items()
+    return [(name, _default(field.get_default()), field.description or "") for name, field in fields]
+
+
+def _default(value: Any) -> str:
+    """A default for people: what is unset or required is empty."""
+    if value is None or value is PydanticUndefined:
+        return ""
+    return json.dumps(value) if isinstance(value, bool | dict | list | tuple) else str(value)
 
 
 def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:

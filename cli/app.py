@@ -12,6 +12,7 @@ from .evaluate import evaluate, tasks
 from .recommend import recommend
 from .report import report, runs
 from .run import resume, run
+from .settings import settings
 from .verify import verify
 from .watch import watch
 
@@ -33,6 +34,7 @@ app.command("list")(runs)
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("tasks")(tasks)
+app.command("settings")(settings)
 app.command("doctor")(doctor)
 
 

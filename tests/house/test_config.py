@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.config import differences, resolve
+from behavesim.config import described, differences, resolve
 from behavesim.errors import UsageError
 
 
@@ -55,3 +55,10 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text("seed: 3")
     with pytest.raises(UsageError, match="is not TOML"):
         resolve({"task": "tsp"}, file=tmp_path / "settings.toml")
+
+
+def test_every_setting_is_described_and_documented_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    for row in described():
+        assert row[2], f"setting {row[0]} says nothing of itself"
+        assert f"| {' | '.join(row)} |" in page, f"docs/settings.md is behind on {row[0]}"
