@@ -75,7 +75,9 @@ class Link:
             theirs.close()
             try:
                 return link, await asyncio.wait_for(link._ready, START_S)
-            except (ZygoteDied, TimeoutError) as error:
+            except TimeoutError as error:
+                raise SandboxError(f"the sandbox did not start within {START_S:g} s") from error
+            except ZygoteDied as error:
                 errors.seek(0)
                 said = errors.read().decode(errors="replace").strip().splitlines()
                 raise SandboxError(f"the sandbox did not start: {said[-1] if said else error}") from error
@@ -102,8 +104,8 @@ class Link:
                 self.alive = False
                 raise ZygoteDied("the zygote went silent") from None
             except asyncio.CancelledError:
-                self._order(KILL, job)
                 with contextlib.suppress(ZygoteDied, TimeoutError):
+                    self._order(KILL, job)
                     await asyncio.wait_for(asyncio.shield(ending), GRACE_S)
                 raise
             finally:
