@@ -63,7 +63,7 @@ class SequenceMembers:
         """See `blocks.Members`."""
         from behavesim.similarity.kernels import sequence
 
-        if self.longest > 64 or len(self.numbers) >= MOST_TOKENS:
+        if len(self.numbers) >= MOST_TOKENS:
             return None
         tokens, ends = states(run, length)
         distinct, x = np.unique(tokens, return_inverse=True)
@@ -71,12 +71,14 @@ class SequenceMembers:
         for number, token in enumerate(distinct.tolist()):
             if token in self.numbers:
                 numbers[self.numbers[token]] = number
-        patterns = np.empty((distinct.size + 1, sequence.LANES), np.uint32 if self.longest <= 32 else np.uint64)
+        word, words = (np.uint32, 1) if self.longest <= 32 else (np.uint64, max(1, -(-self.longest // 64)))
+        patterns = np.empty((words, distinct.size + 1, sequence.LANES), word)
+        handed = np.empty((2 * longest_state(ends), sequence.LANES), word) if words > 1 else None
         sims, largest = np.empty((2, self.members.size - 1))
         columns = (x.astype(np.uint16), ends, self.tokens, self.ends, self.members, numbers)
         is_pairwise = settings.normaliser == "pair"
         block = first // sequence.LANES
-        sequence.similarities(*columns, block, settings.unit, is_pairwise, patterns, sims, largest)
+        sequence.similarities(*columns, block, settings.unit, is_pairwise, patterns, handed, sims, largest)
         check_largest(sims[first:], largest[first:], settings)
         return sims[first:]
 
