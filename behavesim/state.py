@@ -108,10 +108,12 @@ class RunState:
         self.feasible = 0
         self.rejected: Counter[str] = Counter()
         self.copies = 0
+        self.echoes = 0
         self.repairs = 0
         self.asked_again = 0
         self.tokens: dict[str, Tokens] = {}
         self.cpu_s = 0.0
+        self._behaviours: set[int] = set()
         self._digest = hashlib.sha256()
 
     def digest(self) -> str:
@@ -185,6 +187,9 @@ class RunState:
         self.open[event.candidate].outcome = event
         self.feasible += 1
         self.copies += event.copy_of is not None
+        behaviour = hash(event.trajectories)  # for a count that people read; decisions compare in full
+        self.echoes += behaviour in self._behaviours
+        self._behaviours.add(behaviour)
 
     def _apply_placed(self, event: Placed) -> None:
         candidate, asked = event.candidate, self.open[event.candidate]

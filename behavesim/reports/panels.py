@@ -50,7 +50,7 @@ def dashboard(moment: Moment) -> RenderableType:
     """The whole view: progress, archive, and what the run costs."""
     return Group(
         Panel(Group(_headline(moment), _progress(moment)), title=f"behavesim · {moment.run}", title_align="left"),
-        Columns([_islands(moment), Group(_search(moment), _failures(moment.state))], padding=(0, 2)),
+        Columns([_islands(moment), Group(_search(moment), "", _failures(moment.state))], padding=(0, 2)),
     )
 
 
@@ -117,7 +117,7 @@ def _search(moment: Moment) -> Table:
         "best": "none yet" if best is None else f"{best.score:.6g}, gap {_gap(moment)} (candidate {best.candidate})",
         "in flight": f"{moment.waiting} requests, {moment.evaluating} evaluations",
         "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
-        "copies": f"{state.copies:,} equal a program known already",
+        "repeats": f"{_share(state.copies, state)} a program known already, {_share(state.echoes, state)} a behaviour",
         "tokens": _tokens(state),
         "cost": "unknown" if moment.cost_usd is None else f"${moment.cost_usd:.4f}",
     }
@@ -133,6 +133,10 @@ def _failures(state: RunState) -> Table:
     if not state.rejected:
         table.add_row("none has", style="dim")
     return table
+
+
+def _share(count: int, state: RunState) -> str:
+    return f"{100 * count / state.feasible:.0f} %" if state.feasible else "–"
 
 
 def _tokens(state: RunState) -> str:
