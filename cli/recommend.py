@@ -69,12 +69,12 @@ def _write(folder: RunFolder, event: Recommended) -> None:
     from behavesim.analysis.run import load_run
     from behavesim.reports.summary import percent
 
-    if event.choice is None:
+    run = load_run(folder.path)
+    chosen = run.recommended
+    if chosen is None:
         folder.note("no program on the shortlist works on the validation instances")
         return
-    run = load_run(folder.path)
-    chosen = next(candidate for candidate in run.candidates if candidate.candidate == event.choice)
-    validation = event.validation[event.choice]
+    validation = event.validation[chosen.candidate]
     headline = (
         f"run {folder.run}, candidate {chosen.candidate}: score {chosen.score!r}, "
         f"gap {percent(run.gap(chosen.score))}, on validation instances {validation!r}"

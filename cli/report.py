@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import RUNS, AsJson, RunsDir, print_json
+from .options import RUNS, AsJson, RunsDir, cores, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from behavesim.analysis.run import Run
 
 
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids or folders of runs; several are compared.")],
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables there as CSV files.")
+    ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
+    ] = False,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
@@ -18,19 +30,51 @@ def report(
     from rich.console import Console
 
     from behavesim.analysis.run import load_run
+    from behavesim.reports.comparison import comparison_tables, held_out_table, write_csv
     from behavesim.reports.document import document
     from behavesim.reports.tables import run_tables
     from behavesim.store.folder import RunFolder
 
     loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
-    full = document(loaded)
+    full = document(loaded, found_held_out(loaded) if held_out else None)
+    if csv is not None:
+        write_csv(full, csv)
     if as_json:
         print_json(full)
         return
     console = Console()
-    for run in full["runs"]:
-        for table in run_tables(run):
+    if len(loaded) == 1:
+        (run,) = full["runs"]
+        for table in [*run_tables(run), *([held_out_table(run)] if held_out else [])]:
             console.print(table)
+    for table in comparison_tables(full["comparison"]):
+        console.print(table)
+
+
+def found_held_out(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """What the runs' programs are worth on held-out instances, by run; each task gets a sandbox of its own."""
+    import asyncio
+
+    found: dict[str, dict[str, Any]] = {}
+    for task in dict.fromkeys(run.settings.task for run in runs):
+        here = [run for run in runs if run.settings.task == task]
+        documents = asyncio.run(_held_out(here, task))
+        found.update((run.folder.run, each) for run, each in zip(here, documents, strict=True))
+    return found
+
+
+async def _held_out(runs: Sequence[Run], task: str) -> list[dict[str, Any]]:
+    from behavesim.analysis.held_out import held_out
+    from behavesim.sandbox import Judge, Limits, Pool
+    from behavesim.task import TaskReference
+
+    settings = runs[0].settings
+    reference = TaskReference(task)
+    limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
+    weak = all(run.settings.allow_weak_isolation for run in runs)
+    async with Pool(reference, "held-out", cores(), limits, allow_weak_isolation=weak) as pool:
+        loaded = reference.load()
+        return await held_out(runs, loaded, Judge(loaded, "held-out", pool))
 
 
 def runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,6 +11,7 @@ import numpy as np
 from behavesim.analysis.run import Run
 
 SAMPLE = 50
+SAMPLE_OVER_TIME = 12
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,17 @@ class Diversity:
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """The diversity of the archive as it stands, on at most `sample` programs an island, drawn from the run's seed."""
-    rng = np.random.default_rng([run.settings.seed, run.state.told])
-    groups = [_drawn([m for m in island.members if m >= 0], sample, rng) for island in run.state.islands]
+    return _diversity(run, [island.members for island in run.state.islands], run.state.told, sample)
+
+
+def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> list[tuple[int, Diversity]]:
+    """The diversity at every tenth of the budget, after the number of candidates told by then."""
+    return [(told, _diversity(run, islands, told, sample)) for told, islands in run.archives]
+
+
+def _diversity(run: Run, islands: Sequence[Sequence[int]], told: int, sample: int) -> Diversity:
+    rng = np.random.default_rng([run.settings.seed, told])
+    groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
     members = sorted({member for group in groups for member in group})
     if not members:
         return Diversity(tuple(None for _ in groups), None)

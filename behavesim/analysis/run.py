@@ -15,6 +15,7 @@ from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
     Clustered,
+    Discarded,
     Evaluated,
     Event,
     IslandsRestarted,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     import pandas
 
     from behavesim.similarity import BehaveSim
+
+TENTHS = 10
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Run:
         self.events_at: list[float] = []
         self._candidates: dict[Ticket, Candidate] = {}
         self.regroupings: list[tuple[Ticket, Clustered | IslandsRestarted]] = []
+        self.archives: list[tuple[Ticket, tuple[tuple[Ticket, ...], ...]]] = []
         self.active_s = 0.0
         pairs = iter(events)
         first = next(pairs, None)
@@ -103,6 +107,12 @@ class Run:
         """The best candidate so far, the first of several as good; None while none is feasible."""
         ranked = self.ranked()
         return ranked[0] if ranked else None
+
+    @property
+    def recommended(self) -> Candidate | None:
+        """The program chosen on validation instances; None while none is."""
+        event = self.state.recommended
+        return None if event is None or event.choice is None else self._candidates[event.choice]
 
     def ranked(self) -> list[Candidate]:
         """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
@@ -172,10 +182,19 @@ class Run:
                 )
             case Placed(candidate):
                 self._update(candidate, island=event.island)
+                self._remember()
+            case Discarded():
+                self._remember()
             case RunForked():
                 self.settings = Settings.model_validate(dict(event.settings))
             case Clustered() | IslandsRestarted():
                 self.regroupings.append((self.state.told, event))
+
+    def _remember(self) -> None:
+        """Keep the islands' members as they are at every tenth of the budget."""
+        if self.state.told * TENTHS // self.settings.budget > len(self.archives):
+            islands = tuple(tuple(island.members) for island in self.state.islands)
+            self.archives.append((self.state.told, islands))
 
     def _update(self, candidate: Ticket, **changes: Any) -> None:
         self._candidates[candidate] = replace(self._candidates[candidate], **changes)

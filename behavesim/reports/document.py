@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from behavesim.analysis.clusters import Cluster, clusters
+from behavesim.analysis.comparison import Pairs, comparison
 from behavesim.analysis.convergence import convergence
-from behavesim.analysis.diversity import diversity
+from behavesim.analysis.diversity import diversity, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.reports.summary import TOP, scored, summary
 
 
-def document(runs: Sequence[Run]) -> dict[str, Any]:
-    """`{runs: […], comparison: […]}`, as the README describes it."""
-    return {"runs": [_run(run) for run in runs], "comparison": []}
+def document(
+    runs: Sequence[Run], held_out: Mapping[str, Mapping[str, Any]] | None = None, pairs: Pairs | None = None
+) -> dict[str, Any]:
+    """`{runs: […], comparison: […]}`, as the README describes it.
+
+    `held_out` is what analysis.held_out found for each run by its id, `pairs` which groups' differences are tested.
+    """
+    known = held_out or {}
+    documents = [
+        {**_run(run), **({"held_out": known[run.folder.run]} if run.folder.run in known else {})} for run in runs
+    ]
+    return {"runs": documents, "comparison": comparison(runs, documents, pairs)}
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -25,6 +35,7 @@ def _run(run: Run) -> dict[str, Any]:
         "islands": _islands(run),
         "clusters": [_cluster(run, cluster) for cluster in clusters(run)],
         "diversity": asdict(diversity(run)),
+        "diversity_over_time": [{"told": told, **asdict(each)} for told, each in diversity_over_time(run)],
         "top": [{**(scored(run, candidate) or {}), "source": candidate.source} for candidate in run.ranked()[:TOP]],
     }
 

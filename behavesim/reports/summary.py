@@ -57,11 +57,10 @@ def scored(run: Run, candidate: Candidate | None) -> dict[str, Any] | None:
 
 
 def _recommended(run: Run) -> dict[str, Any] | None:
-    event = run.state.recommended
-    if event is None or event.choice is None:
+    event, chosen = run.state.recommended, run.recommended
+    if event is None or chosen is None:
         return None
-    chosen = next(candidate for candidate in run.candidates if candidate.candidate == event.choice)
-    return {**(scored(run, chosen) or {}), "validation_score": event.validation[event.choice]}
+    return {**(scored(run, chosen) or {}), "validation_score": event.validation[chosen.candidate]}
 
 
 def top_gap(run: Run) -> float | None:

@@ -1,0 +1,176 @@
+"""Runs compared: seeds of equal settings pooled, their results side by side, their differences tested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import difference, holm, sample
+from behavesim.config import HARMLESS, Settings
+
+Pairs = Sequence[tuple[str, str]]
+"""Labels of the groups whose differences are tested, decided before the results were seen."""
+
+Document = Mapping[str, Any]
+"""A run as its report says it."""
+
+NOT_PART = HARMLESS | {"seed", "proposer", "models", "task", "method"}
+"""Settings that do not stand in a group's label: they are the same, or shown elsewhere, or of no effect."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs on one task that differ in their seeds alone."""
+
+    task: str
+    label: str
+    runs: tuple[Document, ...]
+
+
+def _best(run: Document, key: str) -> float | None:
+    return None if run["best"] is None else run["best"][key]
+
+
+def _held_out(run: Document, which: str, key: str) -> float | None:
+    return run["held_out"][which][key] if "held_out" in run else None
+
+
+def _inside(run: Document) -> float | None:
+    known = [distance for distance in run["diversity"]["intra"] if distance is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _separation(run: Document) -> float | None:
+    inside, between = _inside(run), run["diversity"]["inter"]
+    return between / inside if inside and between is not None else None
+
+
+METRICS: Mapping[str, Callable[[Document], float | None]] = {
+    "best_gap": lambda run: _best(run, "gap"),
+    "top10_gap": lambda run: run["top10_gap"],
+    "recommended_gap": lambda run: None if run["recommended"] is None else run["recommended"]["gap"],
+    "best_score": lambda run: _best(run, "score"),
+    "held_out_best_gap": lambda run: _held_out(run, "best", "gap"),
+    "held_out_top10_gap": lambda run: _held_out(run, "top10", "gap"),
+    "held_out_recommended_gap": lambda run: _held_out(run, "recommended", "gap"),
+    "held_out_best": lambda run: _held_out(run, "best", "improvement"),
+    "held_out_top10": lambda run: _held_out(run, "top10", "improvement"),
+    "held_out_recommended": lambda run: _held_out(run, "recommended", "improvement"),
+    "intra_distance": _inside,
+    "inter_distance": lambda run: run["diversity"]["inter"],
+    "separation": _separation,
+}
+"""What is compared of runs; each is None where a run does not have it. `separation` is inter- over intra-distance; a
+held-out value that is no gap is the relative improvement on the template, a fraction."""
+
+
+def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs | None = None) -> list[dict[str, Any]]:
+    """For each task its groups with their results, and tests of the pairs named, or else of all pairs of groups.
+
+    Holm's correction holds for all tests of one metric on all tasks. Empty where there is one run only.
+    """
+    if len(runs) < 2:
+        return []
+    groups = grouped(runs, documents)
+    by_task: dict[str, list[Group]] = {}
+    for group in groups:
+        by_task.setdefault(group.task, []).append(group)
+    entries: list[dict[str, Any]] = [
+        {"task": task, "groups": [_group(group) for group in here], "tests": _tests(here, pairs)}
+        for task, here in by_task.items()
+    ]
+    _correct([test for entry in entries for test in entry["tests"]])
+    return entries
+
+
+def grouped(runs: Sequence[Run], documents: Sequence[Document]) -> list[Group]:
+    """The runs by task and by settings that could change what they find, in order of first appearance."""
+    found: dict[str, list[tuple[Run, Document]]] = {}
+    for run, document in zip(runs, documents, strict=True):
+        found.setdefault(_key(run), []).append((run, document))
+    members = list(found.values())
+    labels = _labels([rows[0][0] for rows in members])
+    return [
+        Group(rows[0][0].settings.task, label, tuple(document for _, document in rows))
+        for rows, label in zip(members, labels, strict=True)
+    ]
+
+
+def _key(run: Run) -> str:
+    values = run.settings.model_dump(mode="json")
+    kept = {key: value for key, value in values.items() if key not in HARMLESS | {"seed"}}
+    kept["budget"] = max(run.settings.budget, run.state.asked)
+    started = run.state.started
+    versions = {} if started is None else {k: started.fingerprint.get(k) for k in ("task", "instances", "template")}
+    return json.dumps([kept, versions], sort_keys=True)
+
+
+def _labels(runs: Sequence[Run]) -> list[str]:
+    """The label a run was given, or its method with the settings that set it apart from others of that method."""
+    labels = [run.settings.label or _described(run, runs) for run in runs]
+    tasks = [run.settings.task for run in runs]
+    seen: dict[tuple[str, str], int] = {}
+    for place, pair in enumerate(zip(tasks, labels, strict=True)):
+        seen[pair] = seen.get(pair, 0) + 1
+        if seen[pair] > 1:
+            labels[place] = f"{labels[place]} ({seen[pair]})"
+    return labels
+
+
+def _described(run: Run, runs: Sequence[Run]) -> str:
+    alike = [
+        r.settings for r in runs if (r.settings.task, r.settings.method) == (run.settings.task, run.settings.method)
+    ]
+    names = [name for name in Settings.model_fields if name not in NOT_PART]
+    differing = [name for name in names if any(getattr(s, name) != getattr(run.settings, name) for s in alike)]
+    if any(s.proposer != run.settings.proposer or s.models != run.settings.models for s in alike):
+        differing += ["proposer"] if run.settings.proposer != "openai" else ["models"]
+    shown = (f"{name}={_text(getattr(run.settings, name))}" for name in differing)
+    return " ".join([run.settings.method, *shown])
+
+
+def _text(value: object) -> str:
+    return "+".join(map(str, value)) if isinstance(value, Mapping | tuple) else str(value).lower()
+
+
+def _group(group: Group) -> dict[str, Any]:
+    metrics = {name: _values(group, name) for name in METRICS}
+    return {
+        "label": group.label,
+        "method": group.runs[0]["method"],
+        "runs": [run["run"] for run in group.runs],
+        "seeds": [run["seed"] for run in group.runs],
+        "asked": [min(run["asked"] for run in group.runs), max(run["asked"] for run in group.runs)],
+        "metrics": {name: asdict(sample(values)) for name, values in metrics.items() if values},
+    }
+
+
+def _values(group: Group, metric: str) -> list[float]:
+    values = (METRICS[metric](run) for run in group.runs)
+    return [value for value in values if value is not None]
+
+
+def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[dict[str, Any]]:
+    by_label = {group.label: group for group in groups}
+    chosen = list(combinations(by_label, 2)) if pairs is None else pairs
+    tests = []
+    for metric in METRICS:
+        for first, second in chosen:
+            if first not in by_label or second not in by_label:
+                continue
+            a, b = _values(by_label[first], metric), _values(by_label[second], metric)
+            if a and b:
+                tests.append({"metric": metric, "a": first, "b": second, **asdict(difference(a, b)), "p_holm": None})
+    return tests
+
+
+def _correct(tests: Sequence[dict[str, Any]]) -> None:
+    """Fill in Holm's corrected p-values, metric by metric."""
+    for metric in METRICS:
+        family = [test for test in tests if test["metric"] == metric]
+        for test, corrected in zip(family, holm([test["p"] for test in family]), strict=True):
+            test["p_holm"] = corrected

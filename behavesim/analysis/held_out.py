@@ -1,0 +1,87 @@
+"""What was found, tried on instances that neither the search nor the choice of the winner ever saw."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from behavesim.analysis.run import Candidate, Run
+from behavesim.errors import TaskError
+from behavesim.protocols import Failure, Judge, Verdict
+from behavesim.task import Objective, Task
+
+TOP = 10
+
+
+async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[dict[str, Any]]:
+    """For each run on the task, its ten best distinct programs and the recommended one beside the template.
+
+    `score` is the mean over the held-out instances; `improvement` how much better than the template a program is, as
+    the mean over instances of the difference relative to the template's score there, a fraction; `gap` the gap to the
+    best known, where it is known. `best`, `top10` and `recommended` sum these up; what is None failed there or is
+    unknown. Raises TaskError where the template fails.
+    """
+    template = await judge.evaluate(task.template)
+    if isinstance(template, Failure):
+        raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.message}")
+    chosen = [_chosen(run) for run in runs]
+    sources = sorted({candidate.source or "" for programs in chosen for candidate in programs})
+    verdicts = dict(zip(sources, await asyncio.gather(*map(judge.evaluate, sources)), strict=True))
+    return [
+        _document(run, programs, verdicts, template, task.objective_on("held-out"))
+        for run, programs in zip(runs, chosen, strict=True)
+    ]
+
+
+def improvement(verdict: Verdict, template: Verdict, objective: Objective) -> float:
+    """The mean over instances of how much better a program is than the template, relative to the template's score."""
+    parts = [
+        (objective.utility(score) - objective.utility(base)) / (abs(base) or 1.0)
+        for score, base in zip(verdict.scores, template.scores, strict=True)
+    ]
+    return sum(parts) / len(parts)
+
+
+def _chosen(run: Run) -> list[Candidate]:
+    """The ten best distinct programs, and behind them the recommended one if it is not among them."""
+    top = run.ranked()[:TOP]
+    recommended = run.recommended
+    known = {candidate.candidate for candidate in top}
+    return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
+
+
+def _document(
+    run: Run,
+    programs: Sequence[Candidate],
+    verdicts: dict[str, Verdict | Failure],
+    template: Verdict,
+    objective: Objective,
+) -> dict[str, Any]:
+    rows = [_row(candidate, verdicts[candidate.source or ""], template, objective) for candidate in programs]
+    chosen = None if run.recommended is None else run.recommended.candidate
+    recommended = [row for row in rows if row["candidate"] == chosen]
+    return {
+        "template": {"score": template.score, "gap": objective.gap(template.score)},
+        "programs": rows,
+        "best": _summed(rows[:1]),
+        "top10": _summed(rows[:TOP]),
+        "recommended": _summed(recommended),
+    }
+
+
+def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """The mean improvement and gap of some programs; None where one of them has none."""
+    means: dict[str, float | None] = {}
+    for name in ("improvement", "gap"):
+        values = [row[name] for row in rows]
+        means[name] = sum(values) / len(values) if values and None not in values else None
+    return means
+
+
+def _row(candidate: Candidate, verdict: Verdict | Failure, template: Verdict, objective: Objective) -> dict[str, Any]:
+    row: dict[str, Any] = {"candidate": candidate.candidate, "search_score": candidate.score}
+    if isinstance(verdict, Failure):
+        return {**row, "score": None, "gap": None, "improvement": None, "reason": verdict.reason}
+    gain = improvement(verdict, template, objective)
+    return {**row, "score": verdict.score, "gap": objective.gap(verdict.score), "improvement": gain, "reason": None}

@@ -1,0 +1,142 @@
+"""Runs compared: what is pooled, what is told apart, what is tested."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from behavesim.analysis.comparison import Pairs, comparison
+from behavesim.analysis.run import Run
+from behavesim.config import resolve
+from behavesim.errors import UsageError
+from behavesim.reports.comparison import comparison_tables, write_csv
+
+
+def run(method: str, seed: int, gap: float | None, task: str = "tsp", **settings: Any) -> tuple[Run, dict[str, Any]]:
+    """A run as a comparison sees it: settings, how far it came, and its document."""
+    resolved = resolve({"task": task, "method": method, "seed": seed, **settings})
+    started = SimpleNamespace(fingerprint={"task": "1", "instances": "2", "template": "3"})
+    state = SimpleNamespace(asked=resolved.budget, started=started)
+    name = f"{method}-{seed}-{'-'.join(map(str, settings.values()))}"
+    document = {
+        "run": name,
+        "method": method,
+        "seed": seed,
+        "asked": resolved.budget,
+        "best": None if gap is None else {"candidate": 1, "score": 1.0 + gap, "gap": gap},
+        "recommended": None,
+        "top10_gap": gap,
+        "diversity": {"intra": [0.2, None, 0.4], "inter": 0.6},
+        "rejected": {},
+        "tokens": {"prompt": 5},
+        "convergence": [{"asked": 10, "score": 1.0, "gap": 0.1, "top10_gap": 0.2}],
+        "diversity_over_time": [{"told": 10, "intra": [0.1, None], "inter": None}],
+    }
+    return cast(Run, SimpleNamespace(settings=resolved, state=state)), document
+
+
+def compared(*given: tuple[Run, dict[str, Any]], pairs: Pairs | None = None) -> list[dict[str, Any]]:
+    return comparison([each[0] for each in given], [each[1] for each in given], pairs)
+
+
+def labels(entry: dict[str, Any]) -> list[str]:
+    return [group["label"] for group in entry["groups"]]
+
+
+def test_one_run_is_compared_with_nothing() -> None:
+    assert compared(run("eoh", 0, 0.1)) == []
+
+
+def test_seeds_of_equal_settings_are_pooled() -> None:
+    (entry,) = compared(*(run(method, seed, 0.1 * seed) for method in ("eoh", "niche") for seed in (1, 2, 3)))
+    assert labels(entry) == ["eoh", "niche"]
+    assert [group["seeds"] for group in entry["groups"]] == [[1, 2, 3]] * 2
+    assert entry["groups"][0]["metrics"]["best_gap"]["mean"] == pytest.approx(0.2)
+    assert entry["groups"][0]["metrics"]["separation"]["mean"] == pytest.approx(0.6 / 0.3)
+
+
+def test_settings_that_change_nothing_do_not_part_runs() -> None:
+    (entry,) = compared(run("eoh", 0, 0.1, workers=1), run("eoh", 1, 0.1, workers=8, max_cost_usd=3.0))
+    assert len(entry["groups"]) == 1
+
+
+def test_a_label_names_the_settings_that_set_a_group_apart() -> None:
+    plain, none = run("funsearch+behavesim", 0, 0.1), run("funsearch+behavesim", 0, 0.1, p_s1=0.0)
+    (entry,) = compared(plain, none, run("eoh", 0, 0.1))
+    assert labels(entry) == ["funsearch+behavesim p_s1=0.5", "funsearch+behavesim p_s1=0.0", "eoh"]
+    (named,) = compared(run("eoh", 0, 0.1, label="mine"), run("eoh", 0, 0.1, population=10, label="yours"))
+    assert labels(named) == ["mine", "yours"]
+
+
+def test_runs_of_different_length_are_not_pooled() -> None:
+    (entry,) = compared(run("eoh", 0, 0.1, budget=100), run("eoh", 1, 0.1, budget=200))
+    assert labels(entry) == ["eoh budget=100", "eoh budget=200"]
+
+
+def test_tasks_are_compared_apart() -> None:
+    entries = compared(run("eoh", 0, 0.1), run("eoh", 0, 0.1, task="asp"), run("niche", 0, 0.1))
+    assert [(entry["task"], labels(entry)) for entry in entries] == [("tsp", ["eoh", "niche"]), ("asp", ["eoh"])]
+
+
+def grid(seeds: int = 6) -> list[tuple[Run, dict[str, Any]]]:
+    shift = {"eoh": 0.0, "niche": 1.0, "best-of-n": 2.0}
+    return [
+        run(method, seed, shift[method] + seed / 10, task)
+        for task in ("tsp", "asp")
+        for method in shift
+        for seed in range(seeds)
+    ]
+
+
+def test_all_pairs_are_tested_unless_some_were_chosen() -> None:
+    everything, chosen = compared(*grid()), compared(*grid(), pairs=[("eoh", "niche"), ("eoh", "absent")])
+    gaps = [[t for t in entry["tests"] if t["metric"] == "best_gap"] for entry in (*everything, *chosen)]
+    assert [len(tests) for tests in gaps] == [3, 3, 1, 1]
+    assert (gaps[2][0]["a"], gaps[2][0]["b"]) == ("eoh", "niche")
+    assert gaps[2][0]["difference"] == pytest.approx(-1.0)
+
+
+def test_the_correction_holds_for_all_tests_of_a_metric_on_all_tasks() -> None:
+    tests = [t for entry in compared(*grid()) for t in entry["tests"] if t["metric"] == "best_gap"]
+    assert len({t["p"] for t in tests}) == 1
+    assert all(t["p_holm"] == pytest.approx(6 * t["p"]) for t in tests)
+
+
+def test_a_run_without_a_feasible_program_counts_where_it_has_values() -> None:
+    (entry,) = compared(run("eoh", 0, None), run("eoh", 1, 0.3), run("niche", 0, 0.1))
+    assert entry["groups"][0]["metrics"]["best_gap"]["values"] == (0.3,)
+    assert len(entry["groups"][0]["runs"]) == 2
+
+
+def test_the_tables_can_be_read_on_a_narrow_terminal() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    for table in comparison_tables(compared(*grid())):
+        console.print(table)
+    text = cast(io.StringIO, console.file).getvalue()
+    assert "comparison on asp" in text
+    assert "25.00 ± 18.71" in text
+    assert "Holm" in text
+    assert "…" not in text
+
+
+def test_csv_files_hold_every_row(tmp_path: Path) -> None:
+    given = grid()
+    document = {"runs": [each[1] for each in given], "comparison": compared(*given)}
+    write_csv(document, tmp_path / "tables")
+    rows = {path.stem: list(csv.DictReader(path.open())) for path in (tmp_path / "tables").iterdir()}
+    assert len(rows["runs"]) == len(rows["convergence"]) == len(rows["diversity"]) == 36
+    assert rows["runs"][1]["best_gap"] == "0.1"
+    assert {row["group"] for row in rows["groups"]} == {"eoh", "niche", "best-of-n"}
+    assert {row["p_holm"] for row in rows["tests"] if row["metric"] == "best_gap"} != {""}
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--csv"):
+        write_csv({"runs": [], "comparison": []}, tmp_path / "file")

@@ -1,0 +1,63 @@
+"""What a few runs say about many, by definition and at the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from behavesim.analysis.statistics import difference, holm, mann_whitney, sample, superiority
+
+
+def test_a_sample_has_a_mean_a_spread_and_an_interval_around_it() -> None:
+    values = np.random.default_rng(0).normal(3.0, 1.0, 40).tolist()
+    found = sample(values)
+    assert found.mean == pytest.approx(np.mean(values))
+    assert found.sd == pytest.approx(np.std(values, ddof=1))
+    assert found.low is not None and found.high is not None
+    assert found.high - found.low == pytest.approx(2 * 1.96 * np.std(values) / np.sqrt(40), rel=0.1)
+    assert found.low < found.mean < found.high
+
+
+def test_one_value_says_nothing_of_its_spread() -> None:
+    assert (sample([2.0]).sd, sample([2.0]).low) == (None, None)
+    assert difference([2.0], [1.0, 3.0]).p is None
+    assert difference([2.0], [1.0, 3.0]).difference == 0.0
+
+
+def test_a_report_can_be_made_again() -> None:
+    assert sample([1.0, 2.0, 5.0]) == sample([1.0, 2.0, 5.0])
+    assert difference([1.0, 2.0, 5.0], [2.0, 3.0]) == difference([1.0, 2.0, 5.0], [2.0, 3.0])
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(1)
+    found = [sample(rng.normal(0, 1, 30).tolist()) for _ in range(200)]
+    held = sum(each.low is not None and each.high is not None and each.low <= 0 <= each.high for each in found)
+    assert 175 <= held <= 200
+
+
+def test_the_test_is_exact_for_few_values_without_ties() -> None:
+    # of the 20 ways to split six values three and three, the two extreme ones are as far apart as this
+    assert mann_whitney([1, 2, 3], [4, 5, 6]) == pytest.approx(2 / 20)
+
+
+def test_equal_values_differ_with_probability_one_by_chance() -> None:
+    assert mann_whitney([2.0, 2.0], [2.0, 2.0, 2.0]) == 1.0
+
+
+def test_superiority_counts_pairs() -> None:
+    assert superiority([2.0, 4.0], [1.0, 2.0, 3.0]) == pytest.approx((1 + 0.5 + 3) / 6)
+
+
+def test_a_difference_is_signed_and_its_interval_excludes_zero_where_the_samples_part() -> None:
+    found = difference([1.0, 1.1, 0.9, 1.0], [2.0, 2.1, 1.9, 2.0])
+    assert found.difference == pytest.approx(-1.0)
+    assert found.high is not None and found.high < 0
+    assert found.superiority == 0.0
+
+
+def test_holm_steps_down() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([None, 0.02, None, 0.5]) == [None, 0.04, None, 0.5]
+    assert holm([]) == []

@@ -1,0 +1,36 @@
+"""Comparing runs and trying programs on held-out instances, from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+
+@pytest.fixture
+def two(behavesim: Command) -> Command:
+    for method in ("best-of-n", "eoh"):
+        behavesim("run", "tsp", "--method", method, "--budget", 12, "--name", method, "--json")
+    return behavesim
+
+
+def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(two: Command, tmp_path: Path) -> None:
+    ended = two("report", "best-of-n", "eoh", "--held-out", "--csv", "tables", "--json")
+    assert ended.code == 0
+    (entry,) = ended.document["comparison"]
+    assert [group["label"] for group in entry["groups"]] == ["best-of-n", "eoh"]
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        "runs.csv", "convergence.csv", "diversity.csv", "groups.csv", "tests.csv",
+    }  # fmt: skip
+    for run in ended.document["runs"]:
+        held_out = run["held_out"]
+        assert held_out["template"]["gap"] == pytest.approx(0.2419, abs=1e-4)
+        tried = {program["candidate"]: program for program in held_out["programs"]}
+        assert set(tried) >= {program["candidate"] for program in run["top"]}
+        assert held_out["recommended"]["gap"] == tried[run["recommended"]["candidate"]]["gap"]
+        assert held_out["best"]["improvement"] == tried[run["best"]["candidate"]]["improvement"]
+
+    assert "comparison on tsp" in two("report", "best-of-n", "eoh").out
+    assert "run eoh on held-out instances" in two("report", "eoh", "--held-out").out
