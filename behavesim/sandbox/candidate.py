@@ -9,7 +9,8 @@ import random
 import struct
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,28 @@ REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
 """How the kernel says no to what the layers forbid."""
 
 
-def outcome(source: str, task: Task, instances: Sequence[Any], limits: Limits) -> bytes:
+@dataclass(frozen=True)
+class Work:
+    """What every program of a zygote is run on; made before the forks, so that no fork has to."""
+
+    task: Task
+    entry_point: str
+    instances: tuple[Any, ...]
+    output_limit: int
+
+    @classmethod
+    def of(cls, task: Task, instances: tuple[Any, ...], limits: Limits) -> Work:
+        """The work on a split's instances."""
+        return cls(task, task.entry_point, instances, limits.output_mb * MEGABYTE)
+
+
+def outcome(source: str, work: Work) -> bytes:
     """The frame to send: the solutions of the program in `source`, or why there are none."""
-    settle_randomness()
+    random.seed(0)  # again: a hook of the standard library seeds it by entropy in each fork
     try:
-        function = _function(source, task.entry_point)
-        solutions = [_arrays(task.solve(function, each)) for each in instances]
-        return encode_solutions(solutions, limits.output_mb * MEGABYTE)
+        function = _function(source, work.entry_point)
+        solutions = [_arrays(work.task.solve(function, each)) for each in work.instances]
+        return encode_solutions(solutions, work.output_limit)
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failure(*_why(error))
 
@@ -52,10 +68,9 @@ def send(fd: int, frame: bytes) -> None:
 
 
 def settle_randomness() -> None:
-    """Make programs that seed nothing give equal results in every process, with new generators too."""
+    """Make programs that seed nothing give equal results in every fork of this process, with new generators too."""
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
-    random.seed(0)  # a fork hook of the standard library has just seeded it otherwise
     np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]  # of default_rng()
     np.random.seed(0)
 

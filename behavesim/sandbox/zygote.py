@@ -14,16 +14,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from behavesim.errors import SandboxError
 from behavesim.sandbox import candidate, isolation, layers, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
-from behavesim.task import Task, TaskReference
+from behavesim.task import TaskReference
 
 
 @dataclass
@@ -39,12 +38,9 @@ class _Child:
 class Zygote:
     """Forks, watches and reaps candidates."""
 
-    def __init__(
-        self, control: socket.socket, task: Task, instances: Sequence[Any], limits: Limits, shell: layers.Shell
-    ):
+    def __init__(self, control: socket.socket, work: candidate.Work, limits: Limits, shell: layers.Shell) -> None:
         self._control = control
-        self._task = task
-        self._instances = instances
+        self._work = work
         self._limits = limits
         self._shell = shell
         self._children: dict[int, _Child] = {}
@@ -101,7 +97,7 @@ class Zygote:
         try:
             source = candidate.receive(fd)
             self._shell.enclose(fd)
-            candidate.send(fd, candidate.outcome(source, self._task, self._instances, self._limits))
+            candidate.send(fd, candidate.outcome(source, self._work))
             leave(0)
         except MemoryError:
             leave(OUT_OF_MEMORY)
@@ -146,17 +142,18 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
-        task, instances = _load(assignment)
+        work = _load(assignment)
         with isolation.Witness() as witness:
             found = isolation.find(layers.prepare(assignment.layers, assignment.limits), witness)
     except Exception as error:  # the daemon raises it again
         control.sendall(line({"error": f"{type(error).__name__}: {error}"}))
         raise
-    gc.collect()
-    gc.freeze()
+    candidate.settle_randomness()
     _mute()
-    control.sendall(line(Ready(found.level, found.notes, len(instances))))
-    Zygote(control, task, instances, assignment.limits, found.shell).serve()
+    gc.collect()
+    gc.freeze()  # or a collection in a fork would touch, and so copy, all that is loaded
+    control.sendall(line(Ready(found.level, found.notes, len(work.instances))))
+    Zygote(control, work, assignment.limits, found.shell).serve()
 
 
 def _mute() -> None:
@@ -165,14 +162,14 @@ def _mute() -> None:
         os.dup2(null.fileno(), 2)
 
 
-def _load(assignment: Assignment) -> tuple[Task, tuple[Any, ...]]:
+def _load(assignment: Assignment) -> candidate.Work:
     task = TaskReference(assignment.task).load()
-    instances = tuple(task.instances(assignment.split))
+    work = candidate.Work.of(task, tuple(task.instances(assignment.split)), assignment.limits)
     for name in assignment.preloaded:
         importlib.import_module(name)
     if processes.threads() > 1:
         raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
-    return task, instances
+    return work
 
 
 if __name__ == "__main__":

@@ -153,6 +153,17 @@ async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: P
     assert not set(before) & set(processes_naming(cities.text))
 
 
+async def test_a_zygote_that_goes_silent_is_replaced(cities: TaskReference, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("behavesim.sandbox.link.GRACE_S", 0.1)
+    limits = Limits(timeout_s=0.05)
+    async with Pool(cities, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
+        before = processes_naming(cities.text)
+        for pid in before:
+            os.kill(pid, signal.SIGSTOP)
+        assert isinstance(await pool.evaluate(HONEST), Solved)
+        assert not set(before) & set(processes_naming(cities.text))
+
+
 async def test_a_zygote_that_dies_twice_under_a_program_stops_the_run_and_blames_nobody(cities: TaskReference) -> None:
     async with Pool(cities, "search", 1, LIMITS, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
         with pytest.raises(SandboxError, match="zygote died"):
