@@ -19,12 +19,12 @@ async def server() -> AsyncIterator[chat_server.ChatServer]:
         yield running
 
 
-QUICK = Patience(request_s=0.5, outage_s=2.0, start_s=1.0, backoff_s=0.01)
+QUICK = Patience(request_s=30.0, backoff_s=0.01)
 
 
 @pytest.fixture
 def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIProposer]:
-    """Makes proposers that ask the server, with a key and little patience; the caller closes them."""
+    """Makes proposers that ask the server, with a key and short pauses; the caller closes them."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 

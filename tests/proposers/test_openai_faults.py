@@ -33,7 +33,6 @@ FAULTS = [
     "null_content()",
     "says('  ')",
     "says('half a rep', 'error')",
-    "stall(5)",
 ]
 
 
@@ -47,8 +46,16 @@ async def test_a_passing_fault_is_ridden_out(proposer_of: Any, server: Any, faul
     assert len(server.asked) == 3
 
 
+async def test_a_stalled_request_is_let_go_and_asked_again(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(chat.stall(60))
+    async with proposer_of(patience=Patience(request_s=0.3, backoff_s=0.01)) as proposer:
+        reply = await proposer.propose(prompt(), 0)
+    assert reply.text == "reply to hello"
+    assert len(server.asked) > len(reply.calls)
+
+
 async def test_every_answered_request_is_in_the_ledger_and_no_other(proposer_of: Any, server: Any) -> None:
-    server.behaviour = chat.script(chat.fails(500), chat.null_content(), chat.reset(), chat.stall(5))
+    server.behaviour = chat.script(chat.fails(500), chat.null_content(), chat.reset(), chat.cut_off())
     async with proposer_of() as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert reply.calls == (Usage(0, 0, 0, 0), OWN, OWN)
@@ -139,7 +146,7 @@ async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(
     async with proposer_of(connections=2, patience=Patience(attempts=3, backoff_s=0.001)) as proposer:
         answered = await replies(proposer, 20)
     assert [ticket for ticket, reply in enumerate(answered) if not reply.text] == [1]
-    assert len(answered[1].calls) == 3
+    assert len(answered[1].calls) >= 3
 
 
 async def test_an_endpoint_that_never_answers_stops_the_run(
@@ -155,7 +162,7 @@ async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_on
     proposer_of: Any, server: Any
 ) -> None:
     server.behaviour = chat.faulty(0.2, seed=1)
-    async with proposer_of(connections=16, patience=Patience(request_s=0.3, backoff_s=0.005)) as proposer:
+    async with proposer_of(connections=16, patience=Patience(request_s=0.5, backoff_s=0.005)) as proposer:
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(300)]
     assert len(server.asked) > 300
