@@ -14,7 +14,7 @@ from behavesim.caps import Caps
 from behavesim.config import resolve
 from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
 from behavesim.methods.choice import method
-from behavesim.protocols import Failure, Verdict
+from behavesim.protocols import Failure, Journal, Verdict
 from behavesim.search import Search
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.behaviours import Behaviours
@@ -123,7 +123,7 @@ async def pause(delay: random.Random | None) -> None:
         await asyncio.sleep(0)
 
 
-async def search(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = resolve({"task": "toy", **settings})
@@ -140,9 +140,9 @@ async def search(journal: MemoryJournal, settings: Mapping[str, Any], delay: ran
         journal,
         behaviours,
     )
-    if journal.rows:
-        async for _, event in journal.read():
-            built.fold(event)
+    async for _, event in journal.read():
+        built.fold(event)
+    if built.state.started is not None:
         await built.record(RunResumed((), "none"))
         return built
     verdict = await Judge(task).evaluate(task.template)

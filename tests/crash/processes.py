@@ -1,0 +1,125 @@
+"""Runs as a person starts them: `behavesim` in processes of its own, which can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from behavesim.analysis.run import load_run
+from behavesim.events import Asked, Responded, RunResumed
+from behavesim.store.journal import read_events
+
+COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended, and what it said."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+async def start(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
+    """Start the command in a process group of its own; it knows no model but the one `env` names."""
+    surroundings = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
+    return await asyncio.create_subprocess_exec(
+        *COMMAND,
+        *arguments,
+        env={**surroundings, **(env or {})},
+        cwd=cwd,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    )
+
+
+async def ended(process: Process) -> Ended:
+    """Wait for the end of a process."""
+    stdout, stderr = await asyncio.wait_for(process.communicate(), 100)
+    assert process.returncode is not None
+    return Ended(process.returncode, stdout.decode(), stderr.decode())
+
+
+async def carried_out(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ended:
+    """Run the command to its end."""
+    return await ended(await start(*arguments, env=env, cwd=cwd))
+
+
+@dataclass
+class Subject:
+    """A run to be killed: how it is started, and where it is."""
+
+    folder: Path
+    arguments: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def start(self) -> Process:
+        """Begin the run, or resume it once it has begun."""
+        here = ("--runs-dir", str(self.folder.parent))
+        if self.events() > 0:
+            return await start("resume", self.folder.name, *here, env=self.env)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return await start("run", *self.arguments, "--name", self.folder.name, *here, env=self.env)
+
+    async def finish(self) -> Ended:
+        """Let it run to its end."""
+        return await ended(await self.start())
+
+    def events(self) -> int:
+        """How many events are committed."""
+        path = self.folder / "run.db"
+        if not path.exists():
+            return 0
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            try:
+                return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
+            except sqlite3.OperationalError:
+                return 0  # killed before its tables were there
+
+    @property
+    def digest(self) -> str:
+        """The digest of the run as its journal tells it."""
+        return load_run(self.folder).state.digest()
+
+    async def killed(self, rng: random.Random, longest_s: float, budget_events: int) -> None:
+        """Start it, and kill it at a random time or after a random event: the daemon alone, or its process group."""
+        process = await self.start()
+        deadline = time.monotonic() + rng.uniform(0.05, longest_s)
+        event = rng.randrange(1, budget_events) if rng.random() < 0.7 else budget_events
+        while process.returncode is None and time.monotonic() < deadline and self.events() < event:
+            await asyncio.sleep(0.005)
+        if process.returncode is None:
+            number = os.killpg if rng.random() < 0.5 else os.kill
+            number(process.pid, signal.SIGKILL)
+        await process.communicate()
+
+
+def asked_again(folder: Path) -> int:
+    """How many requests were in flight when a run was killed, over all its deaths; its journal must agree."""
+    waiting: set[int] = set()
+    again = 0
+    for _, _, event in read_events(folder / "run.db"):
+        match event:
+            case Asked(candidate):
+                waiting.add(candidate)
+            case Responded(candidate):
+                assert candidate in waiting, f"candidate {candidate} is answered twice"
+                waiting.remove(candidate)
+            case RunResumed(tickets):
+                assert set(tickets) == waiting, "what is asked again is what had no reply"
+                again += len(tickets)
+    return again

@@ -1,0 +1,23 @@
+"""Whatever event a run dies at, before, inside or after its commit, it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
+
+STRIDE = 17
+"""All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_run_goes_on_from_any_death_as_if_nothing_had_happened(method: str, tmp_path: Path) -> None:
+    kept = every_death(stride=STRIDE, first=METHODS.index(method))
+    story, images, events = await uninterrupted(method, tmp_path / "whole", kept, seed=1)
+    assert events > 4 * 60
+    assert len(images) == len([death for death in kept if death[0] <= events])
+    for (event, moment), image in images.items():
+        resumed = await gone_on(method, image, tmp_path / "resumed", seed=event)
+        assert resumed == story, f"{moment} the commit of event {event}"
