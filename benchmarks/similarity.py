@@ -1,7 +1,7 @@
 """How fast BehaveSim is: every bar against the named peer in the same run, and how the time grows.
 
     pip install behavesim[bench]
-    python benchmarks/similarity.py [--rounds 7] [--growth]
+    python benchmarks/similarity.py [--rounds 7] [--growth] [--bits]
 
 Ours and the peer take turns; the table holds medians, one thread each. Where the peer would take minutes it compares a
 sample of the pairs and its time is scaled up. Only ratios of one run mean anything: absolute times drift by two.
@@ -18,6 +18,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -300,6 +301,39 @@ def growth(rounds: int) -> Iterator[str]:
         yield f"| {states:,} | {1e3 * taken:.3f} | {1e12 * taken / (320 * states**2):,.0f} |"
 
 
+BITS = """
+import hashlib
+import numpy as np
+from behavesim.similarity import BehaveSim
+from behavesim.trajectory import Trajectory
+
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+kinds = {
+    "prefixes": lambda n: Trajectory.prefixes(rng.permutation(n)),
+    "sequences": lambda n: Trajectory.sequences([rng.permutation(40)[: rng.integers(0, 40)] for _ in range(n)]),
+    "vectors": lambda n: Trajectory.vectors(rng.random((n, 5))),
+}
+for kind, draw in kinds.items():
+    algorithms = [[draw(rng.integers(1, 60))] for _ in range(100)]
+    for normaliser in (60, "pair") if kind != "vectors" else (60,):
+        measure = BehaveSim(normaliser, clip=False)
+        digest.update(measure.matrix(algorithms).tobytes())
+        digest.update(np.array([measure.between(algorithms[0], other) for other in algorithms]).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def has_equal_bits() -> Iterator[str]:
+    """Whether results have the same bits with other instruction sets of this kind of machine."""
+    digests = {}
+    for cpu in (llvmlite.binding.get_host_cpu_name(), "x86-64-v3", "x86-64"):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+            command = [sys.executable, "-c", BITS]
+            digests[cpu] = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    yield f"Bits on {', '.join(digests)}: {'equal' if len(set(digests.values())) == 1 else 'DIFFERENT'}."
+
+
 def machine() -> str:
     """What the figures were measured on."""
     features = llvmlite.binding.get_host_cpu_features()
@@ -317,6 +351,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count (default 7)")
+    parser.add_argument("--bits", action="store_true", help="compare the bits of results between x86 instruction sets")
     parser.add_argument("--growth", action="store_true", help="measure the growth curves too")
     arguments = parser.parse_args()
     print(machine(), "", sep="\n")
@@ -334,6 +369,8 @@ def main() -> None:
     print(
         f"\nLongest block of the event loop in 50 comparisons with 10 000 algorithms: {1e3 * lag:.1f} ms (bar: 20 ms)"
     )
+    if arguments.bits:
+        print("", *has_equal_bits(), sep="\n", flush=True)
     if arguments.growth:
         print("", *growth(arguments.rounds), sep="\n", flush=True)
 

@@ -1,6 +1,6 @@
-"""Vector trajectories, one against an archive: distances and DTW of 8 members abreast, in float64.
+"""Vector trajectories, one against an archive: distances and DTW of 16 members abreast, in float64.
 
-A block holds 8 members, `rows[start + j * dimensions + k, lane]` coordinate k of their state j, padded with NaN. The
+A block holds 16 members, `rows[start + j * dimensions + k, lane]` coordinate k of their state j, padded with NaN. The
 members' states come one after another; a tile of the candidate's states reads each coordinate once. What comes after a
 member's last state, or after the candidate's, is NaN and stays behind, for no earlier cell depends on a later one.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from behavesim.similarity.kernels import OPTIONS
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, warp
 
-LANES = 8
+LANES = 16
 TILE = 4
 """States of the candidate that share the reading of a member's coordinates."""
 
