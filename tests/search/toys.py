@@ -51,14 +51,16 @@ class Toy(Task):
 class Proposer:
     """Answers from the ticket and the examples alone; now and then with nothing of use, after a delay of its own."""
 
-    def __init__(self, seed: int = 0, delay: random.Random | None = None) -> None:
+    def __init__(self, seed: int = 0, delay: random.Random | None = None, connections: int = 8) -> None:
         self.asked: list[int] = []
+        self._connections = asyncio.Semaphore(connections)
         self._seed = seed
         self._delay = delay
 
     async def propose(self, prompt: Prompt, ticket: int) -> Reply:
         self.asked.append(ticket)
-        await pause(self._delay)
+        async with self._connections:
+            await pause(self._delay)
         rng = np.random.default_rng([self._seed, ticket, prompt.text.count("rejected")])
         usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
         if rng.random() < 0.15:
@@ -71,14 +73,16 @@ class Proposer:
 class Judge:
     """Judges by the number in the source; thirteen and its multiples fail, as a program may."""
 
-    def __init__(self, task: Task, delay: random.Random | None = None) -> None:
+    def __init__(self, task: Task, delay: random.Random | None = None, workers: int = 1) -> None:
         self.evaluated: list[str] = []
+        self._workers = asyncio.Semaphore(workers)
         self._task = task
         self._delay = delay
 
     async def evaluate(self, source: str) -> Verdict | Failure:
         self.evaluated.append(source)
-        await pause(self._delay)
+        async with self._workers:
+            await pause(self._delay)
         number = int(re.findall(r"return (\d+)", source)[0])
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)
@@ -135,8 +139,8 @@ async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Ra
         resolved.repair,
         Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
         method(resolved, task, behaviours),
-        Proposer(resolved.seed, delay),
-        Judge(task, delay),
+        Proposer(resolved.seed, delay, resolved.connections),
+        Judge(task, delay, resolved.workers),
         journal,
         behaviours,
     )
