@@ -56,6 +56,7 @@ class Pool:
         self._opening = asyncio.Lock()
         self._link: Link | None = None
         self._ready: Ready | None = None
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         try:
@@ -71,6 +72,7 @@ class Pool:
         await self._close()
 
     async def _close(self) -> None:
+        self._closed = True
         if self._link is not None:
             await self._link.close()
 
@@ -99,6 +101,8 @@ class Pool:
     async def _living(self) -> Link:
         """The zygote, started anew if it has died."""
         async with self._opening:
+            if self._closed:
+                raise SandboxError("the sandbox was closed with programs in flight")
             if self._link is None or not self._link.alive:
                 if self._link is not None:
                     await self._link.close()

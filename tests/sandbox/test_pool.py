@@ -136,6 +136,15 @@ async def test_closing_the_pool_leaves_no_process_and_no_file(cities: TaskRefere
     assert open_files() == files
 
 
+async def test_programs_in_flight_when_the_pool_closes_end_with_it(cities: TaskReference) -> None:
+    async with Pool(cities, "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        running = asyncio.create_task(pool.evaluate(SLEEP))
+        await asyncio.sleep(0.1)
+    with pytest.raises(SandboxError, match="closed"):
+        await running
+    assert processes_naming(cities.text) == []
+
+
 async def test_ctrl_c_in_the_terminal_is_not_the_zygotes(pool: Pool, cities: TaskReference) -> None:
     for pid in processes_naming(cities.text):
         assert os.getpgid(pid) != os.getpgid(0)
