@@ -73,8 +73,9 @@ class Pool:
 
     async def _close(self) -> None:
         self._closed = True
-        if self._link is not None:
-            await self._link.close()
+        async with self._opening:  # a zygote that is just being started is closed too
+            if self._link is not None:
+                await self._link.close()
 
     @property
     def isolation(self) -> str:

@@ -26,7 +26,7 @@ LAYERS = {
 }
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
 WEAKER = {"strong+": ("strong", "partial", "process"), "strong": ("partial", "process")}
-SIEGES = [(level, user) for level in LAYERS for user in USERS]
+SIEGES = [(level, user) for level in LAYERS for user in USERS if (level, user) != ("strong", USERS[1])]
 HONEST_SCORE = pytest.approx(1.0702655766734637)
 IDENTITY_SCORE = pytest.approx(2.0140438530214544)
 
