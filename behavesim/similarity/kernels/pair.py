@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from behavesim.similarity.kernels import OPTIONS, UNREACHED
+from behavesim.similarity.kernels.cell import Neighbours, cell
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
 
 ROWS = 32
@@ -34,6 +35,17 @@ def _strip(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def neighbours(kind: Lanes, now: Any, above: Any, border: Any, here: Any) -> Neighbours:
+            left = builder.load(now)
+            return Neighbours(
+                kind.shifted(left, builder.load(builder.gep(border.data, [here]))), left, builder.load(above)
+            )
+
+        def reciprocal(d: Any) -> Any:
+            column = builder.sub(whole.splat(whole.resize(d)), lane)
+            longer = builder.select(builder.icmp_unsigned(">", row, column), row, column)
+            return builder.fdiv(path.constant(1.0), path.convert(whole.add(longer, whole.constant(1))))
+
         x, y, edits, paths = arrays(context, builder, signature, arguments, 0, 3, 4, 5)
         first, last, infinite = arguments[1], arguments[2], arguments[6]
         whole, path = Lanes(builder, ir.IntType(16), ROWS), Lanes(builder, number_type(signature.args[5]), ROWS)
@@ -52,24 +64,13 @@ def _strip(
             has_begun = builder.icmp_unsigned("<=", lane, whole.splat(whole.resize(begun)))
             y_back = whole.load(y.data, builder.sub(builder.add(columns, index(ROWS - 1)), d))
             here = builder.add(d, index(1))  # of lane 0, in the borders
-            left, corner = builder.load(edit), builder.load(edit_above)
-            up = whole.shifted(left, builder.load(builder.gep(edits.data, [here])))
-            least = whole.minimum(whole.minimum(up, corner), left)
-            distance = builder.select(
-                builder.icmp_signed("==", x_rows, y_back), corner, whole.add(least, whole.constant(1))
-            )
-            path_left, path_corner = builder.load(total), builder.load(total_above)
-            path_up = path.shifted(path_left, builder.load(builder.gep(paths.data, [here])))
-            best = path.minimum(path.minimum(path_up, path_corner), path_left)
-            if path.is_float:
-                column = builder.sub(whole.splat(whole.resize(d)), lane)
-                longer = builder.select(builder.icmp_unsigned(">", row, column), row, column)
-                longer = path.convert(whole.add(longer, whole.constant(1)))
-                best = path.fused(path.convert(distance), builder.fdiv(path.constant(1.0), longer), best)
-            else:
-                best = path.add(path.convert(distance), best)
-            edit_now, path_now = builder.select(has_begun, distance, left), builder.select(has_begun, best, path_left)
-            for variable, value in ((edit, edit_now), (edit_above, up), (total, path_now), (total_above, path_up)):
+            near = neighbours(whole, edit, edit_above, edits, here)
+            way = neighbours(path, total, total_above, paths, here)
+            is_equal = builder.icmp_signed("==", x_rows, y_back)
+            edit_now, path_now = cell(whole, path, is_equal, near, way, lambda: reciprocal(d))
+            edit_now = builder.select(has_begun, edit_now, near.left)
+            path_now = builder.select(has_begun, path_now, way.left)
+            for variable, value in ((edit, edit_now), (edit_above, near.up), (total, path_now), (total_above, way.up)):
                 builder.store(value, variable)
             there = builder.sub(here, last_lane)
             there = builder.select(builder.icmp_signed("<", there, index(0)), index(0), there)

@@ -9,6 +9,7 @@ normaliser, and float64 for the pairwise one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from behavesim.similarity.kernels import OPTIONS, UNREACHED
+from behavesim.similarity.kernels.cell import Neighbours, cell
 from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
 
 LANES = 32
@@ -51,6 +53,10 @@ def _sweep(
         def offset(row: Any) -> Any:
             return builder.mul(row, index(LANES))
 
+        def reciprocal(i: Any, j: Any) -> Any:
+            longer = builder.select(builder.icmp_signed(">", i, j), i, j)
+            return path.splat(builder.load(builder.gep(scale.data, [longer])))
+
         x, y, edits, paths, scale, last = arrays(context, builder, signature, arguments, 0, 1, 4, 5, 6, 8)
         start, column, infinite = arguments[2], arguments[3], arguments[7]
         whole, path = Lanes(builder, ir.IntType(16), LANES), Lanes(builder, number_type(signature.args[5]), LANES)
@@ -69,25 +75,17 @@ def _sweep(
             i = loop.index
             x_i = whole.splat(builder.load(builder.gep(x.data, [i])))
             edit_left, path_left = whole.load(edits.data, offset(i)), path.load(paths.data, offset(i))
-            edit_diagonal, path_diagonal = builder.load(edit_corner), builder.load(path_corner)
+            edit_before, path_before = builder.load(edit_corner), builder.load(path_corner)
             builder.store(edit_left, edit_corner)
             builder.store(path_left, path_corner)
             for s, j in enumerate(columns):
-                up, path_above = builder.load(edit_up[s]), builder.load(path_up[s])
-                least = whole.minimum(whole.minimum(up, edit_diagonal), edit_left)
-                edit_left = builder.select(  # equal tokens: the best way here is the diagonal, at no cost
-                    builder.icmp_signed("==", x_i, y_strip[s]), edit_diagonal, whole.add(least, whole.constant(1))
-                )
-                best = path.minimum(path.minimum(path_above, path_diagonal), path_left)
-                path_left = path.convert(edit_left)
-                if path.is_float:
-                    longer = builder.select(builder.icmp_signed(">", i, j), i, j)
-                    path_left = path.fused(path_left, path.splat(builder.load(builder.gep(scale.data, [longer]))), best)
-                else:
-                    path_left = path.add(path_left, best)
+                edit = Neighbours(builder.load(edit_up[s]), edit_left, edit_before)
+                total = Neighbours(builder.load(path_up[s]), path_left, path_before)
+                is_equal = builder.icmp_signed("==", x_i, y_strip[s])
+                edit_left, path_left = cell(whole, path, is_equal, edit, total, partial(reciprocal, i, j))
                 builder.store(edit_left, edit_up[s])
                 builder.store(path_left, path_up[s])
-                edit_diagonal, path_diagonal = up, path_above
+                edit_before, path_before = edit.up, total.up
             whole.store(edit_left, edits.data, offset(i))
             path.store(path_left, paths.data, offset(i))
         for s, j in enumerate(columns):

@@ -1,7 +1,7 @@
 """A few words of LLVM: numbers of neighbouring archive members, one a lane, in one vector register.
 
 LLVM turns a vector wider than the machine's registers into several, so the same code runs everywhere. The cache of
-compiled kernels looks at a kernel's own file alone: after a change here, touch the kernels.
+compiled kernels looks at a kernel's own file alone: after a change here or in `cell`, touch the kernels.
 """
 
 from __future__ import annotations
