@@ -150,7 +150,7 @@ FILES = (
     body_of("writing a file", "forbidden", "open('CANARY_FOLDER/written', 'w').write('x')"),
     body_of("overwriting a file", "forbidden", "open('CANARY_FILE', 'w').write('x')"),
     body_of("appending to a file", "forbidden", "open('CANARY_FILE', 'a').write('x')"),
-    body_of("writing within a library", "forbidden", "import numpy\nopen(numpy.__file__, 'a').write('#')"),
+    body_of("writing within a library", "forbidden", "import numpy\nopen(numpy.__file__, 'a')\nraise RuntimeError('BREACH')"),
     body_of("deleting a file", "forbidden", "import os\nos.remove('CANARY_FILE')"),
     body_of("renaming a file", "forbidden", "import os\nos.rename('CANARY_FILE', 'CANARY_FILE.moved')"),
     body_of("truncating a file", "forbidden", "import os\nos.truncate('CANARY_FILE', 0)"),
@@ -234,7 +234,7 @@ RIGHTS = (
     ),
     raw("a user namespace", "272, 0x10000000"),
     raw("joining a namespace", "308, 3, 0"),
-    raw("mounting", "165, b'none', b'/tmp', b'tmpfs', 0, b''"),
+    raw("mounting", "165, b'none', b'CANARY_FOLDER', b'tmpfs', 0, b''"),
     raw("a new root", "161, b'/tmp'"),
     raw("outliving the zygote", "157, 1, 0, 0, 0, 0"),
     raw("another personality", "135, 0x0040000"),
@@ -245,7 +245,11 @@ RIGHTS = (
     raw("becoming root", "117, 0, 0, 0"),
     raw("a call of 32-bit programs", "0x40000000 + 39"),
     raw("another filter", "317, 0, 0, 0"),
-    raw("the host's name", "170, b'x', 1"),
+    body_of(
+        "the host's name",
+        "forbidden",
+        "import socket\nsocket.sethostname(socket.gethostname())\nraise RuntimeError('BREACH')",
+    ),
     raw("rebooting", "169, 0, 0, 0, 0"),
 )
 
