@@ -150,7 +150,11 @@ FILES = (
     body_of("writing a file", "forbidden", "open('CANARY_FOLDER/written', 'w').write('x')"),
     body_of("overwriting a file", "forbidden", "open('CANARY_FILE', 'w').write('x')"),
     body_of("appending to a file", "forbidden", "open('CANARY_FILE', 'a').write('x')"),
-    body_of("writing within a library", "forbidden", "import numpy\nopen(numpy.__file__, 'a')\nraise RuntimeError('BREACH')"),
+    body_of("writing within a library", "forbidden", """
+        import numpy
+        open(numpy.__file__, "a")
+        raise RuntimeError("BREACH")
+    """),
     body_of("deleting a file", "forbidden", "import os\nos.remove('CANARY_FILE')"),
     body_of("renaming a file", "forbidden", "import os\nos.rename('CANARY_FILE', 'CANARY_FILE.moved')"),
     body_of("truncating a file", "forbidden", "import os\nos.truncate('CANARY_FILE', 0)"),
