@@ -7,12 +7,15 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticUndefined
 
 from behavesim.errors import UsageError
+
+if TYPE_CHECKING:
+    from behavesim.task import Task
 
 Method = Literal["funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "best-of-n"]
 """How programs are chosen to be shown and kept."""
@@ -184,6 +187,11 @@ def resolve(
     if "n_init" in given:
         return settings
     return settings.model_copy(update={"n_init": min(settings.n_init, settings.budget // 4)})
+
+
+def task_defaults(task: Task) -> dict[str, Any]:
+    """The settings whose defaults are a task's own."""
+    return {"budget": task.budget, "score_scale": task.score_scale, "niche_radius": task.niche_radius}
 
 
 def validated(values: Mapping[str, Any]) -> Settings:

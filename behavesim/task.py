@@ -71,6 +71,8 @@ class Task(ABC):
     """The difference of scores that counts as one unit when clusters are chosen by softmax."""
     budget: int = 2000
     """Candidates a search asks for unless told otherwise."""
+    niche_radius: float = 0.3
+    """How far apart the method `niche` keeps its elites, in units of the median distance of behaviours."""
     grammar: str = ""
     """Building blocks for the offline proposer, in the notation of behavesim.proposers.genetic.grammar; optional."""
 

@@ -9,7 +9,9 @@ import typer
 from .compare import compare
 from .doctor import doctor
 from .evaluate import evaluate, tasks
+from .experiment import experiment
 from .recommend import recommend
+from .recover import recover
 from .report import report, runs
 from .run import resume, run
 from .settings import settings
@@ -28,9 +30,11 @@ app.command("run")(run)
 app.command("resume")(resume)
 app.command("watch")(watch)
 app.command("verify")(verify)
+app.command("recover")(recover)
 app.command("report")(report)
 app.command("recommend")(recommend)
 app.command("list")(runs)
+app.command("experiment")(experiment)
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("tasks")(tasks)

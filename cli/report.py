@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from behavesim.analysis.run import Run
 
+SHOWN_SINGLY = 3
+"""Up to so many runs each is shown for itself; more are compared and nothing else."""
+
 
 def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids or folders of runs; several are compared.")],
@@ -43,8 +46,7 @@ def report(
         print_json(full)
         return
     console = Console()
-    if len(loaded) == 1:
-        (run,) = full["runs"]
+    for run in full["runs"] if len(loaded) <= SHOWN_SINGLY else []:
         for table in [*run_tables(run), *([held_out_table(run)] if held_out else [])]:
             console.print(table)
     for table in comparison_tables(full["comparison"]):

@@ -58,7 +58,7 @@ def run(
     from datetime import datetime
 
     from behavesim.build import Launch, new_search
-    from behavesim.config import resolve
+    from behavesim.config import resolve, task_defaults
     from behavesim.store.folder import RunFolder
     from behavesim.task import TaskReference
 
@@ -68,7 +68,7 @@ def run(
         "task": reference.text,
         "budget": budget,
         "method": method,
-        "proposer": _chosen_proposer(proposer),
+        "proposer": chosen_proposer(proposer),
         "models": weighted_models(model),
         "seed": seed,
         "workers": workers,
@@ -80,7 +80,7 @@ def run(
         "max_time_s": seconds(max_time),
         "allow_weak_isolation": allow_weak_isolation,
     }
-    defaults = {"budget": loaded.budget, "score_scale": loaded.score_scale, "workers": cores()}
+    defaults = {**task_defaults(loaded), "workers": cores()}
     settings = resolve(flags, assignments, config, defaults)
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
     launch = Launch(settings, loaded, folder)
@@ -207,7 +207,7 @@ def _next_step(run: str, reason: str) -> str:
     return f"stopped by {reason}; next: behavesim resume {run}, or behavesim report {run}"
 
 
-def _chosen_proposer(text: str) -> str:
+def chosen_proposer(text: str) -> str:
     """`auto` is the model where an endpoint is configured, else the offline proposer."""
     import os
 

@@ -219,6 +219,7 @@ class AdmissibleSet(Task):
     normaliser = 101
     score_scale = 100.0
     budget = 10_000
+    niche_radius = 0.7
 
     def instances(self, split: Split) -> Sequence[AdmissibleSets]:
         """n = 15, w = 10 for the search; other sizes elsewhere."""

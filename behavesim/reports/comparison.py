@@ -104,7 +104,7 @@ def _tests(entry: Mapping[str, Any]) -> Table:
     title = f"differences on {entry['task']} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     table = Table(title=title, title_justify="left", header_style="bold")
     for name in ("metric", "a", "b", "mean a − mean b, %", "P(a > b)", "p", "p, Holm"):
-        table.add_column(name, justify="left" if name in ("metric", "a", "b") else "right")
+        table.add_column(name, justify="left" if name in ("metric", "a", "b") else "right", overflow="fold")
     tested = {test["metric"] for test in entry["tests"]}
     for test in entry["tests"]:
         if test["metric"] not in TESTED or test["p"] is None or f"{test['metric']}_gap" in tested:

@@ -1,0 +1,127 @@
+"""An experiment: which runs answer a question, written down before the first of them is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from behavesim.config import Method, Settings, read_toml, resolve, task_defaults
+from behavesim.errors import UsageError
+from behavesim.task import TaskReference
+
+Seeds = int | list[int]
+"""So many seeds from 0 on, or the seeds named."""
+
+
+class Variant(BaseModel):
+    """Settings that set some runs apart, and what these are called."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^\S(.*\S)?$")
+    settings: Mapping[str, Any] = {}
+
+
+class Experiment(BaseModel):
+    """Every task with every method, variant and seed; a variant that names a method stands for itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[\w][\w.+-]*$")
+    tasks: list[str] = Field(min_length=1)
+    methods: list[Method] = []
+    seeds: Seeds | Mapping[str, Seeds] = 3
+    settings: Mapping[str, Any] = {}
+    variant: list[Variant] = []
+    tests: list[tuple[str, str]] | None = None
+    """Which groups' differences are tested, by their labels; all pairs unless said."""
+    held_out: bool = True
+    """Whether the report tries what was found on held-out instances."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of an experiment: its name, the settings given for it, and all its settings as they will be."""
+
+    name: str
+    given: Mapping[str, Any]
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a group of runs has in common: its label and the settings given for it, method included."""
+
+    label: str
+    given: Mapping[str, Any]
+
+
+def read_experiment(path: Path) -> Experiment:
+    """The experiment a file describes; raises UsageError in one line where it describes none."""
+    try:
+        experiment = Experiment.model_validate(read_toml(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"the experiment {path}, {key}: {first['msg'].lower()}, not {first['input']!r}") from None
+    known = {cell.label for cell in cells(experiment)}
+    for label in [label for pair in experiment.tests or [] for label in pair]:
+        if label not in known:
+            raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
+    return experiment
+
+
+def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list[Planned]:
+    """All runs, seed by seed, so that an experiment cut short has some of everything.
+
+    `proposer` stands where the experiment names none. Raises UsageError where a setting does not fit, or two runs would
+    have the same name.
+    """
+    runs = [
+        _planned(task, cell, seed, {"proposer": proposer, **experiment.settings})
+        for seed in sorted({seed for task in experiment.tasks for seed in _seeds(experiment, task)})
+        for task in experiment.tasks
+        if seed in _seeds(experiment, task)
+        for cell in cells(experiment)
+    ]
+    names = [run.name for run in runs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two runs of the experiment would be called {twice}; give its variants different names")
+    return runs
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """The groups of runs: every method with every variant, and every variant that names its method."""
+    free = [variant for variant in experiment.variant if "method" not in variant.settings]
+    bound = [variant for variant in experiment.variant if "method" in variant.settings]
+    crossed = [_crossed(method, variant, experiment) for method in experiment.methods for variant in free]
+    plain = [Cell(method, {"method": method}) for method in experiment.methods if not free]
+    return [*plain, *crossed, *(Cell(variant.name, variant.settings) for variant in bound)]
+
+
+def _crossed(method: str, variant: Variant, experiment: Experiment) -> Cell:
+    label = variant.name if len(experiment.methods) == 1 else f"{method} {variant.name}"
+    return Cell(label, {"method": method, **variant.settings})
+
+
+def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
+    seeds = experiment.seeds
+    if isinstance(seeds, Mapping):
+        if task not in seeds:
+            raise UsageError(f"the experiment {experiment.name} has no seeds for task {task!r}; say how many")
+        seeds = seeds[task]
+    return range(seeds) if isinstance(seeds, int) else seeds
+
+
+def _planned(task: str, cell: Cell, seed: int, common: Mapping[str, Any]) -> Planned:
+    reference = TaskReference(task).resolved()
+    loaded = reference.load()
+    given = {**common, **cell.given, "task": reference.text, "seed": seed, "label": cell.label}
+    stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{cell.label}")
+    return Planned(f"{stem}-seed{seed}", given, resolve(given, defaults=task_defaults(loaded)))

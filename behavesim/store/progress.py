@@ -1,0 +1,35 @@
+"""How far a run is, at a glance: counted in the journal, without reading what its events say."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from behavesim.store.journal import open_to_read
+
+_COUNT = "SELECT type, count(*) FROM events GROUP BY type"
+_TOKENS = """
+SELECT count(*), coalesce(sum(call.value ->> 'prompt'), 0), coalesce(sum(call.value ->> 'completion'), 0)
+FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.type = 'Responded'
+"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Candidates told, whether a program is recommended, and requests answered with their tokens."""
+
+    told: int
+    recommended: bool
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def progress(journal: Path) -> Progress:
+    """How far the run of a journal is; raises JournalError where there is none."""
+    with closing(open_to_read(journal)) as db:
+        counts = dict(db.execute(_COUNT).fetchall())
+        calls, prompt, completion = db.execute(_TOKENS).fetchone()
+    told = counts.get("Placed", 0) + counts.get("Discarded", 0)
+    return Progress(told, counts.get("Recommended", 0) > 0, calls, prompt, completion)

@@ -1,0 +1,117 @@
+"""An experiment from the command line: every run once, whatever happens in between, and a comparison at the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from behavesim_cli.laboratory import toml
+
+import behavesim as bs
+from tests.cli.command import Command
+
+TASK = '''
+import numpy as np
+import behavesim as bs
+
+
+class Near(bs.Task):
+    """Return a number near ten."""
+
+    template = "def number(size: float) -> float:\\n    return 20.0 * size\\n"
+    objective = bs.Objective("minimise", best_known=1.0)
+    normaliser = 3.0
+
+    def instances(self, split):
+        return [1, 2]
+
+    def solve(self, function, instance):
+        return np.array([float(function(instance))])
+
+    def score(self, instance, solution):
+        return 1.0 + min(100.0, abs(solution[0] - 10)) * instance
+
+    def trajectory(self, instance, solution):
+        return bs.Trajectory.prefixes([int(abs(solution[0])) % 7, instance, 3])
+
+
+task = Near()
+'''
+
+FILE = """
+name = "small"
+tasks = ["near.py"]
+methods = ["best-of-n", "eoh"]
+seeds = 1
+tests = [["eoh", "best-of-n"]]
+[settings]
+proposer = "genetic"
+budget = 4
+recommend = false
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "near.py").write_text(TASK)
+    (tmp_path / "small.toml").write_text(FILE)
+    return tmp_path
+
+
+def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command, files: Path) -> None:
+    planned = behavesim("experiment", "small.toml", "--dry-run")
+    assert planned.out.split() == ["near-best-of-n-seed0", "near-eoh-seed0"]
+    first = behavesim("experiment", "small.toml", "--json")
+    assert first.code == 0, first.err
+    (entry,) = first.document["comparison"]
+    assert [group["label"] for group in entry["groups"]] == ["best-of-n", "eoh"]
+    assert [(test["a"], test["b"]) for test in entry["tests"] if test["metric"] == "best_gap"] == [("eoh", "best-of-n")]
+    assert all("held_out" in run for run in first.document["runs"])
+    here = files / "runs" / "small"
+    assert json.loads((here / "report.json").read_text())["comparison"] == first.document["comparison"]
+    assert (here / "tables" / "tests.csv").is_file()
+
+    shutil.rmtree(here / "near-eoh-seed0")
+    (here / "near-eoh-seed0").mkdir()  # as a kill leaves it before the journal begins
+    digest = bs.load_run(here / "near-best-of-n-seed0").state.digest()
+    again = behavesim("experiment", "small.toml", "--json")
+    assert "2 runs, 1 of them to do" in again.err
+    assert again.document["comparison"] == first.document["comparison"]
+    assert bs.load_run(here / "near-best-of-n-seed0").state.digest() == digest
+
+    (files / "small.toml").write_text(FILE.replace("budget = 4", "budget = 4\nwindow = 2"))
+    changed = behavesim("experiment", "small.toml")
+    assert changed.code == 2
+    assert "window was 64 and is 2" in changed.err
+
+
+def test_asking_a_model_takes_an_estimate_and_consent(
+    behavesim: Command, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "model.toml").write_text(
+        'name = "paid"\ntasks = ["tsp"]\nmethods = ["eoh"]\nseeds = 2\n[settings]\nproposer = "openai"\nbudget = 100\n'
+    )
+    refused = behavesim("experiment", "model.toml")
+    assert refused.code == 2
+    assert "about 200 requests to gpt-5-nano" in refused.err
+    assert "about $" in refused.err
+    assert "--yes" in refused.err
+    assert not (files / "runs").exists()
+
+
+def test_a_run_that_fails_is_named_and_the_others_are_compared(behavesim: Command, files: Path) -> None:
+    (files / "small.toml").write_text(FILE.replace('"near.py"]', '"near.py", "broken.py"]'))
+    (files / "broken.py").write_text(TASK.replace("return 20.0 * size", "return None"))
+    ended = behavesim("experiment", "small.toml", "--json")
+    assert ended.code == 1
+    assert "2 runs failed (broken-best-of-n-seed0, broken-eoh-seed0)" in ended.err
+    assert [entry["task"] for entry in ended.document["comparison"]] == [str(files / "near.py")]
+    assert "template" in (files / "runs/small/broken-eoh-seed0.log").read_text()
+
+
+@pytest.mark.parametrize("value", [3, 0.1, True, 'a "quoted" word', [1, 2], {"gpt-5-nano": 1.0, "b c": [True]}])
+def test_any_setting_fits_on_one_line(value: object) -> None:
+    assert tomllib.loads(f"value = {toml(value)}")["value"] == value

@@ -1,0 +1,108 @@
+"""What an experiment's file plans, and what it is told when it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.errors import UsageError
+from behavesim.experiment import Planned, plan, read_experiment
+
+SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+
+
+def planned(tmp_path: Path, text: str) -> list[Planned]:
+    file = tmp_path / "experiment.toml"
+    file.write_text(text)
+    return plan(read_experiment(file), "genetic")
+
+
+def test_every_task_method_and_seed_is_run_seed_by_seed(tmp_path: Path) -> None:
+    runs = planned(tmp_path, 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["eoh", "niche"]\nseeds = [7, 3]')
+    assert [run.name for run in runs] == [
+        f"{task}-{method}-seed{seed}" for seed in (3, 7) for task in ("tsp", "asp") for method in ("eoh", "niche")
+    ]
+    assert {run.settings.proposer for run in runs} == {"genetic"}
+
+
+def test_settings_hold_for_all_and_those_of_a_variant_win(tmp_path: Path) -> None:
+    runs = planned(
+        tmp_path,
+        """
+        name = "x"
+        tasks = ["tsp"]
+        methods = ["eoh", "eoh+behavesim"]
+        seeds = 1
+        [settings]
+        population = 10
+        budget = 50
+        [[variant]]
+        name = "small"
+        settings = { population = 5 }
+        [[variant]]
+        name = "as set"
+        [[variant]]
+        name = "control"
+        settings = { method = "niche", niche_radius = 0.0 }
+        """,
+    )
+    found = {run.settings.label: (run.settings.method, run.settings.population) for run in runs}
+    assert found == {
+        "eoh small": ("eoh", 5),
+        "eoh as set": ("eoh", 10),
+        "eoh+behavesim small": ("eoh+behavesim", 5),
+        "eoh+behavesim as set": ("eoh+behavesim", 10),
+        "control": ("niche", 10),
+    }
+    assert {run.settings.budget for run in runs} == {50}
+
+
+def test_the_defaults_of_a_task_are_its_own(tmp_path: Path) -> None:
+    tsp, asp = planned(tmp_path, 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["niche"]\nseeds = 1')
+    assert (tsp.settings.budget, tsp.settings.niche_radius) == (2000, 0.3)
+    assert (asp.settings.budget, asp.settings.niche_radius) == (10_000, 0.7)
+
+
+def test_each_task_can_have_seeds_of_its_own(tmp_path: Path) -> None:
+    head = 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["eoh"]\n[seeds]\ntsp = 2\n'
+    runs = planned(tmp_path, f"{head}asp = [9]")
+    assert [(run.settings.task, run.settings.seed) for run in runs] == [("tsp", 0), ("tsp", 1), ("asp", 9)]
+    with pytest.raises(UsageError, match="no seeds for task 'asp'"):
+        planned(tmp_path, head)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('tasks = ["tsp"]', "name"),
+        ('name = "../away"\ntasks = ["tsp"]', "name"),
+        ('name = "x"\ntasks = []', "tasks"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["foo"]', "methods"),
+        ('name = "x"\ntasks = ["tsp"]\nseedz = 3', "seedz"),
+        ('name = "x"\ntasks = ["nosuch"]\nmethods = ["eoh"]', "nosuch"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\nwidnow = 3', "did you mean 'window'"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "niche"]\ntests = [["eoh", "nich"]]', "'nich'"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["eoh", "eoh"]', "different names"),
+    ],
+)
+def test_a_slip_is_named_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        planned(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_the_shipped_experiments_can_be_planned(path: Path) -> None:
+    experiment = read_experiment(path)
+    runs = plan(experiment, "genetic")
+    assert experiment.name == path.stem
+    assert {run.settings.proposer for run in runs} == {"openai" if path.stem.endswith("-model") else "genetic"}
+    assert len({run.name for run in runs}) == len(runs)
+
+
+def test_the_papers_table_is_shipped_for_the_model_and_offline() -> None:
+    assert {path.stem for path in SHIPPED} >= {"main-model", "main-offline", "ablation-model", "ablation-offline"}
+    for name in ("main-model", "main-offline"):
+        methods = read_experiment(next(path for path in SHIPPED if path.stem == name)).methods
+        assert set(methods) >= {"funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "best-of-n"}
