@@ -62,7 +62,8 @@ class Bar:
             for bar, yes in zip((self.must, self.ambitious), reached, strict=True)
         )
         figures = f"{1e3 * self.ours_s:,.4g} ms | {1e3 * self.peer_s:,.4g} ms | **{ratio:,.3g}{unit}**"
-        return f"| {self.name} | {figures} | {' | '.join(cells)} | {self.error:.1e} |"
+        error = "" if self.is_ceiling else f"{self.error:.1e}"
+        return f"| {self.name} | {figures} | {' | '.join(cells)} | {error} |"
 
 
 def interleaved(rounds: int, *actions: Callable[[], object]) -> list[float]:
