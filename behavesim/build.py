@@ -53,7 +53,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         proposer = await _proposer(launch, stack)
         pool = await stack.enter_async_context(sandbox(launch.settings))
         judge = Judge(launch.task, "search", pool)
-        template = await _evaluated_template(launch.task, judge)
+        template = await evaluated_template(launch.task, judge)
         launch.folder.create()
         stack.enter_context(launch.folder.locked())
         launch.folder.write_settings(launch.settings)
@@ -122,7 +122,8 @@ def sandbox(settings: Settings) -> Pool:
     )
 
 
-async def _evaluated_template(task: Task, judge: Judge) -> Evaluated:
+async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
+    """The template as the archive's first program; raises TaskError where it fails."""
     verdict = await judge.evaluate(task.template)
     if isinstance(verdict, Failure):
         raise TaskError(f"the template of task {task.name!r} fails ({verdict.reason}): {verdict.message}")

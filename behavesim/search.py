@@ -59,7 +59,7 @@ class Search:
     ) -> None:
         self.state = RunState(task.objective)
         self._task = task
-        self._window = window
+        self.window = window
         self._repairs = repairs
         self.caps = caps
         self._method = method
@@ -167,7 +167,7 @@ class Search:
 
     def _may_ask(self) -> bool:
         state = self.state
-        return state.asked < state.told + self._window and self.caps.reached(state) is None
+        return state.asked < state.told + self.window and self.caps.reached(state) is None
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""

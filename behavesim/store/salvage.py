@@ -1,0 +1,141 @@
+"""Events from a damaged journal: the pages of its files are read one by one, whatever SQLite thinks of the whole.
+
+A journal is append-only: every committed row stands on a leaf page of the database or of its write-ahead log, and a row
+that occurs in both is the same in both. The layout of pages, rows and log is SQLite's published file format.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from behavesim.events import Event
+from behavesim.store.codec import decode
+
+LEAF = 13
+"""The first byte of a page that holds rows of a table."""
+FILE_HEADER, WAL_HEADER, FRAME_HEADER = 100, 32, 24
+PAGE_SIZES = tuple(2**power for power in range(9, 17))
+USUAL_SIZE = 4096
+
+Value = int | float | str | bytes | None
+DAMAGED = (ValueError, IndexError, struct.error)
+"""What reading a damaged row raises, at whatever level it is damaged."""
+
+
+def salvaged(path: Path) -> dict[int, tuple[float, Event]]:
+    """All events that can still be read, by their number and in its order, each with the time of its commit."""
+    events: dict[int, tuple[float, Event]] = {}
+    for pages in _images(path):
+        for page in pages[1:]:  # the first page holds no events
+            for start in _cells(page):
+                try:
+                    seq, (_, at, _, kind, payload, data) = _row(page, start, pages)
+                    events.setdefault(seq, (float(at), decode(kind, payload, data)))  # type: ignore[arg-type]
+                except (*DAMAGED, TypeError):
+                    continue
+    return dict(sorted(events.items()))
+
+
+def _images(path: Path) -> Iterator[list[bytes]]:
+    """The database as its file has it, then as the write-ahead log would have it."""
+    data = path.read_bytes()
+    named = int.from_bytes(data[16:18], "big")
+    size = named if named in PAGE_SIZES else USUAL_SIZE
+    pages = [data[start : start + size] for start in range(0, len(data), size)] or [b""]
+    yield pages
+    wal = path.with_name(f"{path.name}-wal")
+    yield _overlaid(pages, wal.read_bytes() if wal.exists() else b"", size)
+
+
+def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
+    """The pages with those of the log in their places; frames of another salt are left over from before."""
+    overlaid = list(pages)
+    frames = [log[start : start + FRAME_HEADER + size] for start in range(WAL_HEADER, len(log), FRAME_HEADER + size)]
+    for frame in frames:
+        number = int.from_bytes(frame[:4], "big")
+        if frame[8:16] == frames[0][8:16] and 0 < number <= len(pages) + len(frames):
+            overlaid += [b""] * (number - len(overlaid))
+            overlaid[number - 1] = frame[FRAME_HEADER:]
+    return overlaid
+
+
+def _cells(page: bytes) -> Iterator[int]:
+    """Where the rows of a page begin; none where it holds no rows of a table."""
+    if len(page) < 8 or page[0] != LEAF:
+        return
+    count = int.from_bytes(page[3:5], "big")
+    for place in range(8, min(8 + 2 * count, len(page) - 1), 2):
+        yield int.from_bytes(page[place : place + 2], "big")
+
+
+def _row(page: bytes, start: int, pages: Sequence[bytes]) -> tuple[int, list[Value]]:
+    """The number and the columns of the row that begins there; raises one of DAMAGED where there is none."""
+    length, start = _varint(page, start)
+    seq, start = _varint(page, start)
+    size = len(pages[0])
+    local = _local(length, size)
+    record = page[start : start + local]
+    following = int.from_bytes(page[start + local : start + local + 4], "big") if local < length else 0
+    while len(record) < length:
+        overflow = pages[following - 1] if following else b""
+        if len(overflow) < size:
+            raise ValueError("the rest of the row is missing")
+        record += overflow[4 : 4 + length - len(record)]
+        following = int.from_bytes(overflow[:4], "big")
+    return seq, _columns(record)
+
+
+def _local(length: int, size: int) -> int:
+    """How much of a row of that length stands on its own page."""
+    most = size - 35
+    if length <= most:
+        return length
+    least = (size - 12) * 32 // 255 - 23
+    kept = least + (length - least) % (size - 4)
+    return kept if kept <= most else least
+
+
+def _columns(record: bytes) -> list[Value]:
+    end, place = _varint(record, 0)
+    kinds = []
+    while place < end:
+        kind, place = _varint(record, place)
+        kinds.append(kind)
+    values = []
+    for kind in kinds:
+        size = _width(kind)
+        if place + size > len(record):
+            raise ValueError("a column is cut off")
+        values.append(_value(kind, record[place : place + size]))
+        place += size
+    return values
+
+
+def _width(kind: int) -> int:
+    """The bytes that a value of a serial type takes."""
+    return (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
+
+
+def _value(kind: int, data: bytes) -> Value:
+    if kind >= 12:
+        return data.decode() if kind % 2 else data
+    if kind == 7:
+        return float(struct.unpack(">d", data)[0])
+    if kind in (0, 8, 9):
+        return (None, 0, 1)[max(0, kind - 7)]
+    return int.from_bytes(data, "big", signed=True)
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of one to nine bytes, seven bits in each but the ninth, and where it ends."""
+    value = 0
+    for count in range(9):
+        byte = data[place + count]
+        if count == 8:
+            return value << 8 | byte, place + 9
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, place + count + 1
+    raise AssertionError("the ninth byte ends it")

@@ -1,0 +1,29 @@
+"""`behavesim recover`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import RUNS, RunsDir, cores
+
+
+def recover(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id or folder of a damaged run.")],
+    name: Annotated[str | None, typer.Option(help="The new run's id (default: RUN-recovered).")] = None,
+    workers: Annotated[int | None, typer.Option(help="Programs run at once (default: the cores).")] = None,
+    runs_dir: RunsDir = RUNS,
+) -> None:
+    """Make a new run of all that can be read of a damaged one; the old one is left as it is."""
+    import asyncio
+
+    from behavesim.recover import recover as recovered
+    from behavesim.store.folder import RunFolder
+
+    folder = RunFolder.find(runs_dir, run)
+    target = RunFolder.named(runs_dir, name or f"{folder.run}-recovered")
+    done = asyncio.run(recovered(folder, target, workers or cores()))
+    lost = f"; lost: the replies to {', '.join(map(str, done.lost))}" if done.lost else ", none is lost"
+    typer.echo(f"run {done.run} holds the {done.replies} replies that could be read in {folder.run}{lost}")
+    typer.echo(f"next: behavesim resume {done.run}, or behavesim report {done.run}")

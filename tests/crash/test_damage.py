@@ -1,0 +1,176 @@
+"""A damaged journal is found out, told apart from a sound one that lies, and salvaged as far as it can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.run import load_run
+from behavesim.audit import DECISIONS, Audit, difference
+from behavesim.errors import JournalError
+from behavesim.events import Responded
+from behavesim.recover import recover
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import read_events
+from behavesim.store.salvage import salvaged
+from behavesim.task import TaskReference
+from behavesim.verify import verify
+from tests.crash.processes import Subject
+
+BUDGET = 40
+PAGE = 4096
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run that nothing has happened to; to be copied."""
+    settings = ["--set", "n_init=10", "--set", "restart_every=12", "--set", "islands=3"]
+    subject = Subject(tmp_path_factory.mktemp("runs") / "sound", ["tsp", "--budget", str(BUDGET), *settings])
+    ended = asyncio.run(subject.finish())
+    assert ended.code == 0, ended.stderr
+    return subject.folder
+
+
+@pytest.fixture
+def run(sound: Path, tmp_path: Path) -> RunFolder:
+    """A copy to be damaged."""
+    return RunFolder(Path(shutil.copytree(sound, tmp_path / "run")))
+
+
+def change(run: RunFolder, statement: str) -> None:
+    with closing(sqlite3.connect(run.journal)) as db:
+        db.execute(statement)
+        db.commit()
+
+
+def event(run: RunFolder, where: str) -> int:
+    with closing(sqlite3.connect(run.journal)) as db:
+        return int(db.execute(f"SELECT seq FROM events WHERE {where}").fetchone()[0])
+
+
+async def test_a_sound_run_is_sound(run: RunFolder) -> None:
+    seen: list[tuple[int, int]] = []
+    found = await verify(run, workers=2, progress=lambda *at: seen.append(at))
+    assert found.is_sound
+    assert found.decisions > 2 * BUDGET
+    assert found.evaluations + found.copies >= BUDGET // 2
+    assert seen[-1] == (found.events, found.events)
+
+
+@pytest.mark.parametrize(
+    ("where", "change_to", "said"),
+    [
+        ("type = 'Placed' AND payload ->> 'island' = 1", "json_set(payload, '$.island', 2)", "island=1"),
+        ("type = 'Compared'", "json_set(payload, '$.similarity.0', 0.123)", "similarity="),
+        ("type = 'Asked' AND candidate = 30", "json_set(payload, '$.prompt.text', 'Please.')", "prompt="),
+        ("type = 'IslandsRestarted'", "json_set(payload, '$.founders', json('{}'))", "founders="),
+    ],
+)
+def test_the_first_decision_that_does_not_follow_is_named(
+    run: RunFolder, where: str, change_to: str, said: str
+) -> None:
+    seq = event(run, where)
+    change(run, f"UPDATE events SET payload = {change_to} WHERE seq = {seq}")
+    settings = run.read_settings()
+    audit = Audit(settings, TaskReference(settings.task).load())
+    for number, _, recorded in read_events(run.journal):
+        if isinstance(recorded, DECISIONS) and (found := difference(number, audit.due(recorded), recorded)):
+            break
+        audit.take(recorded)
+    assert (found.seq, found.event) == (seq, type(recorded).__name__)
+    assert said in found.expected
+    assert found.expected != found.recorded
+
+
+async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) -> None:
+    placed = event(run, "type = 'Placed' AND candidate > 30")
+    change(
+        run, f"UPDATE events SET type = 'Discarded', payload = json_remove(payload, '$.island') WHERE seq = {placed}"
+    )
+    scored = event(run, "type = 'Evaluated' AND candidate > 20")
+    change(run, f"UPDATE events SET payload = json_set(payload, '$.score', 1.5) WHERE seq = {scored}")
+    replied = event(run, "type = 'Responded' AND candidate = 5")
+    change(run, f"UPDATE events SET payload = json_set(payload, '$.reply.text', 'Sorry.') WHERE seq = {replied}")
+    found = await verify(run, workers=2)
+    assert not found.damage
+    assert not found.is_sound
+    named = {each.seq: each for each in found.differences}
+    outcome = event(run, "type = 'Evaluated' AND candidate = 5")
+    assert next(iter(named)) == outcome
+    assert named[outcome].expected.startswith("Rejected")
+    assert "score=1.5" in named[scored].recorded
+    assert named[placed].expected.startswith("Placed")
+
+
+async def test_missing_and_unreadable_events_are_damage(run: RunFolder) -> None:
+    change(run, "DELETE FROM events WHERE seq = 50")
+    change(run, "UPDATE events SET type = 'Odd', payload = '{' WHERE seq = 60")
+    found = await verify(run)
+    assert [line.split(":")[0] for line in found.damage] == [
+        "events 50 to 50 are missing",
+        "event 60 (Odd) cannot be read",
+    ]
+
+
+def truncate(data: bytearray, rng: random.Random) -> bytearray:
+    return data[: len(data) * 2 // 3]
+
+
+def smear(data: bytearray, rng: random.Random) -> bytearray:
+    """Garbage over a tenth of the pages, the first left alone."""
+    for page in rng.sample(range(1, len(data) // PAGE), len(data) // PAGE // 10):
+        data[page * PAGE : (page + 1) * PAGE] = rng.randbytes(PAGE)
+    return data
+
+
+def behead(data: bytearray, rng: random.Random) -> bytearray:
+    data[:PAGE] = rng.randbytes(PAGE)
+    return data
+
+
+@pytest.mark.parametrize("harm", [truncate, smear])
+async def test_a_damaged_database_is_found_out_and_salvaged(
+    run: RunFolder, harm: Callable[[bytearray, random.Random], bytearray]
+) -> None:
+    whole = {seq: pair for seq, *pair in read_events(run.journal)}
+    run.journal.write_bytes(harm(bytearray(run.journal.read_bytes()), random.Random(1)))
+    assert not (await verify(run)).is_sound
+    with pytest.raises(JournalError, match=r"behavesim verify|cannot be read"):
+        list(read_events(run.journal))
+    left = {seq: list(pair) for seq, pair in salvaged(run.journal).items()}
+    assert left.items() <= whole.items()
+    assert len(left) > len(whole) // 3
+    replies = {e.candidate: e.reply for _, e in left.values() if isinstance(e, Responded)}
+    target = RunFolder(run.path.with_name("recovered"))
+    done = await recover(run, target)
+    assert done.replies == len(replies)
+    kept = {e.candidate: e.reply for _, _, e in read_events(target.journal) if isinstance(e, Responded)}
+    assert replies.items() <= kept.items(), "no reply that could be read is lost"
+    subject = Subject(target.path, [])
+    ended = await subject.finish()
+    assert ended.code == 0, ended.stderr
+    assert load_run(target.path).state.told == BUDGET
+
+
+async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFolder, sound: Path) -> None:
+    run.journal.write_bytes(behead(bytearray(run.journal.read_bytes()), random.Random(1)))
+    assert damages(run.journal)
+    target = RunFolder(run.path.with_name("recovered"))
+    done = await recover(run, target, workers=2)
+    assert done.lost == ()
+    assert load_run(target.path).state.digest() == load_run(sound).state.digest()
+    assert (await verify(target)).is_sound
+
+
+async def test_nothing_is_recovered_from_nothing(run: RunFolder) -> None:
+    run.journal.write_bytes(random.Random(1).randbytes(20 * PAGE))
+    with pytest.raises(JournalError, match="start the run anew"):
+        await recover(run, RunFolder(run.path.with_name("recovered")))
+    assert not run.path.with_name("recovered").exists()
