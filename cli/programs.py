@@ -38,6 +38,7 @@ def read_program(file: Path, task: Task) -> str:
 async def judged(settings: Settings, task: Task, programs: list[tuple[str, str]], split: Split) -> list[Judged]:
     """The verdict on each (file, source), in order; one sandbox runs them all."""
     from behavesim.programs.extract import extract
+    from behavesim.programs.fences import fenced
     from behavesim.protocols import Failure
     from behavesim.sandbox import Judge, Limits, Pool
     from behavesim.task import TaskReference
@@ -48,7 +49,7 @@ async def judged(settings: Settings, task: Task, programs: list[tuple[str, str]]
     async with Pool(reference, split, 1, limits, allow_weak_isolation=weak) as pool:
         judge = Judge(task, split, pool)
         for file, source in programs:
-            program = extract(f"```python\n{source}\n```", task.template, task.entry_point)
+            program = extract(fenced(source), task.template, task.entry_point)
             if isinstance(program, Failure):
                 results.append(Judged(file, "extraction", program, pool.isolation))
             else:

@@ -8,6 +8,12 @@ from dataclasses import dataclass
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
+def fenced(source: str) -> str:
+    """A program in a fenced block of its own, with a fence longer than any that its text holds."""
+    marks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", source))])
+    return f"{marks}python\n{source.strip()}\n{marks}"
+
+
 @dataclass(frozen=True)
 class Block:
     """The inside of one fenced block, whether its closing fence came, and the lines it takes (from 0, end excluded)."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from behavesim.events import Operator
-from behavesim.prompts.funsearch import fenced
+from behavesim.programs.fences import fenced
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from behavesim.programs.fences import fenced
+
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -49,8 +51,3 @@ class FunSearchPrompts:
             "Keep its name, its arguments and the kind of its result. "
             "Answer with the complete program, imports included, in one fenced Python block and nothing else."
         )
-
-
-def fenced(source: str) -> str:
-    """A program in a fenced block of its own."""
-    return f"```python\n{source.strip()}\n```"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from behavesim.events import Asked, Prompt, Rejected
+from behavesim.programs.fences import fenced
 
 SHOWN = 4000
 """Characters of a failed reply that are shown again where no program could be taken from it."""
@@ -10,7 +11,7 @@ SHOWN = 4000
 
 def repair(asked: Asked, reply: str, rejected: Rejected) -> Asked:
     """The question that gives a rejected candidate another try; parents and island stay as they were."""
-    failed = f"```python\n{rejected.source.strip()}\n```" if rejected.source else reply[:SHOWN].strip()
+    failed = fenced(rejected.source) if rejected.source else reply[:SHOWN].strip()
     text = "\n\n".join(
         [
             asked.prompt.text,

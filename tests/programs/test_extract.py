@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from behavesim.programs import fences
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
 from behavesim.protocols import Failure
 from tests.programs.replies import ACCEPTED, REJECTED, TEMPLATE, Case, fenced
@@ -183,3 +184,11 @@ def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason:
     text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))
     start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
     holds(text[:start] + data.draw(WORDS) + text[end:], finish_reason)
+
+
+@pytest.mark.parametrize("inside", ["", "```", "```python", "````", "~~~"])
+def test_a_program_in_its_own_fence_is_found_whole_whatever_its_text_holds(inside: str) -> None:
+    source = f'def priority(item, bins):\n    """\n{inside}\n    """\n    return bins'
+    program = extract(fences.fenced(source), "def priority(item, bins):\n    return bins\n", "priority")
+    assert isinstance(program, Program)
+    assert program.source.strip() == source
