@@ -110,7 +110,7 @@ def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
     from behavesim.similarity.kernels import scalar
 
     if not np.array_equal(x, y):
-        settings.check_distance(scalar.edit_table(x.astype(np.int64), y.astype(np.int64)).max())
+        settings.check_distance(scalar.furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
 
 
 def _by_costs(x: Run, y: Run, settings: Settings) -> float:

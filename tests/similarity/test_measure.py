@@ -222,6 +222,13 @@ def test_a_distance_outside_the_normaliser_is_refused_one_by_one_and_against_man
         measure.one_vs_many([x], Archive([[x], [y]]))
 
 
+def test_trajectories_too_long_for_the_kernels_are_compared_all_the_same():
+    x, y = Trajectory.prefixes(np.zeros(70_000, int)), Trajectory.prefixes([0, 1])
+    assert BehaveSim(70_000).similarity(x, y) == BehaveSim(70_000).one_vs_many([y], [[x]])[0]
+    with pytest.raises(TrajectoryError, match="a distance of 69999 occurs"):
+        BehaveSim(60_000).similarity(x, y)
+
+
 def test_a_normaliser_of_one_less_than_the_length_does_where_trajectories_begin_alike():
     tours = [[Trajectory.prefixes([0, *tour])] for tour in (range(1, 9), range(8, 0, -1), range(11, 19))]
     assert BehaveSim(8).one_vs_many(tours[0], tours).tolist() == [BehaveSim(8).between(tours[0], y) for y in tours]

@@ -55,6 +55,19 @@ def edit_distance(x: Tokens, y: Tokens) -> Any:
 
 
 @njit(int64(_tokens, _tokens), **OPTIONS)
+def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
+    """The largest number in `edit_table(x, y)`, without the room for it."""
+    row, largest = np.arange(1, y.size + 1), 0
+    for i in range(x.size):
+        diagonal, left = i, i + 1
+        for j in range(y.size):
+            left, diagonal = min(min(row[j], left) + 1, diagonal + (x[i] != y[j])), row[j]
+            row[j] = left
+            largest = max(largest, left)
+    return largest
+
+
+@njit(int64(_tokens, _tokens), **OPTIONS)
 def set_distance(x: Tokens, y: Tokens) -> Any:
     """Edits (insert, delete, replace) that turn one set into the other; both ascending without repetition."""
     i, j, common = 0, 0, 0
