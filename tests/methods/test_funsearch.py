@@ -148,7 +148,7 @@ async def test_plain_islands_start_from_the_template() -> None:
     ],
 )
 def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
-    behaviours = build._behaviours(resolve({"task": "toy", **settings}), Toy())
+    behaviours = build.behaviours(resolve({"task": "toy", **settings}), Toy())
     assert behaviours is not None
     for used in (behaviours._registration, behaviours._clipped):
         assert {name: getattr(used, name) for name in measure} == measure
@@ -171,4 +171,4 @@ def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], 
 def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
     resolved = resolve({"task": "toy", **settings})
     assert compares(resolved) == needed
-    assert (build._behaviours(resolved, Toy()) is not None) == needed
+    assert (build.behaviours(resolved, Toy()) is not None) == needed
