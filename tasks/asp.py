@@ -34,38 +34,33 @@ def priority(el: tuple[int, ...], n: int, w: int) -> float:
 GRAMMAR = """
 groups: triples = [el[i:i + 3] for i in range(0, n, 3)]
 ones: scalar = el.count(1)
-twos: scalar = el.count(2)
 changes: scalar = sum([el[i] != el[i - 1] for i in range(n)])
 empty: scalar = sum([sum(g) == 0 for g in groups])
 full: scalar = sum([0 not in g for g in groups])
 
-scalar = scalar + scalar | scalar - scalar | scalar + number * scalar | scalar - number * scalar
-scalar = scalar * scalar | scalar / (1 + abs(scalar)) | number * scalar + number * scalar | number * scalar
-scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar - scalar) | number | el[place]
-scalar = (scalar if scalar > scalar else scalar) | (scalar if groups[which] == triple else scalar)
-scalar = sum([test for i in range(n)]) | sum([test for i in range(first, n, 3)]) | sum([check for g in groups])
-scalar = sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)])
-scalar = sum([share * (test) for i in range(n)])
-scalar = sum([weight * (check) for k, g in enumerate(groups)]) | sum([pair for g, h in zip(groups, groups[1:])])
-scalar = groups.count(triple) | groups[which].count(value) | sum([share * el[i] for i in range(n)])
-test = (el[i] == el[i - step]) | (el[i] != el[i - step]) | (el[i] < el[i - step]) | (el[i] == value)
-test = (test and test) | (test or test) | (el[i] + el[i - step] == total) | (el[i] == el[-i])
-item = el[i] * el[i - step] | abs(el[i] - el[i - step]) | max(el[i], el[i - step]) | el[i] * el[i + step]
-item = i * el[i] | (i % step) * el[i] | i * (el[i] == value) | el[i] * el[-i] | abs(el[i] - el[-i])
-share = i | i % step | number ** (i % step) | (i - first) ** 2
-check = (sum(g) == total) | (g.count(value) == total) | (g[0] < g[1]) | (g[1] < g[2]) | (len(set(g)) == total)
-check = (g == triple) | (check and check) | (check or check)
-pair = (g == h) | (sum(g) == sum(h)) | abs(sum(g) - sum(h)) | (g < h) | (g.count(value) == h.count(value))
-weight = k | number ** k | k % 2 | abs(k - first)
+total = scalar | total + number * scalar | total - number * scalar | total + number * scalar | total - number * scalar
+total = (total if scalar > total else total) | (total if groups[which] == triple else total) | total * scalar
+total = number * total + number * total | total - abs(scalar - number) | max(total, total)
+scalar = sum([test for i in range(n)]) | sum([test for i in range(n)]) | sum([test for i in range(first, n, 3)])
+scalar = sum([item for i in range(n)]) | sum([item for i in range(n)]) | sum([item for i in range(first, n, 3)])
+scalar = sum([check for g in groups]) | sum([pair for g, h in zip(groups, groups[1:])]) | groups.count(triple)
+scalar = scalar * scalar | scalar ** 2 | abs(scalar - scalar) | el[place]
+test = (el[i] != el[i - step]) | (el[i] < el[i - step]) | (el[i] == value) | ((el[i] - el[i - step]) % 3 == turn)
+test = (test and test) | (test or test) | ((el[i] - el[i - step]) % 3 == turn)
+item = (0, number, number)[el[i] - el[i - step]] | (0, number, number)[el[i] - el[i - step]] | el[i] * el[i - step]
+item = (0, number, number)[el[i]] | abs(el[i] - el[i - step]) | el[i] * el[i + step] | i * el[i] | i * (test)
+check = (sum(g) == few) | (g.count(value) == few) | (g[0] < g[1]) | (g[1] < g[2]) | (g == triple) | (check or check)
+pair = (g == h) | (sum(g) < sum(h)) | abs(sum(g) - sum(h)) | (g < h) | (g[first] == h[first])
 triple = (0, 0, 1) | (0, 0, 2) | (0, 1, 2) | (0, 2, 1) | (1, 1, 1) | (2, 2, 2)
 value = 0 | 1 | 2
-total = 1 | 2 | 3 | 4
+turn = 1 | 2
+few = 1 | 2 | 3 | 4
 first = 0 | 1 | 2
 step = 1 | 2 | 3 | 4 | 5 | 6 | 7
 which = 0 | 1 | 2 | -1
 place = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
 
-score: scalar
+score: total
 return score
 """
 """What can be counted in a vector and its groups of three; one rule looks past the vector's end, as people do."""

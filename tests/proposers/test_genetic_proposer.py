@@ -83,7 +83,7 @@ async def test_tuning_changes_nothing_but_constants(task):
     for ticket in range(50):
         source = await program(proposer, ticket)
         reply = (await proposer.propose(prompt("m2", source), ticket)).text
-        if reply.startswith("{Tune"):
+        if reply.startswith("{Weigh"):
             compared += skeleton(fenced_blocks(reply)[0]).count("#") == skeleton(source).count("#")
     assert compared > 20
 

@@ -26,15 +26,16 @@ BETTER_IS_BASE = 0.6
 """How often the better of two examples is the one that is changed."""
 
 IMPROVE: Mapping[Move, float] = {
-    variation.switch: 0.09,
-    variation.blend: 0.14,
-    variation.term: 0.19,
-    variation.constant: 0.22,
-    variation.replacement: 0.14,
-    variation.crossover: 0.09,
-    variation.operation: 0.07,
-    variation.removal: 0.06,
+    variation.switch: 0.10,
+    variation.blend: 0.16,
+    variation.term: 0.20,
+    variation.constants: 0.22,
+    variation.replacement: 0.10,
+    variation.crossover: 0.08,
+    variation.operation: 0.09,
+    variation.removal: 0.05,
 }
+"""How often each move is tried."""
 FRESH = 0.02
 """How often an improvement is a program unlike any other."""
 
@@ -109,8 +110,7 @@ SENTENCES: Mapping[Move, str] = {
     variation.switch: "Go by one rule first and by the other later",
     variation.blend: "Combine the two rules in one",
     variation.term: "Add a consideration to the rule",
-    variation.constant: "Weigh the parts of the rule differently",
-    variation.constants: "Tune the numbers of the rule",
+    variation.constants: "Weigh the parts of the rule differently",
     variation.replacement: "Replace a part of the rule by a new one",
     variation.crossover: "Take over a part of the other rule",
     variation.operation: "Combine the same parts by another operation",

@@ -66,25 +66,12 @@ def term(couple: Couple) -> Term | None:
     return couple.base.replaced(path, _around(choose(rules, couple.random), [part], couple))
 
 
-def constant(couple: Couple) -> Term | None:
-    """One constant changed: a number by some factor, a choice to another."""
-    found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
-    if found is None:
-        return None
-    path, old = found
-    if old.type == NUMBER:
-        assert old.value is not None
-        value = rounded(old.value * math.exp(couple.random.normal(0, 0.5)))
-        return couple.base.replaced(path, Term(NUMBER, value=value))
-    return couple.base.replaced(path, Term(old.type, choose(_other_constants(couple.grammar, old), couple.random)))
-
-
 def constants(couple: Couple) -> Term | None:
     """Up to three constants changed."""
-    changed = constant(couple)
+    changed = _constant(couple)
     for _ in range(int(couple.random.integers(3))):
         if changed is not None:
-            changed = constant(Couple(couple.grammar, changed, couple.other, couple.random))
+            changed = _constant(Couple(couple.grammar, changed, couple.other, couple.random))
     return changed
 
 
@@ -119,6 +106,19 @@ def removal(couple: Couple) -> Term | None:
     """A part replaced by a smaller one of its own parts."""
     found = couple.site(lambda inner: next(_within(inner), None) is not None)
     return couple.base.replaced(found[0], choose(list(_within(found[1])), couple.random)) if found else None
+
+
+def _constant(couple: Couple) -> Term | None:
+    """One constant changed: a number by some factor, a choice to another."""
+    found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
+    if found is None:
+        return None
+    path, old = found
+    if old.type == NUMBER:
+        assert old.value is not None
+        value = rounded(old.value * math.exp(couple.random.normal(0, 0.5)))
+        return couple.base.replaced(path, Term(NUMBER, value=value))
+    return couple.base.replaced(path, Term(old.type, choose(_other_constants(couple.grammar, old), couple.random)))
 
 
 def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
