@@ -7,7 +7,7 @@ import pickle
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import Evaluated, Event, Recommended, Responded, RunResumed, RunStarted
+from behavesim.events import Evaluated, Responded, RunForked, RunResumed, RunStarted
 from behavesim.methods.choice import compares, method
 from behavesim.protocols import Failure, Proposer
 from behavesim.sandbox import Judge, Limits, Pool
@@ -25,12 +25,19 @@ from behavesim.search import Search
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import TEMPLATE
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.keeper import Keeper
+from behavesim.store.upgrade import copy_journal
 from behavesim.task import Task, TaskReference
 
 if TYPE_CHECKING:
     from behavesim.proposers.openai import Sampling
+
+
+DECISIVE = ("task", "instances", "template")
+"""The parts of a fingerprint that decide what programs are worth."""
+UNFORKABLE = frozenset({"task", "method", "islands", "n_init"})
+"""The settings that say what a journal is about; a fork that changed them could not read it."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +79,46 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
-        events = [pair async for pair in journal.read()]
-        _refuse_changes(launch, events[0][1] if events else None)
+        refuse_changes(launch)
+        launch.folder.write_settings(launch.settings)
         proposer = await _proposer(launch, stack)
         pool = await stack.enter_async_context(sandbox(launch.settings))
-        search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, active_s(events))
-        for _, event in events:
+        before_s = active_s(read_times(launch.folder.journal))
+        search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
+        async for _, event in journal.read():
             search.fold(event)
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
         await search.record(RunResumed(again, pool.isolation))
         yield search
 
 
+@asynccontextmanager
+async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
+    """A search that shares the journal of `source` up to here, and goes on under other settings or another task.
+
+    Raises UsageError where what differs is part of what the journal is about, and another run is needed.
+    """
+    _refuse_another_run(launch, opening(source))
+    launch.folder.create()
+    launch.folder.write_settings(launch.settings)
+    copy_journal(source.journal, launch.folder.journal)
+    async with SqliteJournal(launch.folder.journal) as journal:
+        settings = launch.settings.model_dump(mode="json")
+        await journal.append([RunForked(source.run, settings, fingerprint(launch.task))])
+    async with resumed_search(launch) as search:
+        yield search
+
+
+def opening(folder: RunFolder) -> RunStarted | RunForked:
+    """What a run's settings and task are recorded in; raises UsageError where it was killed before it began."""
+    found = [event for _, _, event in read_events(folder.journal, only=(RunStarted, RunForked))]
+    if not found or not isinstance(found[-1], RunStarted | RunForked):
+        raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
+    return found[-1]
+
+
 def fingerprint(task: Task) -> dict[str, str]:
-    """What a run's results depend on beside its settings; resume and verify compare `task`, `instances`, `template`."""
+    """What a run's results depend on beside its settings; resume and verify compare the DECISIVE."""
     module = sys.modules[type(task).__module__]
     source = Path(str(module.__file__)).read_bytes()
     return {
@@ -101,14 +134,18 @@ def fingerprint(task: Task) -> dict[str, str]:
     }
 
 
-def active_s(events: list[tuple[float, Event]]) -> float:
-    """Seconds a run has been active over all its sessions: the pauses between them do not count."""
-    total, begun, last = 0.0, None, 0.0
-    for at, event in events:
-        if isinstance(event, RunStarted | RunResumed):
-            total, begun = total + (last - begun if begun is not None else 0.0), at
-        last = last if isinstance(event, Recommended) else at
-    return total + (last - begun if begun is not None else 0.0)
+def active_s(times: Iterable[tuple[float, str]]) -> float:
+    """Seconds a run has been active over all its sessions, by the times and types of its events.
+
+    The pauses between sessions do not count, nor does what is done with a run that has stopped.
+    """
+    total, begun, last = 0.0, 0.0, 0.0
+    for at, kind in times:
+        if kind in ("RunStarted", "RunResumed"):
+            total, begun, last = total + last - begun, at, at
+        elif kind not in ("RunForked", "Recommended"):
+            last = at
+    return total + last - begun
 
 
 def sandbox(settings: Settings) -> Pool:
@@ -214,16 +251,27 @@ def _sampling(settings: Settings) -> Sampling:
     )
 
 
-def _refuse_changes(launch: Launch, first: Event | None) -> None:
-    if not isinstance(first, RunStarted):
-        raise UsageError(f"the journal of run {launch.folder.run} does not begin with its settings; nothing to resume")
-    now = fingerprint(launch.task)
-    changed = [key for key in ("task", "instances", "template") if now[key] != first.fingerprint.get(key)]
-    if changed:
-        raise UsageError(f"cannot resume {launch.folder.run}: its {' and '.join(changed)} changed since it was started")
-    recorded = Settings.model_validate(dict(first.settings))
+def refuse_changes(launch: Launch) -> None:
+    """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
+    begun, now = opening(launch.folder), fingerprint(launch.task)
+    changed = {key: ("", "") for key in DECISIVE if now[key] != begun.fingerprint.get(key)}
+    recorded = Settings.model_validate(dict(begun.settings))
     moved = differences(recorded.model_copy(update={"budget": launch.settings.budget}), launch.settings)
-    if moved or launch.settings.budget < recorded.budget:
-        moved = moved or {"budget": (recorded.budget, launch.settings.budget)}
-        listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
-        raise UsageError(f"cannot resume {launch.folder.run}: {listed}; put it back, or start a new run")
+    if launch.settings.budget < recorded.budget:
+        moved["budget"] = (recorded.budget, launch.settings.budget)
+    if changed or moved:
+        listed = [f"its {key} changed" for key in changed]
+        listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
+        raise UsageError(
+            f"cannot resume {launch.folder.run}: {', '.join(listed)}; "
+            "put it back, or go another way from here with --fork NEW-ID"
+        )
+
+
+def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
+    settings = launch.settings
+    moved = [key for key in differences(Settings.model_validate(dict(begun.settings)), settings) if key in UNFORKABLE]
+    if moved:
+        raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
+    if compares(settings) and fingerprint(launch.task)["instances"] != begun.fingerprint.get("instances"):
+        raise UsageError("what programs did on other instances cannot be compared with; start a new run")

@@ -189,6 +189,12 @@ def resolve(
     return settings.model_copy(update={"n_init": min(settings.n_init, settings.budget // 4)})
 
 
+def amended(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
+    """Settings with some of them changed; flags that are None were not given. Raises UsageError in one line."""
+    changes = {key: value for key, value in flags.items() if value is not None}
+    return validated({**settings.model_dump(), **dict(_assignment(text) for text in assignments or []), **changes})
+
+
 def task_defaults(task: Task) -> dict[str, Any]:
     """The settings whose defaults are a task's own."""
     return {"budget": task.budget, "score_scale": task.score_scale, "niche_radius": task.niche_radius}

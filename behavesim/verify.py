@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
-from behavesim.build import fingerprint, sandbox
+from behavesim.build import DECISIVE, fingerprint, sandbox
 from behavesim.config import Settings
 from behavesim.events import Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.programs.extract import Program
@@ -25,9 +25,6 @@ TIMED = ("timeout", "memory")
 """Reasons that depend on the machine: they are recorded, and say nothing when they come or go on another one."""
 
 OPENINGS = (RunStarted, RunForked)
-DECISIVE = ("task", "instances", "template")
-"""The parts of a fingerprint that decide what programs are worth."""
-
 Outcome = Evaluated | Rejected
 Progress = Callable[[int, int], None]
 """Told how many events have been gone through, and how many there are."""

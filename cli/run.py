@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from .options import RUNS, AsJson, Assignments, RunsDir, cores, print_json, seconds, weighted_models
 from .recommend import recommended
+from .signals import when_asked_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +99,10 @@ def resume(
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
+    assignments: Assignments = None,
+    fork: Annotated[
+        str | None, typer.Option(metavar="NEW-ID", help="Go on as a new run, with what was changed.")
+    ] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
@@ -104,9 +110,10 @@ def resume(
     import asyncio
 
     from behavesim.analysis.run import load_run
-    from behavesim.build import Launch, resumed_search
-    from behavesim.config import validated
+    from behavesim.build import Launch, forked_search, refuse_changes, resumed_search
+    from behavesim.config import amended
     from behavesim.store.folder import RunFolder
+    from behavesim.store.journal import count_told
     from behavesim.task import TaskReference
 
     folder = RunFolder.find(runs_dir, run)
@@ -118,23 +125,37 @@ def resume(
         "max_tokens": max_tokens,
         "max_time_s": seconds(max_time),
     }
-    given = {key: value for key, value in changes.items() if value is not None}
-    settings = validated({**folder.read_settings().model_dump(), **given})
-    state = load_run(folder.path).state
-    if state.told >= settings.budget:
-        if settings.recommend and state.recommended is None:
-            asyncio.run(recommended(folder, TaskReference(settings.task).load()))
+    settings = amended(folder.read_settings(), changes, assignments)
+    task = TaskReference(settings.task).load()
+    if fork is not None:
+        new = Launch(settings, task, RunFolder.named(runs_dir, fork))
+        _carry_out(new, lambda: forked_search(new, folder), as_json)
+        return
+    launch = Launch(settings, task, folder)
+    if count_told(folder.journal) >= settings.budget:
+        refuse_changes(launch)
+        if settings.recommend and load_run(folder.path).state.recommended is None:
+            asyncio.run(recommended(folder, task))
         _report_end(folder, as_json, f"run {folder.run} is finished; give it a larger --budget to go on")
         return
-    launch = Launch(settings, TaskReference(settings.task).load(), folder)
     _carry_out(launch, lambda: resumed_search(launch), as_json)
 
 
 def _carry_out(launch: Launch, begin: Begin, as_json: bool) -> None:
     import asyncio
 
-    reason = asyncio.run(_searched(launch, begin))
+    from behavesim.errors import BehavesimError
+
     run = launch.folder.run
+    try:
+        reason = asyncio.run(_searched(launch, begin))
+    except BehavesimError as error:
+        if error.exit_code == 1 and launch.folder.has_begun():
+            typer.echo(f"behavesim: what has arrived is kept; go on with: behavesim resume {run}", err=True)
+        raise
+    if reason == "interrupted" and not launch.folder.has_begun():
+        typer.echo("behavesim: interrupted before the run began; nothing is left behind", err=True)
+        raise typer.Exit(INTERRUPTED)
     if reason == "interrupted":
         typer.echo(f"behavesim: interrupted; everything is kept, go on with: behavesim resume {run}", err=True)
     _report_end(launch.folder, as_json, _next_step(run, reason))
@@ -144,42 +165,37 @@ def _carry_out(launch: Launch, begin: Begin, as_json: bool) -> None:
 
 async def _searched(launch: Launch, begin: Begin) -> str:
     import asyncio
-    import signal
 
+    this = asyncio.current_task()
+    assert this is not None
+    when_asked_to_end(this.cancel)
+    try:
+        async with begin() as search:
+            when_asked_to_end(partial(search.stop, "interrupted"))
+            reason = await _shown(launch, search)
+        if reason != "interrupted" and launch.settings.recommend:
+            when_asked_to_end(this.cancel)
+            await recommended(launch.folder, launch.task)
+    except asyncio.CancelledError:
+        return "interrupted"
+    return reason
+
+
+async def _shown(launch: Launch, search: Search) -> str:
+    """Run the search, and show it."""
     from behavesim.reports.panels import Moment
 
     from .console import Rate, shown
 
-    async with begin() as search:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, search.stop, "interrupted")
-        rate = Rate(search.state.told)
+    rate = Rate(search.state.told)
 
-        def moment() -> Moment:
-            state, caps = search.state, search.caps
-            speed = rate.of(state.told)
-            return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, caps.cost(state))
+    def moment() -> Moment:
+        state, caps = search.state, search.caps
+        speed = rate.of(state.told)
+        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, caps.cost(state))
 
-        async with shown(moment):
-            reason = await search.run()
-    if reason == "interrupted" or not launch.settings.recommend:
-        return reason
-    return await _recommended(launch, reason)
-
-
-async def _recommended(launch: Launch, reason: str) -> str:
-    """Choose the recommended program, unless a person ends that, too."""
-    import asyncio
-    import signal
-
-    choosing = asyncio.ensure_future(recommended(launch.folder, launch.task))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, choosing.cancel)
-    try:
-        await choosing
-    except asyncio.CancelledError:
-        return "interrupted"
-    return reason
+    async with shown(moment):
+        return await search.run()
 
 
 def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:

@@ -154,7 +154,7 @@ class Run:
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
-        if self.events_at and not isinstance(event, RunStarted | RunResumed | Recommended):
+        if self.events_at and not isinstance(event, RunStarted | RunForked | RunResumed | Recommended):
             self.active_s += at - self.events_at[-1]
         self.events_at.append(at)
         match event:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from behavesim.config import Settings, read_toml, validated
 from behavesim.errors import BehavesimError, JournalError, UsageError
+from behavesim.store.journal import last_event
 
 LOCK_ATTEMPTS = 5
 
@@ -125,6 +126,13 @@ class RunFolder:
         finally:
             os.close(descriptor)
         return False
+
+    def has_begun(self) -> bool:
+        """Whether there is something to resume: a run killed in its first instant has a folder and no event."""
+        try:
+            return last_event(self.journal) > 0
+        except JournalError:
+            return False
 
     def write_settings(self, settings: Settings) -> None:
         """Write the resolved settings as TOML; those that are None are left out."""

@@ -132,6 +132,19 @@ def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterat
             yield seq, at, _decoded(seq, kind, payload, data)
 
 
+def read_times(path: Path) -> list[tuple[float, str]]:
+    """The time and the type of every event, in order."""
+    with _translated(path), closing(open_to_read(path)) as connection:
+        return connection.execute("SELECT at, type FROM events ORDER BY seq").fetchall()
+
+
+def count_told(path: Path) -> int:
+    """How many candidates have been told to the method."""
+    with _translated(path), closing(open_to_read(path)) as connection:
+        query = "SELECT count(*) FROM events WHERE type IN ('Placed', 'Discarded')"
+        return int(connection.execute(query).fetchone()[0])
+
+
 def last_event(path: Path) -> int:
     """The number of the last event; 0 where there is none."""
     with _translated(path), closing(open_to_read(path)) as connection:

@@ -53,6 +53,12 @@ def refuse_newer(path: Path, version: int, known: int) -> None:
         )
 
 
+def copy_journal(path: Path, to: Path) -> None:
+    """Copy a journal as it is at this moment, whole or not at all; its run may be going on."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        _back_up(db, to)
+
+
 def _back_up(db: sqlite3.Connection, path: Path) -> None:
     """Copy the journal, whole or not at all."""
     draft = path.with_suffix(".draft")

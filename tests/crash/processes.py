@@ -97,10 +97,13 @@ class Subject:
 
     async def killed(self, rng: random.Random, longest_s: float, budget_events: int) -> None:
         """Start it, and kill it at a random time or after a random event: the daemon alone, or its process group."""
-        process = await self.start()
+        before, process = self.events(), await self.start()
+        begun = rng.random() < 0.2  # now and then while it is still starting
+        event = rng.randrange(before + 1, max(budget_events, before + 2))
         deadline = time.monotonic() + rng.uniform(0.05, longest_s)
-        event = rng.randrange(1, budget_events) if rng.random() < 0.7 else budget_events
-        while process.returncode is None and time.monotonic() < deadline and self.events() < event:
+        while process.returncode is None and self.events() < event and (not begun or time.monotonic() < deadline):
+            if not begun and self.events() > before:
+                begun, deadline = True, time.monotonic() + rng.uniform(0.0, longest_s)
             await asyncio.sleep(0.005)
         if process.returncode is None:
             number = os.killpg if rng.random() < 0.5 else os.kill

@@ -17,6 +17,7 @@ from behavesim.audit import DECISIONS, Audit, difference
 from behavesim.errors import JournalError
 from behavesim.events import Responded
 from behavesim.recover import recover
+from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.store.salvage import salvaged

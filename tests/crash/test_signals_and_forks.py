@@ -1,0 +1,93 @@
+"""A run ends in order when it is asked to, sleeps through pauses, and can be gone on with in other ways."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from behavesim.analysis.run import load_run
+from behavesim.events import RunForked
+from behavesim.store.journal import read_events
+from tests.crash.processes import Subject, carried_out, ended
+
+ARGUMENTS = ["tsp", "--method", "funsearch", "--budget", "60", "--window", "8", "--workers", "1"]
+
+
+async def reached(subject: Subject, events: int) -> None:
+    while subject.events() < events:
+        await asyncio.sleep(0.005)
+
+
+async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Path) -> None:
+    calm, subject = Subject(tmp_path / "calm", ARGUMENTS), Subject(tmp_path / "asked", ARGUMENTS)
+    assert (await calm.finish()).code == 0
+    for number, events in ((signal.SIGTERM, 20), (signal.SIGINT, 90), (signal.SIGHUP, 150)):
+        process = await subject.start()
+        await reached(subject, events)
+        os.kill(process.pid, number)
+        said = await ended(process)
+        assert said.code == 130, said.stderr
+        assert "interrupted; everything is kept, go on with: behavesim resume asked" in said.stderr
+        assert "Traceback" not in said.stderr
+        assert load_run(subject.folder).state.stopped == "interrupted"
+    process = await subject.start()
+    await reached(subject, subject.events() + 10)
+    os.killpg(process.pid, signal.SIGSTOP)  # as a laptop that is closed
+    await asyncio.sleep(0.5)
+    os.killpg(process.pid, signal.SIGCONT)
+    assert (await ended(process)).code == 0
+    assert subject.digest == calm.digest
+
+
+async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path) -> None:
+    subject = Subject(tmp_path / "first", [*ARGUMENTS, "--set", "recommend=false"])
+    assert (await subject.finish()).code == 0
+    here = ("--runs-dir", str(tmp_path))
+    changes = ("--set", "restart_every=10", "--set", "p_s1=0.5", "--budget", "80")
+    refused = await carried_out("resume", "first", *changes, *here)
+    assert refused.code == 2
+    assert "restart_every was 500 and is 10" in refused.stderr
+    assert "--fork NEW-ID" in refused.stderr
+    forked = await carried_out("resume", "first", *changes, "--fork", "second", *here)
+    assert forked.code == 0, forked.stderr
+    first, second = ([e for _, _, e in read_events(tmp_path / name / "run.db")] for name in ("first", "second"))
+    assert second[: len(first)] == first
+    assert isinstance(second[len(first)], RunForked)
+    run = load_run(tmp_path / "second")
+    assert (run.state.told, run.state.restarts, run.settings.p_s1) == (80, 8, 0.5)
+    assert load_run(tmp_path / "first").state.told == 60
+    verified = await carried_out("verify", "second", *here)
+    assert verified.code == 0, verified.stdout
+    islands = await carried_out("resume", "first", "--set", "islands=3", "--fork", "third", *here)
+    assert islands.code == 2
+    assert "a fork keeps its islands" in islands.stderr
+
+
+DEARER = """
+class Dearer(type(task)):
+    def score(self, instance, solution):
+        return super().score(instance, solution) + 100
+
+
+task = Dearer()
+"""
+
+
+async def test_a_changed_task_is_named_and_a_fork_judges_by_it(tmp_path: Path) -> None:
+    task = tmp_path / "tours.py"
+    task.write_text((Path(__file__).parents[2] / "tasks/tsp.py").read_text())
+    arguments = [str(task), "--method", "best-of-n", "--budget", "10", "--set", "recommend=false"]
+    assert (await Subject(tmp_path / "first", arguments).finish()).code == 0
+    task.write_text(task.read_text() + DEARER)
+    here = ("--runs-dir", str(tmp_path), "--budget", "20")
+    refused = await carried_out("resume", "first", *here)
+    assert refused.code == 2
+    assert "its task changed" in refused.stderr
+    assert (await carried_out("resume", "first", "--fork", "second", *here)).code == 0
+    scores = {c.candidate: c.score for c in load_run(tmp_path / "second").feasible if c.score is not None}
+    assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
+    assert max(scores) >= 10
+    verified = await carried_out("verify", "second", "--runs-dir", str(tmp_path))
+    assert verified.code == 0, verified.stdout
