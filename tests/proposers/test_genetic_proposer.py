@@ -6,6 +6,8 @@ import re
 import numpy as np
 import pytest
 from behavesim_tasks.asp import AdmissibleSet
+from behavesim_tasks.bin_packing import Items, OnlineBinPacking
+from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.events import Prompt
@@ -65,29 +67,6 @@ async def test_a_program_it_cannot_read_gets_a_fresh_one(task):
         assert ast.parse(await program(proposer, 5, "improve", source))
 
 
-async def test_its_own_programs_are_read_back(task):
-    proposer = GeneticProposer(task, seed=11)
-    for ticket in range(200):
-        source = await program(proposer, ticket)
-        tuned = await program(proposer, ticket, "m2", source)
-        assert len(tuned.splitlines()) == pytest.approx(len(source.splitlines()), abs=3) or "number" not in source
-
-
-async def test_tuning_changes_nothing_but_constants(task):
-    proposer = GeneticProposer(task, seed=2)
-
-    def skeleton(source):
-        return re.sub(r"\d+(\.\d+)?", "#", source)
-
-    compared = 0
-    for ticket in range(50):
-        source = await program(proposer, ticket)
-        reply = (await proposer.propose(prompt("m2", source), ticket)).text
-        if reply.startswith("{Weigh"):
-            compared += skeleton(fenced_blocks(reply)[0]).count("#") == skeleton(source).count("#")
-    assert compared > 20
-
-
 def outcome(task, source):
     namespace = {}
     exec(source, namespace)
@@ -96,10 +75,26 @@ def outcome(task, source):
         return task.score(instance, task.solve(namespace[task.entry_point], instance))
 
 
+@pytest.mark.parametrize(
+    ("task", "instance"),
+    [(CirclePacking(), Circles(8)), (OnlineBinPacking(), Items(np.arange(1, 100, 2)))],
+    ids=["CirclePacking", "OnlineBinPacking"],
+)
+async def test_fresh_programs_solve_circle_and_bin_packing(task, instance):
+    proposer = GeneticProposer(task, seed=1)
+    scores = []
+    for ticket in range(20):
+        namespace = {}
+        exec(await program(proposer, ticket), namespace)
+        with np.errstate(all="ignore"):
+            scores.append(task.score(instance, task.solve(namespace[task.entry_point], instance)))
+    assert len(set(scores)) > 3
+
+
 async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
     proposer = GeneticProposer(task, seed=4)
     pool, failed = [], 0
-    for ticket in range(100):
+    for ticket in range(60):
         random = np.random.default_rng(ticket)
         examples = [pool[int(index)] for index in random.permutation(len(pool))[:2]]
         source = await program(proposer, ticket, "improve" if len(pool) > 5 else "template", *examples)
@@ -108,4 +103,4 @@ async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
             pool.append(source)
         except (IndexError, ValueError, ArithmeticError):
             failed += 1
-    assert failed <= 5
+    assert failed <= 3

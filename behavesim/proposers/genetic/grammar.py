@@ -80,7 +80,7 @@ class Grammar:
             found = tuple(_rules(kind, statement, types, text))
             rules[kind] += found
             definitions |= {rule.name: rule for rule in found if rule.name}
-        form_lines = text.rstrip().splitlines()[parts.form[0].lineno - 1 :] if parts.form else []
+        form_lines = "\n".join(text.splitlines()[parts.form_begins :]).strip("\n").splitlines()
         grammar = cls(parts.imports, rules, definitions, parts.roots, parts.form, tuple(form_lines))
         grammar.check()
         return grammar
@@ -171,6 +171,8 @@ class _Sections:
     """Rules and definitions, with the types they are of."""
     roots: dict[str, str] = field(default_factory=dict)
     form: tuple[ast.stmt, ...] = ()
+    form_begins: int = 0
+    """The line after the last root's, from 0."""
 
 
 def _sections(statements: list[ast.stmt]) -> _Sections:
@@ -181,6 +183,7 @@ def _sections(statements: list[ast.stmt]) -> _Sections:
                 parts.imports += (statement,)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
                 parts.roots[name] = kind
+                parts.form_begins = statement.end_lineno or statement.lineno
             case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind)) if not parts.roots:
                 parts.vocabulary += ((kind, statement),)
             case ast.Assign(targets=[ast.Name(id=kind)]) if not parts.roots:
