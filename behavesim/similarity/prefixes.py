@@ -25,6 +25,7 @@ class PrefixLanes:
 
         self._blocks = Blocks(prefix.LANES, np.uint16, PADDING, multiple=prefix.STRIP)
         self._numbers: dict[int, int] = {}
+        self._longest = 0
 
     @property
     def count(self) -> int:
@@ -36,10 +37,11 @@ class PrefixLanes:
         numbers = self._numbers
         tokens = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
         self._blocks.append(np.array(tokens, np.int64).astype(np.uint16))
+        self._longest = max(self._longest, length)
 
     def snapshot(self) -> PrefixMembers:
         """The members so far."""
-        return PrefixMembers(self._blocks.snapshot(), self._numbers)
+        return PrefixMembers(self._blocks.snapshot(), self._longest, self._numbers)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class PrefixMembers:
     """The prefix trajectories of one slot at one moment."""
 
     rows: Rows
+    longest: int
+    """The most states of a member."""
     numbers: Mapping[int, int]
     """The number of each token."""
 
@@ -54,11 +58,11 @@ class PrefixMembers:
         """See `blocks.Members`."""
         from behavesim.similarity.kernels import prefix
 
-        longest = max(length, int(self.rows.lengths.max()))
+        longest = max(length, self.longest)
         if longest > LONGEST or len(self.numbers) > UNKNOWN:
             return None
         x = np.array([self.numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
-        if settings.normaliser != "pair":
+        if settings.normaliser != "pair" and longest > settings.unit:
             _check_distances(x, self.rows, first, settings)
         room = longest + prefix.STRIP
         paths = np.empty((2 * room, prefix.LANES), path_type(longest, settings))
@@ -71,8 +75,6 @@ class PrefixMembers:
 
 def _check_distances(x: NDArray[np.uint16], members: Rows, first: int, settings: Settings) -> None:
     """No two prefixes are further apart than the longer one is long, less one where they begin alike; else look."""
-    if max(x.size, int(members.lengths[first:].max())) <= settings.unit:
-        return
     beginnings = members.numbers[members.starts[:-1]].ravel()[: members.lengths.size]
     bound = np.maximum(x.size, members.lengths) - (beginnings == x[0])
     for position in np.flatnonzero(bound > settings.unit):
