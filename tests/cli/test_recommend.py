@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,17 @@ def test_a_run_can_do_without(behavesim: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "runs/bare/recommended.py").exists()
     done = behavesim("resume", "bare", "--json")
     assert done.document["recommended"] is None
+
+
+def test_a_run_killed_before_its_recommendation_gets_it_when_it_is_resumed(finished: Command, tmp_path: Path) -> None:
+    before = bs.load_run("runs/first").state.recommended
+    with closing(sqlite3.connect(tmp_path / "runs/first/run.db")) as db, db:
+        db.execute("DELETE FROM events WHERE type = 'Recommended'")
+    assert bs.load_run("runs/first").state.recommended is None
+    resumed = finished("resume", "first", "--json")
+    assert resumed.code == 0
+    assert bs.load_run("runs/first").state.recommended == before
+    assert resumed.document["recommended"]["candidate"] == before.choice  # type: ignore[union-attr]
 
 
 class Fixed:
