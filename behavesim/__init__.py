@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run, load_run
     from behavesim.errors import BehavesimError
     from behavesim.similarity import Archive, BehaveSim
-    from behavesim.task import InvalidSolution, Objective, Task
+    from behavesim.task import InvalidSolution, Objective, Split, Task
     from behavesim.trajectory import Trajectory
 
 _HOMES = {
@@ -17,6 +17,7 @@ _HOMES = {
     "InvalidSolution": "task",
     "Objective": "task",
     "Run": "analysis.run",
+    "Split": "task",
     "Task": "task",
     "Trajectory": "trajectory",
     "load_run": "analysis.run",
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidSolution",
     "Objective",
     "Run",
+    "Split",
     "Task",
     "Trajectory",
     "load_run",

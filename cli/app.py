@@ -15,6 +15,7 @@ from .recover import recover
 from .report import report, runs
 from .run import resume, run
 from .settings import settings
+from .task import task
 from .verify import verify
 from .watch import watch
 
@@ -39,6 +40,7 @@ app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("tasks")(tasks)
 app.command("settings")(settings)
+app.add_typer(task, name="task")
 app.command("doctor")(doctor)
 
 

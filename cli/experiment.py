@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from behavesim.experiment import Experiment, Planned
 
+    from .laboratory import Bench
+
 INTERRUPTED = 130
 
 
@@ -26,11 +28,9 @@ def experiment(
     as_json: AsJson = False,
 ) -> None:
     """Make every run of an experiment, or those that are missing, and compare them."""
-    import asyncio
-
     from behavesim.experiment import plan, read_experiment
 
-    from .laboratory import Bench, carry_out, left_to_do
+    from .laboratory import Bench, left_to_do
     from .run import chosen_proposer
 
     described = read_experiment(file)
@@ -48,19 +48,26 @@ def experiment(
     if asks and not yes:
         _confirm()
     at_once = jobs or (1 if asks else cores())
-    here.mkdir(parents=True, exist_ok=True)
-    bench = Bench(here, at_once, max(1, cores() // at_once))
-    try:
-        failed = asyncio.run(carry_out(left, bench, lambda line: typer.echo(line, err=True)))
-    except KeyboardInterrupt:
-        typer.echo(f"behavesim: interrupted; go on with: behavesim experiment {file}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    failed = _carried_out(left, Bench(here, at_once, max(1, cores() // at_once)), file)
     _report(described, [run for run in planned if run.name not in failed], here, as_json)
     if failed:
         typer.echo(
             f"behavesim: {len(failed)} runs failed ({', '.join(failed)}); the same command tries again", err=True
         )
         raise typer.Exit(1)
+
+
+def _carried_out(left: Sequence[Planned], bench: Bench, file: Path) -> list[str]:
+    import asyncio
+
+    from .laboratory import carry_out
+
+    bench.runs_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        return asyncio.run(carry_out(left, bench, lambda line: typer.echo(line, err=True)))
+    except KeyboardInterrupt:
+        typer.echo(f"behavesim: interrupted; go on with: behavesim experiment {file}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _report(described: Experiment, planned: Sequence[Planned], here: Path, as_json: bool) -> None:

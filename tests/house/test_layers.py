@@ -21,7 +21,7 @@ CHAIN = [
     {"caps", "experiment"},
     {"methods"},
     {"proposers", "sandbox", "store"},
-    {"search"},
+    {"checkup", "search"},
     {"build"},
     {"audit"},
     {"recover", "verify"},

@@ -1,0 +1,61 @@
+"""`behavesim task init` and `behavesim task check`: a task of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import AsJson, Assignments, print_json
+
+task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True)
+
+MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
+
+
+@task.command("init")
+def init(name: Annotated[str, typer.Argument(help="The task's name; the file is NAME.py here.")]) -> None:
+    """Write a commented task file to start from."""
+    from behavesim.errors import UsageError
+
+    if not name.isidentifier():
+        raise UsageError(f"a task's name is a Python name, not {name!r}")
+    path = Path(f"{name}.py")
+    text = Path(__file__).with_name("example_task.py").read_text(encoding="utf-8").replace("NAME", name)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already; choose another name") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    typer.echo(f"wrote {path}; next: behavesim task check {path}")
+
+
+@task.command("check")
+def check(
+    path: Annotated[str, typer.Argument(help="A task file, or an installed task's name.")],
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+) -> None:
+    """Examine a task before any money is spent: exit code 1 where something is to be mended."""
+    import asyncio
+
+    from behavesim.checkup import checkup
+    from behavesim.config import resolve
+    from behavesim.sandbox import Limits
+    from behavesim.task import TaskReference
+
+    reference = TaskReference(path).resolved()
+    loaded = reference.load()
+    settings = resolve({"task": reference.text}, assignments)
+    limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
+    findings = asyncio.run(checkup(reference, loaded, limits))
+    if as_json:
+        print_json([vars(finding) for finding in findings])
+    else:
+        for finding in findings:
+            typer.echo(f"{MARKS[finding.result]:5} {finding.name:20} {finding.message}")
+    if any(finding.result == "mend" for finding in findings):
+        raise typer.Exit(1)
