@@ -62,7 +62,8 @@ def test_what_is_wrong_is_named_with_what_to_mend(
 
 def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:
     text = example.read_text()
-    example.write_text(text.replace("return np.array(packed)", "return np.random.default_rng().permutation(packed)"))
+    text = text.replace("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)")
+    example.write_text("import time\n" + text)
     ended = behavesim("task", "check", "mine.py", "--json")
     assert {f["name"]: f["result"] for f in ended.document}["determinism"] == "mend"
 
