@@ -1,6 +1,6 @@
 """The layers between a candidate and everything else: one function for each, with its reason.
 
-The zygote puts on what all its children share (`Shell.build`); each child puts on the rest (`Shell.enclose`).
+The zygote puts on what all its children share (`prepare`); each child puts on the rest (`Shell.enclose`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Shell:
     """The layers that this zygote could put on, or prepare: None where it could not or should not."""
 
     limits: Limits
+    zygote: int
     address_space: int
     tasks: int
     own_pids: int | None = None
@@ -52,7 +53,7 @@ class Shell:
     def enclose(self, fd: int) -> None:
         """Close the shell around this process, a child that keeps one open file; raises OSError where a layer fails."""
         detach()
-        die_with_zygote()
+        die_with_zygote(None if self.own_pids is not None else self.zygote)
         limit_resources(self.limits, self.address_space)
         if self.calls is None:
             limit_processes(self.tasks)
@@ -84,12 +85,14 @@ def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
 
     attempt("user", lambda: leave_root(readable))
     if not processes.LINUX:
-        return Shell(limits, address_space, tasks, notes=(*notes, "this system has none of Linux's layers"))
+        return Shell(
+            limits, os.getpid(), address_space, tasks, notes=(*notes, "this system has none of Linux's layers")
+        )
     own_pids = attempt("namespaces", namespaces.enter)
     rules = attempt("landlock", lambda: landlock.ruleset(readable))
     calls = attempt("seccomp", seccomp.program)
     hide_memory()
-    return Shell(limits, address_space, tasks, own_pids, rules, calls, tuple(notes))
+    return Shell(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
 
 
 def leave_root(readable: tuple[Path, ...]) -> None:
@@ -117,9 +120,12 @@ def detach() -> None:
     os.setsid()
 
 
-def die_with_zygote() -> None:
-    """Be killed when the zygote dies, however it dies: nobody else would."""
+def die_with_zygote(zygote: int | None) -> None:
+    """Be killed when the zygote dies, however it dies: nobody else would. It may have died already, which the kernel
+    does not tell; in a namespace (None) that has killed this process too."""
     processes.die_with_parent(signal.SIGKILL)
+    if zygote is not None and os.getppid() != zygote:
+        os._exit(1)
 
 
 def limit_resources(limits: Limits, address_space: int) -> None:
