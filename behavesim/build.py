@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import pickle
 import platform
@@ -81,12 +82,11 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
         refuse_changes(launch)
         launch.folder.write_settings(launch.settings)
-        proposer = await _proposer(launch, stack)
-        pool = await stack.enter_async_context(sandbox(launch.settings))
+        proposer, pool = await _proposer(launch, stack), sandbox(launch.settings)
         before_s = active_s(read_times(launch.folder.journal))
         search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
-        async for _, event in journal.read():
-            search.fold(event)
+        folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
+        await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
         await search.record(RunResumed(again, pool.isolation))
         yield search
@@ -107,6 +107,11 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         await journal.append([RunForked(source.run, settings, fingerprint(launch.task))])
     async with resumed_search(launch) as search:
         yield search
+
+
+def _fold_all(search: Search, folder: RunFolder) -> None:
+    for _, _, event in read_events(folder.journal):
+        search.fold(event)
 
 
 def opening(folder: RunFolder) -> RunStarted | RunForked:

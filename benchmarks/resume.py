@@ -1,0 +1,106 @@
+"""How long until a resumed run of 10 000 candidates evaluates again? Bar: 3 s, the start of the process included.
+
+`python benchmarks/resume.py [--candidates 10000] [--method funsearch+behavesim]` writes a journal of so many candidates
+of the task tsp, whose verdicts are made up, then has `behavesim resume` go on with it, three times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from flatness import NullJudge
+
+from behavesim.build import behaviours, fingerprint
+from behavesim.caps import Caps
+from behavesim.config import Settings, resolve
+from behavesim.events import Evaluated, Prompt, Rejected, Reply, RunStarted
+from behavesim.methods.choice import method
+from behavesim.protocols import Verdict
+from behavesim.search import Search
+from behavesim.state import TEMPLATE
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.task import TaskReference
+
+COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
+ROUNDS = 3
+
+
+class Numbered:
+    """Answers with the template and a number, so that no two programs are equal."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+
+    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
+        """A reply."""
+        return Reply(f"```python\n{self._template}\n\nweight = {ticket + 1}\n```\n", "null")
+
+
+class Judge(NullJudge):
+    """Gives made-up verdicts, on the template, too."""
+
+    async def evaluate(self, source: str) -> Verdict:
+        """A verdict."""
+        return await super().evaluate(source if "weight = " in source else "weight = 0")
+
+
+async def written(folder: RunFolder, settings: Settings) -> None:
+    """A finished run in a folder."""
+    task, judge = TaskReference("tsp").load(), Judge()
+    folder.create()
+    folder.write_settings(settings)
+    async with SqliteJournal(folder.journal) as journal:
+        known = behaviours(settings, task)
+        caps = Caps(settings.budget, lambda model, tokens: 0.0)
+        decides = method(settings, task, known)
+        search = Search(task, settings.window, 0, caps, decides, Numbered(task.template), judge, journal, known)
+        verdict = await judge.evaluate(task.template)
+        template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+        started = RunStarted(settings.model_dump(mode="json"), fingerprint(task), "strong+")
+        await journal.append([started, template])
+        search.fold(started)
+        search.fold(template)
+        await search.run()
+
+
+def resumed(folder: RunFolder, candidates: int, more: int) -> float:
+    """Seconds from the start of the command to its first new evaluation."""
+    begun = time.time()
+    done = subprocess.run(
+        [*COMMAND, "resume", folder.run, "--runs-dir", str(folder.path.parent), "--budget", str(candidates + more)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcomes = read_events(folder.journal, only=(Evaluated, Rejected))
+    first = next(at for _, at, event in outcomes if event.candidate >= candidates + more - 10)
+    return first - begun
+
+
+def main() -> None:
+    """Read the command line and measure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--candidates", type=int, default=10_000)
+    parser.add_argument("--method", default="funsearch+behavesim")
+    arguments = parser.parse_args()
+    chosen = {"task": "tsp", "method": arguments.method, "budget": arguments.candidates, "recommend": False}
+    with tempfile.TemporaryDirectory() as runs:
+        folder = RunFolder(Path(runs) / "long")
+        asyncio.run(written(folder, resolve(chosen)))
+        size = folder.journal.stat().st_size / 1e6
+        seconds = [resumed(folder, arguments.candidates, 10 * turn) for turn in range(1, ROUNDS + 1)]
+    print(f"{arguments.method}, {arguments.candidates} candidates ({size:.0f} MB): first new evaluation after", end=" ")
+    print(f"{statistics.median(seconds):.2f} s (of {', '.join(f'{each:.2f}' for each in seconds)})")
+
+
+if __name__ == "__main__":
+    main()
