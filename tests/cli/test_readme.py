@@ -1,0 +1,43 @@
+"""What the README shows works as it is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import behavesim as bs
+from tests.cli.command import Command
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+LIBRARY, TASK = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_library_example_gives_the_values_it_names(behavesim: Command) -> None:
+    behavesim("run", "tsp", "--budget", 12, "--name", "tsp-20260101-120000")
+    shown: dict[str, object] = {}
+    exec(LIBRARY, shown)
+    measure, x, archive = shown["m"], shown["x"], shown["archive"]
+    assert isinstance(measure, bs.BehaveSim)
+    assert isinstance(archive, bs.Archive)
+    np.testing.assert_allclose(measure.one_vs_many([x], archive), [1.0, 0.6875])  # type: ignore[list-item]
+
+
+def test_the_task_example_is_in_order(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "knapsack.py").write_text(TASK)
+    ended = behavesim("task", "check", "knapsack.py", "--json")
+    assert {finding["result"] for finding in ended.document} == {"ok"}
+    assert behavesim("run", "knapsack.py", "--budget", 8, "--json").document["asked"] == 8
+
+
+def test_every_command_of_the_readme_exists(behavesim: Command) -> None:
+    table = README[README.index("| command | does |") : README.index("Results go to stdout")]
+    for verb in set(re.findall(r"`(?:behavesim )?([a-z]+(?: init| check)?)\b[^`]*`", table)) - {
+        "tsp",
+        "asp",
+        "cpp",
+        "bin",
+    }:
+        if verb not in ("template", "best"):
+            assert behavesim(*verb.split(), "--help").code == 0, verb
