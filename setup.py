@@ -1,4 +1,4 @@
-"""The folders `cli/` and `tasks/` become `behavesim_cli` and `behavesim_tasks`: no wheel puts a `cli` into site-packages."""
+"""`cli/` and `tasks/` are installed as `behavesim_cli` and `behavesim_tasks`: no wheel has a top-level `cli`."""
 
 from setuptools import find_packages, setup
 
