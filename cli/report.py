@@ -85,10 +85,16 @@ def runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     from rich.table import Table
 
     from behavesim.analysis.run import load_run
+    from behavesim.errors import JournalError
     from behavesim.reports.summary import percent, summary
     from behavesim.store.folder import RunFolder
 
-    documents = [summary(load_run(folder.path)) for folder in RunFolder.all(runs_dir)]
+    documents = []
+    for folder in RunFolder.all(runs_dir):
+        try:
+            documents.append(summary(load_run(folder.path)))
+        except JournalError as error:  # one that is damaged, or was killed before it began, hides no other
+            typer.echo(f"behavesim: {error}", err=True)
     if as_json:
         print_json(documents)
         return

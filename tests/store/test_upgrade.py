@@ -1,0 +1,103 @@
+"""Journals of older versions are brought to this one, whole or not at all; those of newer ones are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from behavesim.build import active_s
+from behavesim.errors import JournalError
+from behavesim.events import Discarded, RunStopped
+from behavesim.store.journal import SqliteJournal, read_events, read_times
+from behavesim.store.schema import MIGRATIONS, VERSION, Migration
+from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
+
+EVENTS = [Discarded(number) for number in range(20)]
+
+
+def add_a_column(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE events ADD COLUMN note TEXT")
+    db.execute("UPDATE events SET note = 'old'")
+
+
+def fail_half_way(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM events WHERE seq > 3")
+    db.execute("SELECT no_such_column FROM events")
+
+
+NEXT: tuple[Migration, ...] = (*MIGRATIONS, add_a_column)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """A journal of this version, its last commits still in the write-ahead log."""
+
+    async def written() -> None:
+        async with SqliteJournal(tmp_path / "run.db") as opened:
+            await opened.append(EVENTS)
+
+    asyncio.run(written())
+    return tmp_path / "run.db"
+
+
+def version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        return version_of(db)
+
+
+def test_an_older_journal_is_upgraded_and_kept_as_it_was(journal: Path) -> None:
+    upgrade(journal, NEXT)
+    assert version(journal) == len(NEXT)
+    with closing(sqlite3.connect(journal)) as db:
+        assert db.execute("SELECT count(*) FROM events WHERE note = 'old'").fetchone() == (len(EVENTS),)
+    assert [event for _, _, event in read_events(backup_of(journal, VERSION))] == EVENTS
+    upgrade(journal, NEXT)
+    assert version(journal) == len(NEXT)
+
+
+def test_an_upgrade_that_fails_leaves_the_journal_as_it_was(journal: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="no_such_column"):
+        upgrade(journal, (*MIGRATIONS, add_a_column, fail_half_way))
+    assert version(journal) == VERSION
+    assert [event for _, _, event in read_events(journal)] == EVENTS
+
+
+def test_a_newer_journal_is_refused(journal: Path) -> None:
+    upgrade(journal, NEXT)
+    for act in (upgrade, lambda path: list(read_events(path))):
+        with pytest.raises(JournalError, match="newer behavesim"):
+            act(journal)
+
+
+def test_a_new_journal_has_every_version_from_the_first(tmp_path: Path) -> None:
+    upgrade(tmp_path / "run.db", NEXT)
+    assert version(tmp_path / "run.db") == len(NEXT)
+    assert not list(tmp_path.glob("*.version-*"))
+
+
+def test_a_copy_is_whole(journal: Path, tmp_path: Path) -> None:
+    copy_journal(journal, tmp_path / "copy.db")
+    assert list(read_events(tmp_path / "copy.db")) == list(read_events(journal))
+
+
+async def test_a_clock_that_jumps_changes_no_time_within_a_session(tmp_path: Path) -> None:
+    wall, steady = iter([1_000.0, 500.0]), iter([10.0, 11.0, 14.0, 100.0, 100.0, 102.0])
+    path = tmp_path / "run.db"
+    for _ in range(2):
+        journal = SqliteJournal(path, wall=lambda: next(wall), steady=lambda: next(steady))
+        async with journal:
+            await journal.append([RunStopped("a")])
+            await journal.append([RunStopped("b")])
+    assert [at for at, _ in read_times(path)] == [1001.0, 1004.0, 500.0, 502.0]
+
+
+def test_only_time_in_which_a_run_was_going_on_is_active() -> None:
+    times = [(10.0, "RunStarted"), (15.0, "Asked"), (16.0, "RunStopped"), (90.0, "Recommended")]
+    assert active_s(times) == 6.0
+    assert active_s([*times, (50.0, "RunResumed"), (53.0, "Asked")]) == 9.0
+    assert active_s([*times, (99.0, "RunForked"), (100.0, "RunResumed"), (101.0, "Asked")]) == 7.0
+    assert active_s([]) == 0.0
