@@ -177,3 +177,15 @@ def test_every_row_is_shown_to_the_priority_once_and_ties_go_in_lexicographic_or
 def test_the_trajectory_is_the_growing_set():
     picks = task.solve(changes, SEARCH)
     assert task.trajectory(SEARCH, picks) == Trajectory.prefixes(picks)
+
+
+def test_the_best_known_of_the_validation_split_is_reached_and_cannot_be_exceeded():
+    def priority(el, n, w):
+        ones = el.count(1)
+        lean = ones - 0.044 * sum([i * el[i] for i in range(0, n, 3)])
+        return 0.05 * (ones - 0.15 * el[7]) + 0.064 * lean + 0.081 * el[7]
+
+    (instance,) = task.instances("validation")
+    best = task.objective_on("validation").best_known
+    assert task.score(instance, task.solve(priority, instance)) == best == math.comb(instance.n, instance.w)
+    assert task.objective_on("held-out").gap(1.0) is None
