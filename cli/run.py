@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
+    from behavesim.analysis.replayed import Replayed
+    from behavesim.analysis.run import Run
     from behavesim.build import Launch
     from behavesim.search import Search
     from behavesim.store.folder import RunFolder
@@ -204,17 +207,31 @@ def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
     from behavesim.analysis.run import load_run
     from behavesim.reports.summary import summary, summary_table
 
-    document = summary(load_run(folder.path))
+    run = load_run(folder.path)
+    document, beside = summary(run), _beside_its_original(run)
     if as_json:
-        print_json(document)
+        print_json(document if beside is None else {**document, "replay": asdict(beside)})
         return
     console = Console()
     console.print(summary_table(document))
+    for line in [] if beside is None else beside.lines():
+        console.print(line, highlight=False, soft_wrap=True)
     if folder.best.exists():
         console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)
     if folder.recommended.exists():
         console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
     console.print(next_step, highlight=False, soft_wrap=True)
+
+
+def _beside_its_original(run: Run) -> Replayed | None:
+    """How a replay differs from the run whose replies it had; None of any other run."""
+    from behavesim.analysis.replayed import replayed
+    from behavesim.store.folder import RunFolder
+
+    kind, _, original = run.settings.proposer.partition(":")
+    if kind != "replay":
+        return None
+    return replayed(run.folder, RunFolder.find(run.folder.path.parent, original))
 
 
 def _next_step(run: str, reason: str) -> str:

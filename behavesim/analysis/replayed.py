@@ -1,0 +1,66 @@
+"""What differs when the replies of a run are used once more, under other code or other settings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from behavesim.events import Asked, Evaluated, Placed, Rejected, Ticket
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import read_events
+
+ASPECTS = ("prompt", "program", "outcome", "score", "island")
+"""What is compared: the question, the program taken from the reply, feasible or why not, the score, the placement."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A run beside the one whose replies it had, for the candidates that both were asked for.
+
+    `differing` counts the candidates that differ in each aspect, `first` is the first of them.
+    """
+
+    of: str
+    candidates: int
+    differing: dict[str, int]
+    first: dict[str, Ticket]
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        if not self.differing:
+            return [f"as {self.of} in every one of {self.candidates} candidates"]
+        return [
+            f"{count} of {self.candidates} candidates have another {aspect} than in {self.of}, "
+            f"the first is {self.first[aspect]}"
+            for aspect, count in self.differing.items()
+        ]
+
+
+def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
+    """Compare a replay with its original; raises JournalError where one of them cannot be read."""
+    left, right = _candidates(ours), _candidates(theirs)
+    both = sorted(left.keys() & right.keys())
+    differing: Counter[str] = Counter()
+    first: dict[str, Ticket] = {}
+    for ticket in both:
+        for aspect in ASPECTS:
+            if left[ticket].get(aspect) != right[ticket].get(aspect):
+                differing[aspect] += 1
+                first.setdefault(aspect, ticket)
+    return Replayed(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
+
+
+def _candidates(folder: RunFolder) -> dict[Ticket, dict[str, Any]]:
+    found: dict[Ticket, dict[str, Any]] = {}
+    for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Placed)):
+        match event:
+            case Asked(candidate):
+                found.setdefault(candidate, {})["prompt"] = event.prompt.text
+            case Evaluated(candidate) if candidate in found:
+                found[candidate] |= {"program": event.source, "outcome": "feasible", "score": event.score}
+            case Rejected(candidate):
+                found[candidate] |= {"program": event.source, "outcome": event.reason}
+            case Placed(candidate):
+                found[candidate]["island"] = event.island
+    return found

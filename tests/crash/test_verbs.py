@@ -1,0 +1,72 @@
+"""The verbs that look at runs: replay beside the original, verify, recover and watch, as a person calls them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.crash.processes import Subject, carried_out, ended
+
+ARGUMENTS = ["tsp", "--method", "funsearch", "--budget", "40", "--window", "8", "--set", "recommend=false"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run, `first`."""
+    folder = tmp_path_factory.mktemp("runs")
+    done = asyncio.run(Subject(folder / "first", ARGUMENTS).finish())
+    assert done.code == 0, done.stderr
+    return folder
+
+
+async def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs(runs: Path) -> None:
+    replay = [*ARGUMENTS, "--proposer", "replay:first", "--json", "--runs-dir", str(runs)]
+    same = json.loads((await carried_out(*["run", *replay, "--name", "same"])).stdout)
+    assert same["replay"] == {"of": "first", "candidates": 40, "differing": {}, "first": {}}
+    first = json.loads((await carried_out("report", "first", "--json", "--runs-dir", str(runs))).stdout)["runs"][0]
+    assert same["digest"] == first["digest"]
+    other = json.loads((await carried_out(*["run", *replay, "--name", "other", "--set", "placement=random"])).stdout)
+    differing = other["replay"]["differing"]
+    assert differing["island"] > 10
+    assert not differing.keys() & {"program", "outcome", "score"}, "the replies are the same, and so is their worth"
+    assert other["replay"]["first"]["island"] < other["replay"]["first"]["prompt"]
+
+
+async def test_verify_prints_one_document_and_its_progress_elsewhere(runs: Path) -> None:
+    verified = await carried_out("verify", "first", "--json", "--runs-dir", str(runs))
+    assert verified.code == 0
+    document = json.loads(verified.stdout)
+    assert (document["run"], document["sound"], document["differences"], document["damage"]) == ("first", True, [], [])
+    assert document["decisions"] > 80
+    assert "verifying first" in verified.stderr
+
+
+async def test_verify_and_recover_tell_what_to_do_about_damage(runs: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for name in ("run.db", "settings.toml"):
+        data = (runs / "first" / name).read_bytes()
+        (damaged / name).write_bytes(b"?" * 5000 + data[5000:] if name == "run.db" else data)
+    verified = await carried_out("verify", "damaged", "--runs-dir", str(tmp_path))
+    assert verified.code == 1
+    assert "behavesim recover damaged" in verified.stdout
+    recovered = await carried_out("recover", "damaged", "--name", "whole", "--runs-dir", str(tmp_path))
+    assert recovered.code == 0, recovered.stderr
+    assert "run whole holds the" in recovered.stdout
+    again = await carried_out("recover", "damaged", "--name", "whole", "--runs-dir", str(tmp_path))
+    assert again.code == 2
+
+
+async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
+    subject = Subject(tmp_path / "watched", ARGUMENTS)
+    process = await subject.start()
+    while subject.events() < 5:
+        await asyncio.sleep(0.005)
+    watching = await carried_out("watch", "watched", "--runs-dir", str(tmp_path))
+    assert (await ended(process)).code == 0
+    assert watching.code == 0, watching.stderr
+    assert "40/40 told" in watching.stderr
+    assert "run watched is finished" in watching.stdout
