@@ -16,6 +16,10 @@ from behavesim.reports.summary import percent
 from behavesim.state import RunState
 
 
+FEW = 10
+"""Candidates from which on a rate says something of the time that is left."""
+
+
 @dataclass(frozen=True)
 class Moment:
     """A run at one moment.
@@ -32,8 +36,10 @@ class Moment:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the budget is spent at the present rate; None while there is no rate."""
-        return (self.settings.budget - self.state.told) / self.rate if self.rate > 0 else None
+        """Seconds until the budget is spent at the present rate; None while too few are told to speak of one."""
+        if self.state.told < FEW or self.rate <= 0:
+            return None
+        return (self.settings.budget - self.state.told) / self.rate
 
     @property
     def waiting(self) -> int:
@@ -152,7 +158,7 @@ def _gap(moment: Moment) -> str:
 
 def _clock(seconds: float | None) -> str:
     if seconds is None:
-        return "–"
+        return "?"
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ Algorithm = Sequence[Run | Sequence[Run]]
 
 LANES: dict[Kind, Callable[[], Lanes]] = {"prefixes": PrefixLanes, "sequences": SequenceLanes, "vectors": VectorLanes}
 """How the distinct runs of a kind are encoded for a kernel across the archive."""
+
+KERNELS = {"prefixes": "prefix", "sequences": "sequence", "vectors": "euclidean", "sets": "scalar"}
+"""The kernels that compare each kind of trajectory with an archive."""
 
 Shape = tuple[int, ...]
 """The number of starting points of each instance."""
@@ -148,5 +152,6 @@ class Archive:
         return taken
 
     def warm(self) -> None:
-        """Load the compiled kernels, which takes a moment, and longer when they are compiled for the first time."""
-        from behavesim.similarity.kernels import euclidean, prefix, sequence  # noqa: F401
+        """Load the kernels that its kinds need, which takes a moment, and longer when they are first compiled."""
+        for kind in {slot.distinct[0].kind for slot in self.slots if slot.distinct}:
+            import_module(f"behavesim.similarity.kernels.{KERNELS[kind]}")

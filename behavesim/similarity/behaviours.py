@@ -35,9 +35,8 @@ class Behaviours:
 
     def warm(self) -> None:
         """Load what comparing and grouping need, which takes a moment."""
-        from behavesim.similarity import Archive
-
-        Archive().warm()
+        if self._archive is not None:
+            self._archive.warm()
         import_module("scipy.cluster.hierarchy")
 
     def apply(self, event: Event, alive: Collection[Ticket]) -> None:
