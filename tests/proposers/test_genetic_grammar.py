@@ -67,6 +67,8 @@ def test_rules_definitions_roots_and_form_are_told_apart():
         ("vector = vector + vector\nscore: vector\nreturn score", "no finite expression of type vector"),
         ("vector = 1\n", "no root"),
         ("vector = (\n", "no Python"),
+        ("a: s = b\nb: s = 1\nscore: s\nreturn score", "not defined before"),
+        ("a: s = a + 1\nscore: s\nreturn score", "not defined before"),
         ("test = a < b | c < d\nscore: test\nreturn score", "parentheses"),
     ],
 )
@@ -112,6 +114,15 @@ def test_what_the_rules_could_not_have_written_is_not_read(body):
     assert reader.read(f"def rank(size, values):\n    {body}") is None
 
 
+def test_a_program_too_large_or_too_deep_to_be_changed_is_not_read():
+    _, reader, _ = reader_and_writer()
+    doubling = "".join(f"    v{i + 1} = v{i} + v{i}\n" for i in range(60))
+    ending = "    bound = 0.5\n    return np.minimum(score, bound * tau)"
+    assert reader.read(f"def rank(size, values):\n    v0 = values\n{doubling}    score = v60\n{ending}") is None
+    deep = " + ".join(["values"] * 3000)
+    assert reader.read(f"def rank(size, values):\n    score = {deep}\n{ending}") is None
+
+
 def test_programs_are_ordinary_short_lines_with_the_definitions_they_use_and_no_others():
     grammar, _, writer = reader_and_writer()
     for seed in range(60):
@@ -144,6 +155,7 @@ def test_equal_parts_are_computed_once():
         ("def f(a: float, xs: np.ndarray) -> np.ndarray:", "return result"),
         ("def f(a: float, xs: list[float]) -> int:", "return int(np.argmax(result))"),
         ("def f(a: int) -> int:", "return int(result)"),
+        ("def f(number: float, scalar: float, array: np.ndarray) -> float:", "return result"),
         ("def f(a: int, xs: NDArray[np.float64]) -> bool:", "return bool(result > 0)"),
         ("def f(unknown, a: float):", "return result"),
         ("def f(text: str) -> float:", "return result"),
@@ -153,6 +165,7 @@ def test_a_task_without_a_grammar_gets_one_from_its_annotations(signature, endin
     template = f"import numpy as np\n\n{signature}\n    return None\n"
     grammar, reader, writer = reader_and_writer(generic_grammar(template, "f"), template, "f")
     arguments = {"a": 2.0, "b": 3, "xs": np.array([0.5, 1.0, 2.0]), "unknown": None, "text": ""}
+    arguments |= {"number": 1.5, "scalar": 2.5, "array": np.array([1.0, 2.0])}
     taken = [name.arg for name in ast.parse(template).body[-1].args.args]
     ran = 0
     for seed in range(40):

@@ -84,7 +84,7 @@ def test_tuning_keeps_every_rule_but_those_of_constants():
 def test_removal_makes_programs_smaller():
     for couple in couples(TASKS[1], 40):
         child = variation.removal(couple)
-        assert child is None or child.size() < couple.base.size()
+        assert child is None or child.size < couple.base.size
 
 
 def steps(task, program):

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 SCALARS = frozenset({"int", "float", "bool"})
 ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
 
+TYPES = frozenset({"number", "scalar", "array"})
+
 SCALAR_RULES = """
 scalar = number | scalar + scalar | scalar - scalar | number * scalar | scalar * scalar | scalar / (abs(scalar) + 0.01)
 scalar = min(scalar, scalar) | max(scalar, scalar) | abs(scalar) | np.sqrt(abs(scalar)) | np.tanh(scalar)
@@ -30,7 +32,8 @@ def generic_grammar(template: str, entry_point: str) -> str:
     scalars = [name for name, kind in kinds.items() if kind == "scalar"]
     arrays = [name for name, kind in kinds.items() if kind == "array"]
     lines = [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
-    lines += [f"scalar = {name}" for name in scalars]
+    # a parameter may be called as a type of the grammar is; a definition stands for it by another name
+    lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
     lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", *_ending(function.returns, kinds)]
     return "\n".join(lines)
 

@@ -89,6 +89,14 @@ class Grammar:
         """Raise TaskError where a program could not be grown, and say what is missing."""
         if not self.roots:
             raise TaskError("the task's grammar has no root; add a line such as `score: vector`")
+        known: set[str] = set()
+        for rule in self.definitions.values():
+            unknown = sorted(self._mentioned(rule.definition) - known)
+            if unknown:
+                raise TaskError(
+                    f"the task's grammar defines {rule.name} by {unknown[0]}, which is not defined before it"
+                )
+            known.add(rule.name)
         endless = [kind for kind in self.rules if kind not in self.depths]
         if endless:
             raise TaskError(f"the task's grammar has no finite expression of type {', '.join(endless)}; add a rule")
@@ -125,14 +133,12 @@ class Grammar:
 
     def _needed(self, *trees: ast.AST | None) -> frozenset[str]:
         """The definitions the trees mention, and those that these mention in turn."""
-        mentioned = {
-            node.id: self.definitions[node.id]
-            for tree in trees
-            if tree is not None
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and node.id in self.definitions
-        }
-        return frozenset(mentioned).union(*(self._needed(rule.definition) for rule in mentioned.values()))
+        mentioned: frozenset[str] = frozenset().union(*(self._mentioned(tree) for tree in trees))
+        return mentioned.union(*(self._needed(self.definitions[name].definition) for name in mentioned))
+
+    def _mentioned(self, tree: ast.AST | None) -> frozenset[str]:
+        nodes = ast.walk(tree) if tree is not None else ()
+        return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and node.id in self.definitions)
 
     @cached_property
     def nameable(self) -> frozenset[str]:

@@ -85,7 +85,7 @@ class GeneticProposer:
         for _ in range(ATTEMPTS):
             move = list(moves)[int(random.choice(len(moves), p=weights / weights.sum()))]
             child = move(Couple(self._grammar, base, other, random))
-            if child is not None and child not in examples and child.size() <= LARGEST:
+            if child is not None and child not in examples and child.size <= LARGEST:
                 return child, f"{SENTENCES[move]}; it weighs {self._subject(child)}."
         program = self._unlike(examples, random)
         return program, f"Leave the given programs: weigh {self._subject(program)}."

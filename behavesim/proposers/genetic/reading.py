@@ -12,6 +12,9 @@ from behavesim.proposers.genetic.term import Term
 PROGRAM = "program"
 """The type of the term that stands for a whole program."""
 
+READABLE = 500
+"""Terms a program may have that is read: a few lines that double one another stand for millions."""
+
 
 class Reader:
     """Reads the programs of one grammar: straight-line assignments followed by the grammar's form."""
@@ -27,6 +30,13 @@ class Reader:
 
     def read(self, source: str) -> Term | None:
         """The program as a term, or None where it is not one that the grammar's rules could write."""
+        try:
+            program = self._read(source)
+        except (SyntaxError, ValueError, RecursionError):  # no Python, a null byte, or nested beyond any use
+            return None
+        return program if program is not None and program.size <= READABLE else None
+
+    def _read(self, source: str) -> Term | None:
         function = self._function(source)
         if function is None:
             return None
@@ -43,10 +53,7 @@ class Reader:
         return Term(PROGRAM, children=children) if len(children) == len(roots) else None
 
     def _function(self, source: str) -> ast.FunctionDef | None:
-        try:
-            body = ast.parse(source).body
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+        body = ast.parse(source).body
         functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == self._entry_point]
         return functions[-1] if functions else None
 

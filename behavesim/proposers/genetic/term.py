@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from behavesim.proposers.genetic.grammar import Rule
 
@@ -22,6 +22,11 @@ class Term:
     rule: Rule | None = None
     children: tuple[Term, ...] = ()
     value: float | int | None = None
+    size: int = field(init=False, compare=False)
+    """The number of terms in the tree; known without a walk, as a term that is read may be very large."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + sum(child.size for child in self.children))
 
     def sites(self, path: Path = ()) -> Iterator[tuple[Path, Term]]:
         """Every term of the tree with its path, parents before children."""
@@ -36,10 +41,6 @@ class Term:
         index, *rest = path
         child = self.children[index].replaced(tuple(rest), term)
         return Term(self.type, self.rule, (*self.children[:index], child, *self.children[index + 1 :]), self.value)
-
-    def size(self) -> int:
-        """The number of terms in the tree."""
-        return 1 + sum(child.size() for child in self.children)
 
     def rules(self) -> frozenset[Rule]:
         """All rules the tree follows."""

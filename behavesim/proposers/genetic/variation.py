@@ -32,7 +32,7 @@ class Couple:
 
     def root(self) -> int:
         """One of the program's roots, those that hold more more often."""
-        sizes = np.array([root.size() for root in self.base.children], dtype=float)
+        sizes = np.array([root.size for root in self.base.children], dtype=float)
         return int(self.random.choice(len(sizes), p=sizes / sizes.sum()))
 
     def grow(self, kind: str) -> Term:
