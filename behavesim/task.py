@@ -45,8 +45,11 @@ class Objective:
         return score if self.direction == "maximise" else -score
 
     def gap(self, score: float) -> float | None:
-        """How far the score is from the best known, as a fraction, positive where worse; None where that is unknown."""
-        if self.best_known is None:
+        """How far the score is from the best known, as a fraction of it, positive where worse.
+
+        None where no best is known, or where it is 0, of which nothing is a fraction.
+        """
+        if not self.best_known:
             return None
         return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
 

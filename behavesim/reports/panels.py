@@ -15,7 +15,6 @@ from behavesim.config import Settings
 from behavesim.reports.summary import percent
 from behavesim.state import RunState
 
-
 FEW = 10
 """Candidates from which on a rate says something of the time that is left."""
 

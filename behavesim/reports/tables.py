@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from behavesim.reports.summary import percent, summary_table
 
 
 def run_tables(run: dict[str, Any]) -> list[Table]:
-    """Summary, top ten, islands and behavioural clusters of one run."""
-    return [summary_table(run), _top(run), _islands(run), _clusters(run)]
+    """Summary, top ten, islands, behavioural clusters and failures of one run."""
+    tables = [summary_table(run), _top(run), _islands(run), _clusters(run)]
+    return [*tables, _failures(run)] if run["failures"] else tables
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -53,4 +55,13 @@ def _clusters(run: dict[str, Any]) -> Table:
     for cluster in run["clusters"]:
         cohesion = "" if cluster["cohesion"] is None else f"{cluster['cohesion']:.3f}"
         table.add_row(str(cluster["size"]), *_score(cluster["best"]), str(cluster["medoid"]), cohesion)
+    return table
+
+
+def _failures(run: dict[str, Any]) -> Table:
+    table = _table("why candidates fail", "stage", "reason", "candidates", "share")
+    table.add_column("most often", justify="left", overflow="fold")
+    for each in run["failures"]:
+        share = f"{100 * each['share']:.1f} %"
+        table.add_row(each["stage"], each["reason"], str(each["count"]), share, Text(each["example"]))
     return table

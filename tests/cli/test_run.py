@@ -98,7 +98,7 @@ def test_a_task_file_of_ten_lines_runs_and_a_changed_one_is_refused(behavesim: C
     task.write_text(TASK.replace("return 1", "return 2"))
     ended = behavesim("resume", "first", "--budget", 9)
     assert ended.code == 2
-    assert "task and template changed" in ended.err
+    assert "its task changed, its template changed" in ended.err
 
 
 @pytest.mark.parametrize(("task", "score", "gap"), [("tsp", 6.5334, 0.1618), ("asp", 1842, 1161 / 3003)])
@@ -128,3 +128,23 @@ def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> N
     report = behavesim("report", "a", "b")
     assert report.code == 0
     assert "islands" in report.out
+
+
+def test_the_report_says_why_candidates_failed(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(TASK.replace('"maximise"', '"maximise", best_known=0.0') + FLAKY)
+    run = behavesim("run", "mine.py", "--budget", 30, "--name", "first", "--json").document
+    failures = behavesim("report", "first", "--json").document["runs"][0]["failures"]
+    assert sum(each["count"] for each in failures) == sum(run["rejected"].values()) > 0
+    assert {each["reason"] for each in failures} == set(run["rejected"])
+    assert "not today" in str([each["example"] for each in failures])
+    assert "why candidates fail" in behavesim("report", "first").out
+
+
+FLAKY = '''
+def score(self, instance, solution):
+    if solution[0] != 1:
+        raise bs.InvalidSolution("not today")
+    return 1.0
+
+Mine.score = score
+'''
