@@ -87,9 +87,12 @@ class SqliteJournal:
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
         with _translated(self._path):
+            expected = 1
             async with self._db.execute(_READ, (0,)) as cursor:
                 async for seq, at, kind, payload, data in cursor:
+                    _refuse_gap(self._path, expected, seq)
                     yield at, _decoded(seq, kind, payload, data)
+                    expected += 1
 
     async def outcome(self, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that fingerprint, trajectories included; it is committed."""
@@ -128,7 +131,9 @@ def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterat
     if only:
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(kind.__name__) for kind in only)}) AND")
     with _translated(path), closing(open_to_read(path)) as connection:
-        for seq, at, kind, payload, data in connection.execute(query, (after,)):
+        for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
+            if not only:
+                _refuse_gap(path, expected, seq)
             yield seq, at, _decoded(seq, kind, payload, data)
 
 
@@ -200,6 +205,12 @@ def connected(path: Path) -> sqlite3.Connection:
 def _row(at: float, event: Event) -> Row:
     kind, payload, data = encode(event)
     return at, getattr(event, "candidate", None), kind, payload, data
+
+
+def _refuse_gap(path: Path, expected: int, seq: int) -> None:
+    if seq != expected:
+        missing = f"{path}: events {expected} to {seq - 1} are missing"
+        raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
 
 
 def _decoded(seq: int, kind: str, payload: str, data: bytes | None) -> Event:

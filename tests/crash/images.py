@@ -1,4 +1,7 @@
-"""What a dying process leaves on the disk: images of a journal's files before, in the middle of and after a commit."""
+"""What a dying process leaves on the disk: images of a journal's files in the middle of each commit and after it.
+
+Nothing is written between two commits: death before a commit leaves what death after the one before left.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from behavesim.events import Event
 from behavesim.store.codec import encode
 from behavesim.store.journal import SqliteJournal
 
-Moment = Literal["before", "inside", "after"]
+Moment = Literal["inside", "after"]
 Death = tuple[int, Moment]
-"""The number of the event, and whether its commit was still to come, under way or done."""
-MOMENTS: tuple[Moment, ...] = ("before", "inside", "after")
+"""The number of the event, and whether its commit was under way or done."""
+MOMENTS: tuple[Moment, ...] = ("inside", "after")
 
 FEW_PAGES = 16
 """So small a write-ahead log is moved into the database every few events, and deaths in the middle of that are seen."""
@@ -63,7 +66,7 @@ def inside(before: Image, after: Image, rng: random.Random) -> Image:
 
 
 class PhotographedJournal(SqliteJournal):
-    """A journal that keeps what would be on the disk, had the process died before, inside or after each commit."""
+    """A journal that keeps what would be on the disk, had the process died inside or after each commit."""
 
     def __init__(self, path: Path, kept: Collection[Death], rng: random.Random) -> None:
         """`kept` are the deaths whose images are kept; all are looked at."""
@@ -83,7 +86,7 @@ class PhotographedJournal(SqliteJournal):
         await super().append(events)
         self.appended += (encode(event)[:2] for event in events)
         after = Image.of(self._path)
-        images = (before, inside(before, after, self._rng), after)
+        images = (inside(before, after, self._rng), after)
         for moment, image in zip(MOMENTS, images, strict=True):
             left = rows(image.put(self._path.parent / "image"))
             assert left == self.appended[: len(left)], "what is left is what was committed, from the first event on"

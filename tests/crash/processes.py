@@ -23,6 +23,10 @@ from behavesim.store.journal import read_events
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 
 
+CALM = ("tsp", "--method", "funsearch", "--budget", "60", "--window", "8", "--workers", "1", "--set", "recommend=false")
+"""A run that many tests disturb, each in its own way."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a process ended, and what it said."""

@@ -112,6 +112,8 @@ async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) 
 
 async def test_missing_and_unreadable_events_are_damage(run: RunFolder) -> None:
     change(run, "DELETE FROM events WHERE seq = 50")
+    with pytest.raises(JournalError, match="events 50 to 50 are missing"):
+        list(read_events(run.journal))
     change(run, "UPDATE events SET type = 'Odd', payload = '{' WHERE seq = 60")
     found = await verify(run)
     assert [line.split(":")[0] for line in found.damage] == [

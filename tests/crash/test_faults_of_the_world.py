@@ -17,9 +17,7 @@ from behavesim.errors import JournalError
 from behavesim.events import RunStopped
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events
-from tests.crash.processes import Subject, carried_out, ended
-
-ARGUMENTS = ["tsp", "--method", "funsearch", "--budget", "60", "--workers", "1", "--set", "recommend=false"]
+from tests.crash.processes import CALM, Subject, carried_out, ended
 
 
 class Disk:
@@ -46,18 +44,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     subprocess.run(["umount", "--lazy", str(path)], capture_output=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> Subject:
-    """The same run, to which nothing happens."""
-    subject = Subject(tmp_path_factory.mktemp("runs") / "calm", ARGUMENTS)
-    done = asyncio.run(subject.finish())
-    assert done.code == 0, done.stderr
-    return subject
-
-
 async def test_a_full_disk_stops_a_run_that_goes_on_once_there_is_room(disk: Disk, calm: Subject) -> None:
     disk.mount("size=600k")
-    subject = Subject(disk.path / "run", ARGUMENTS)
+    subject = Subject(disk.path / "run", CALM)
     stopped = await subject.finish()
     assert stopped.code == 1
     assert "make room on the disk" in stopped.stderr
@@ -98,7 +87,7 @@ async def test_a_locked_database_is_an_error_and_not_a_loss(tmp_path: Path) -> N
 
 
 async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, calm: Subject) -> None:
-    subject = Subject(tmp_path / "run", ARGUMENTS)
+    subject = Subject(tmp_path / "run", CALM)
     process = await subject.start()
     copies: list[Path] = []
     while process.returncode is None:

@@ -13,5 +13,4 @@ from tests.proposers.chat_server import ChatServer
 async def test_killed_runs_end_as_those_that_nobody_killed(tmp_path: Path) -> None:
     async with ChatServer(steadfast) as server:
         chaos = Chaos(tmp_path, server)
-        await chaos.disturbed("offline", Variant("funsearch", "genetic", 0), random.Random(1))
         await chaos.disturbed("model", Variant("eoh", "openai", 1), random.Random(2))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
 from behavesim.analysis.run import load_run
 from behavesim.events import RunForked
 from behavesim.store.journal import read_events
-from tests.crash.processes import Subject, carried_out, ended
-
-ARGUMENTS = ["tsp", "--method", "funsearch", "--budget", "60", "--window", "8", "--workers", "1"]
+from tests.crash.processes import CALM, Subject, carried_out, ended
 
 
 async def reached(subject: Subject, events: int) -> None:
@@ -20,9 +19,8 @@ async def reached(subject: Subject, events: int) -> None:
         await asyncio.sleep(0.005)
 
 
-async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Path) -> None:
-    calm, subject = Subject(tmp_path / "calm", ARGUMENTS), Subject(tmp_path / "asked", ARGUMENTS)
-    assert (await calm.finish()).code == 0
+async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Path, calm: Subject) -> None:
+    subject = Subject(tmp_path / "asked", CALM)
     for number, events in ((signal.SIGTERM, 20), (signal.SIGINT, 90), (signal.SIGHUP, 150)):
         process = await subject.start()
         await reached(subject, events)
@@ -41,9 +39,8 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
     assert subject.digest == calm.digest
 
 
-async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path) -> None:
-    subject = Subject(tmp_path / "first", [*ARGUMENTS, "--set", "recommend=false"])
-    assert (await subject.finish()).code == 0
+async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, calm: Subject) -> None:
+    shutil.copytree(calm.folder, tmp_path / "first")
     here = ("--runs-dir", str(tmp_path))
     changes = ("--set", "restart_every=10", "--set", "p_s1=0.5", "--budget", "80")
     refused = await carried_out("resume", "first", *changes, *here)

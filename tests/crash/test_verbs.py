@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.crash.processes import Subject, carried_out, ended
-
-ARGUMENTS = ["tsp", "--method", "funsearch", "--budget", "40", "--window", "8", "--set", "recommend=false"]
+from tests.crash.processes import CALM, Subject, carried_out, ended
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(calm: Subject, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished run, `first`."""
     folder = tmp_path_factory.mktemp("runs")
-    done = asyncio.run(Subject(folder / "first", ARGUMENTS).finish())
-    assert done.code == 0, done.stderr
+    shutil.copytree(calm.folder, folder / "first")
     return folder
 
 
 async def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs(runs: Path) -> None:
-    replay = [*ARGUMENTS, "--proposer", "replay:first", "--json", "--runs-dir", str(runs)]
+    replay = [*CALM, "--proposer", "replay:first", "--json", "--runs-dir", str(runs)]
     same = json.loads((await carried_out(*["run", *replay, "--name", "same"])).stdout)
-    assert same["replay"] == {"of": "first", "candidates": 40, "differing": {}, "first": {}}
+    assert same["replay"] == {"of": "first", "candidates": 60, "differing": {}, "first": {}}
     first = json.loads((await carried_out("report", "first", "--json", "--runs-dir", str(runs))).stdout)["runs"][0]
     assert same["digest"] == first["digest"]
     other = json.loads((await carried_out(*["run", *replay, "--name", "other", "--set", "placement=random"])).stdout)
@@ -61,12 +59,12 @@ async def test_verify_and_recover_tell_what_to_do_about_damage(runs: Path, tmp_p
 
 
 async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
-    subject = Subject(tmp_path / "watched", ARGUMENTS)
+    subject = Subject(tmp_path / "watched", CALM)
     process = await subject.start()
     while subject.events() < 5:
         await asyncio.sleep(0.005)
     watching = await carried_out("watch", "watched", "--runs-dir", str(tmp_path))
     assert (await ended(process)).code == 0
     assert watching.code == 0, watching.stderr
-    assert "40/40 told" in watching.stderr
+    assert "60/60 told" in watching.stderr
     assert "run watched is finished" in watching.stdout
