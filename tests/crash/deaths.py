@@ -1,4 +1,4 @@
-"""A run that dies before, inside and after the commit of its every event, and goes on from what that left."""
+"""A run that dies inside and after the commit of its every event, and goes on from what that left."""
 
 from __future__ import annotations
 
