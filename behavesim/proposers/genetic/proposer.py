@@ -28,9 +28,9 @@ BETTER_IS_BASE = 0.6
 IMPROVE: Mapping[Move, float] = {
     variation.switch: 0.10,
     variation.blend: 0.16,
-    variation.term: 0.20,
+    variation.term: 0.18,
     variation.constants: 0.22,
-    variation.replacement: 0.10,
+    variation.replacement: 0.12,
     variation.crossover: 0.08,
     variation.operation: 0.09,
     variation.removal: 0.05,

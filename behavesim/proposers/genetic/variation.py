@@ -67,9 +67,9 @@ def term(couple: Couple) -> Term | None:
 
 
 def constants(couple: Couple) -> Term | None:
-    """Up to three constants changed."""
+    """One constant changed, or two or three of them."""
     changed = _constant(couple)
-    for _ in range(int(couple.random.integers(3))):
+    for _ in range(min(2, int(couple.random.geometric(0.7)) - 1)):
         if changed is not None:
             changed = _constant(Couple(couple.grammar, changed, couple.other, couple.random))
     return changed
