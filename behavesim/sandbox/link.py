@@ -159,6 +159,8 @@ class Link:
                     future.exception()  # whoever waits hears of it; where nobody does, nobody needs to
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if self._ready.cancelled():
+            return  # whoever wanted a zygote was interrupted before it was ready, and is closing it
         if "error" in message:
             self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
         elif "isolation" in message:

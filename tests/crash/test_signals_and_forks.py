@@ -10,6 +10,7 @@ from pathlib import Path
 
 from behavesim.analysis.run import load_run
 from behavesim.events import RunForked
+from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from tests.crash.processes import CALM, Subject, carried_out, ended
 
@@ -37,6 +38,18 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
     os.killpg(process.pid, signal.SIGCONT)
     assert (await ended(process)).code == 0
     assert subject.digest == calm.digest
+
+
+async def test_a_run_that_is_asked_to_end_before_it_began_leaves_nothing_behind(tmp_path: Path) -> None:
+    starts = [await Subject(tmp_path / f"early-{number}", CALM).start() for number in range(4)]
+    for number, process in enumerate(starts):
+        await asyncio.sleep(0.2 * number)
+        os.kill(process.pid, signal.SIGTERM)
+        said = await ended(process)
+        assert said.code in (130, -signal.SIGTERM), said.stderr  # the latter while Python itself still starts
+        assert "Traceback" not in said.stderr
+        folder = RunFolder(tmp_path / f"early-{number}")
+        assert folder.has_begun() or not folder.path.exists()
 
 
 async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, calm: Subject) -> None:
