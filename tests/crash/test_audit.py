@@ -1,0 +1,43 @@
+"""Whatever the method, the order of arrival and the interruptions: each decision follows from the events before it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from behavesim.audit import DECISIONS, Audit, difference
+from behavesim.config import resolve
+from behavesim.events import RunStarted
+from behavesim.store.codec import decode
+from tests.crash.deaths import METHODS, SMALL
+from tests.search.toys import MemoryJournal, Stop, Toy, search
+
+
+PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n")
+"""The methods without first programs."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("repair", [0, 2])
+async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(method: str, repair: int) -> None:
+    settings = {**SMALL, "method": method, "repair": repair, **({} if method in PLAIN else {"n_init": 15})}
+    journal = MemoryJournal()
+    broken = await search(journal, settings, random.Random(1))
+    journal.die_after = 130
+    with pytest.raises(Stop):
+        await broken.run()
+    journal.die_after = None
+    await (await search(journal, settings, random.Random(2))).run()
+    grown = {**settings, "budget": 75}
+    await (await search(journal, grown, random.Random(3))).run()
+    audit = Audit(resolve({"task": "toy", **settings}), Toy())
+    decided = 0
+    for number, row in enumerate(journal.rows, 1):
+        event = decode(*row)
+        if isinstance(event, DECISIONS):
+            decided += 1
+            assert difference(number, audit.due(event), event) is None
+        audit.take(event)
+    assert decided >= 150
+    assert isinstance(decode(*journal.rows[0]), RunStarted)
