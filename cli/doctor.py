@@ -60,6 +60,6 @@ async def _sandbox() -> str:
 
     try:
         async with Pool(TaskReference("tsp"), "search", 1, Limits(), allow_weak_isolation=True) as pool:
-            return pool.isolation
+            return "; ".join((pool.isolation, *pool.notes))
     except BehavesimError as error:
         return f"does not work: {error}"
