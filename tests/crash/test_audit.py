@@ -13,7 +13,6 @@ from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, search
 
-
 PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n")
 """The methods without first programs."""
 
