@@ -31,7 +31,7 @@ def run_of(server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch) -> An
     async def run(behaviour: Any, connections: int, request_s: float = 10.0) -> Run:
         server.behaviour, journal = behaviour, toys.MemoryJournal()
         async with proposer_of(connections, Patience(request_s, backoff_s=0.002), notes=lambda line: None) as proposer:
-            monkeypatch.setattr(toys, "Proposer", lambda seed, delay: proposer)
+            monkeypatch.setattr(toys, "Proposer", lambda *settings: proposer)
             search = await toys.search(journal, SETTINGS)
             assert await search.run() == "budget"
         return Run(search, journal)

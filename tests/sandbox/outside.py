@@ -49,7 +49,17 @@ def interpreter_for_everybody(folder: Path) -> Interpreter:
     for library in (base / "lib").glob("libpython*"):
         _link(str(library), str(folder / "lib" / library.name))
     _link(str(Path(sys.executable).resolve()), str(executable))
-    return Interpreter(str(executable), (sysconfig.get_path("purelib"), str(REPOSITORY)))
+    packages = _for_everybody(Path(sysconfig.get_path("purelib")), folder / "lib" / version / "site-packages")
+    return Interpreter(str(executable), (str(packages), str(_for_everybody(REPOSITORY, folder / "repository"))))
+
+
+def _for_everybody(source: Path, target: Path) -> Path:
+    """A folder that every user can read: the source where that is one, else the target with its files linked into it."""
+    if all(path.stat().st_mode & 0o005 == 0o005 for path in (source, *source.parents)):
+        return source
+    shutil.copytree(source, target, copy_function=_link, ignore=shutil.ignore_patterns(".git"))
+    target.chmod(0o755)
+    return target
 
 
 def _link(source: str, target: str) -> None:
