@@ -54,7 +54,7 @@ def interpreter_for_everybody(folder: Path) -> Interpreter:
 
 
 def _for_everybody(source: Path, target: Path) -> Path:
-    """A folder that every user can read: the source where that is one, else the target with its files linked into it."""
+    """A folder that every user can read: the source where it is one, else the target with its files linked in."""
     if all(path.stat().st_mode & 0o005 == 0o005 for path in (source, *source.parents)):
         return source
     shutil.copytree(source, target, copy_function=_link, ignore=shutil.ignore_patterns(".git"))
