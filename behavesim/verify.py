@@ -101,6 +101,8 @@ class Verifier:
         try:
             if self._is_same_task:
                 await self._check(seq, event, self._audit)
+            elif isinstance(event, Outcome):
+                self._result.unchecked["under another task"] += 1
             self._audit.take(event)
         except (LookupError, AssertionError) as error:
             self.is_lost = True

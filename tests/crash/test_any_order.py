@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -34,6 +35,9 @@ async def test_hash_seed_locale_time_zone_and_threads_change_nothing(tmp_path: P
         assert ended.code == 0, ended.stderr
         digests.add(subject.digest)
     assert len(digests) == 1
-    verified = await carried_out("verify", str(tmp_path / "here"), env=THERE)
+    verified = await carried_out("verify", str(tmp_path / "here"), "--json", env=THERE)
     assert verified.code == 0, verified.stdout
-    assert "as its settings and replies make it" in verified.stdout
+    document = json.loads(verified.stdout)
+    assert (document["run"], document["sound"], document["differences"], document["damage"]) == ("here", True, [], [])
+    assert document["decisions"] > 80
+    assert "verifying here" in verified.stderr

@@ -156,10 +156,10 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     assert done.replies == len(replies)
     kept = {e.candidate: e.reply for _, _, e in read_events(target.journal) if isinstance(e, Responded)}
     assert replies.items() <= kept.items(), "no reply that could be read is lost"
-    subject = Subject(target.path, [])
-    ended = await subject.finish()
-    assert ended.code == 0, ended.stderr
-    assert load_run(target.path).state.told == BUDGET
+    if harm is smear:
+        ended = await Subject(target.path, []).finish()
+        assert ended.code == 0, ended.stderr
+        assert load_run(target.path).state.told == BUDGET
 
 
 async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFolder, sound: Path) -> None:

@@ -12,6 +12,7 @@ from behavesim.analysis.run import load_run
 from behavesim.events import RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
+from behavesim.verify import verify
 from tests.crash.processes import CALM, Subject, carried_out, ended
 
 
@@ -99,5 +100,6 @@ async def test_a_changed_task_is_named_and_a_fork_judges_by_it(tmp_path: Path) -
     scores = {c.candidate: c.score for c in load_run(tmp_path / "second").feasible if c.score is not None}
     assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
     assert max(scores) >= 10
-    verified = await carried_out("verify", "second", "--runs-dir", str(tmp_path))
-    assert verified.code == 0, verified.stdout
+    found = await verify(RunFolder(tmp_path / "second"), workers=2)
+    assert found.is_sound
+    assert found.unchecked["under another task"] == 10 + 1  # the template

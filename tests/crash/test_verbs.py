@@ -33,15 +33,6 @@ async def test_a_replay_is_its_original_and_one_under_other_settings_says_what_d
     assert other["replay"]["first"]["island"] < other["replay"]["first"]["prompt"]
 
 
-async def test_verify_prints_one_document_and_its_progress_elsewhere(runs: Path) -> None:
-    verified = await carried_out("verify", "first", "--json", "--runs-dir", str(runs))
-    assert verified.code == 0
-    document = json.loads(verified.stdout)
-    assert (document["run"], document["sound"], document["differences"], document["damage"]) == ("first", True, [], [])
-    assert document["decisions"] > 80
-    assert "verifying first" in verified.stderr
-
-
 async def test_verify_and_recover_tell_what_to_do_about_damage(runs: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     damaged.mkdir()
