@@ -148,7 +148,7 @@ class Search:
     async def _due(self) -> Event | None:
         """The next decision, a function of the state alone: regroup, else ask, else tell."""
         state, method = self.state, self._method
-        if state.told and self._warming is not None:
+        if state.told and self._warming is not None and not self._warming.done():
             await self._warming  # the kernels load while the first replies are on their way
         if (regrouped := method.regroup(state)) is not None:
             return regrouped

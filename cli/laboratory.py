@@ -72,7 +72,7 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
     await asyncio.gather(*map(one, planned))
     if ending.is_set():
         raise KeyboardInterrupt
-    return failed
+    return sorted(failed)
 
 
 def _is_finished(run: Planned, runs_dir: Path) -> bool:
