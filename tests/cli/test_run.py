@@ -140,11 +140,11 @@ def test_the_report_says_why_candidates_failed(behavesim: Command, tmp_path: Pat
     assert "why candidates fail" in behavesim("report", "first").out
 
 
-FLAKY = '''
+FLAKY = """
 def score(self, instance, solution):
     if solution[0] != 1:
         raise bs.InvalidSolution("not today")
     return 1.0
 
 Mine.score = score
-'''
+"""
