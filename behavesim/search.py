@@ -216,7 +216,7 @@ class Search:
         if first != candidate:
             return await self._copy(candidate, program, first, key)
         self._evaluating[candidate] = asyncio.Event()
-        return judged(candidate, program, await self._judge.evaluate(program.source))
+        return judged(candidate, program, key, await self._judge.evaluate(program.source))
 
     async def _copy(self, candidate: Ticket, program: Program, first: Ticket, key: str) -> Evaluated | Rejected:
         """The result of a program whose twin was evaluated before, without evaluating it again."""
@@ -238,12 +238,12 @@ def extracted(task: Task, event: Responded, operator: Operator) -> Program | Rej
     return program
 
 
-def judged(candidate: Ticket, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """What becomes of a program under a verdict."""
+def judged(candidate: Ticket, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:
+    """What becomes of a program under a verdict; `key` is its fingerprint."""
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
-        "fingerprint": fingerprint(program.source),
+        "fingerprint": key,
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):

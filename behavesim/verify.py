@@ -12,6 +12,7 @@ from behavesim.build import DECISIVE, fingerprint, sandbox
 from behavesim.config import Settings
 from behavesim.events import Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.programs.extract import Program
+from behavesim.programs.fingerprint import fingerprint as fingerprint_of
 from behavesim.protocols import Failure
 from behavesim.sandbox import Judge
 from behavesim.search import copied, judged
@@ -149,13 +150,13 @@ class Verifier:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return judged(recorded.candidate, program, Failure(recorded.reason))
+            return judged(recorded.candidate, program, fingerprint_of(program.source), Failure(recorded.reason))
         self._result.evaluations += 1
         verdict = await self._judge.evaluate(program.source)
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
-        return judged(recorded.candidate, program, verdict)
+        return judged(recorded.candidate, program, fingerprint_of(program.source), verdict)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = difference(seq, _lasting(expected), _lasting(recorded) or recorded)
