@@ -37,6 +37,8 @@ class Experiment(BaseModel):
     methods: list[Method] = []
     seeds: Seeds | Mapping[str, Seeds] = 3
     settings: Mapping[str, Any] = {}
+    task_settings: Mapping[str, Mapping[str, Any]] = {}
+    """Settings of the runs on one task, before those of all."""
     variant: list[Variant] = []
     tests: list[tuple[str, str]] | None = None
     """Which groups' differences are tested, by their labels; all pairs unless said."""
@@ -69,6 +71,11 @@ def read_experiment(path: Path) -> Experiment:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"the experiment {path}, {key}: {first['msg'].lower()}, not {first['input']!r}") from None
+    for task in experiment.task_settings:
+        if task not in experiment.tasks:
+            raise UsageError(
+                f"the experiment {path} has settings for task {task!r}; its tasks are {', '.join(experiment.tasks)}"
+            )
     known = {cell.label for cell in cells(experiment)}
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
@@ -83,7 +90,9 @@ def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list
     have the same name.
     """
     runs = [
-        _planned(task, cell, seed, {"proposer": proposer, **experiment.settings})
+        _planned(
+            task, cell, seed, {"proposer": proposer, **experiment.settings, **experiment.task_settings.get(task, {})}
+        )
         for seed in sorted({seed for task in experiment.tasks for seed in _seeds(experiment, task)})
         for task in experiment.tasks
         if seed in _seeds(experiment, task)

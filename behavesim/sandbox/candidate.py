@@ -10,7 +10,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,12 @@ class Work:
     def of(cls, task: Task, instances: tuple[Any, ...], limits: Limits) -> Work:
         """The work on a split's instances."""
         return cls(task, task.entry_point, instances, limits.output_mb * MEGABYTE)
+
+
+def rehearse(work: Work) -> None:
+    """Run the task's own template on the first instance, so that what is computed at first use is there before the
+    forks, each of which would compute it again. Whether the template is any good is for the search to find out."""
+    outcome(work.task.template, replace(work, instances=work.instances[:1]))
 
 
 def outcome(source: str, work: Work) -> bytes:

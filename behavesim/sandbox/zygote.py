@@ -167,6 +167,7 @@ def _load(assignment: Assignment) -> candidate.Work:
     work = candidate.Work.of(task, tuple(task.instances(assignment.split)), assignment.limits)
     for name in assignment.preloaded:
         importlib.import_module(name)
+    candidate.rehearse(work)
     if processes.threads() > 1:
         raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
     return work

@@ -64,6 +64,14 @@ def test_the_defaults_of_a_task_are_its_own(tmp_path: Path) -> None:
     assert (asp.settings.budget, asp.settings.niche_radius) == (10_000, 0.7)
 
 
+def test_a_task_can_have_settings_of_its_own(tmp_path: Path) -> None:
+    head = 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["eoh"]\nseeds = 1\n[settings]\nbudget = 50\nwindow = 8\n'
+    tsp, asp = planned(tmp_path, f"{head}[task_settings.asp]\nbudget = 20")
+    assert [(run.settings.budget, run.settings.window) for run in (tsp, asp)] == [(50, 8), (20, 8)]
+    with pytest.raises(UsageError, match="settings for task 'cpp'; its tasks are tsp, asp"):
+        planned(tmp_path, f"{head}[task_settings.cpp]\nbudget = 20")
+
+
 def test_each_task_can_have_seeds_of_its_own(tmp_path: Path) -> None:
     head = 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["eoh"]\n[seeds]\ntsp = 2\n'
     runs = planned(tmp_path, f"{head}asp = [9]")
