@@ -23,7 +23,7 @@ from pathlib import Path
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox import Limits, Pool
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.pool import PRELOADED
+from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC
 from behavesim.task import TaskReference
 
 ROUNDS, PER_ROUND = 9, 10
@@ -181,8 +181,8 @@ async def pools(task: TaskReference) -> AsyncIterator[dict[str, Pool]]:
     async with (
         Pool(task, "search", 1, Limits(), True, (), ()) as bare,
         Pool(task, "search", 1, Limits(), True, LAYERS, ()) as numpy,
-        Pool(task, "search", 1, Limits(), True, (), PRELOADED) as bare_scipy,
-        Pool(task, "search", 1, Limits(), True, LAYERS, PRELOADED) as scipy,
+        Pool(task, "search", 1, Limits(), True, (), PRELOADED + SCIENTIFIC) as bare_scipy,
+        Pool(task, "search", 1, Limits(), True, LAYERS, PRELOADED + SCIENTIFIC) as scipy,
     ):
         yield {
             "zygote with numpy, limits alone": bare,

@@ -87,7 +87,7 @@ def run(
     }
     defaults = {**task_defaults(loaded), "workers": cores()}
     settings = resolve(flags, assignments, config, defaults)
-    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, runs_dir, datetime.now()))
+    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
     launch = Launch(settings, loaded, folder)
     if proposer == "auto" and settings.proposer == "genetic":
         typer.echo("behavesim: no OPENAI_API_KEY is set, so the offline proposer writes the programs", err=True)

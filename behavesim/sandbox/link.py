@@ -76,7 +76,9 @@ class Link:
             try:
                 return link, await asyncio.wait_for(link._ready, START_S)
             except TimeoutError as error:
-                raise SandboxError(f"the sandbox did not start within {START_S:g} s") from error
+                raise SandboxError(
+                    f"the sandbox did not start within {START_S:g} s; does its task load, and its template end?"
+                ) from error
             except ZygoteDied as error:
                 errors.seek(0)
                 said = errors.read().decode(errors="replace").strip().splitlines()

@@ -15,7 +15,8 @@ from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.link import Link, Run, ZygoteDied
+from behavesim.sandbox.lineage import Lineage
+from behavesim.sandbox.link import Run, ZygoteDied
 from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
 from behavesim.task import Split, TaskReference
 
@@ -23,20 +24,23 @@ PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),
     *("operator", "random", "re", "statistics", "string", "time", "typing"),
     *("numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random"),
+)
+"""What candidates import most."""
+SCIENTIFIC = (
     *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )
-"""What candidates import most: importing scipy anew in each child would cost most of a second."""
-STARTS = 5
-"""How often in a row a zygote may fail to start before the sandbox gives up."""
+"""What would cost a candidate most of a second to import anew, and all others a few milliseconds to be forked with."""
 
 
 class Pool:
     """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
 
     `isolation` is the level that a self-test found, `notes` say what is missing or different from the best. Where the
-    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests;
-    `preloaded` are the modules that programs find already imported.
+    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests.
+
+    There are two zygotes: one for the programs that name scipy, started when the first of them comes, and one for all
+    others. They have the modules `preloaded` imported already; that for scipy has the `scientific` ones as well.
     """
 
     def __init__(
@@ -48,19 +52,19 @@ class Pool:
         allow_weak_isolation: bool = False,
         layers: tuple[str, ...] = LAYERS,
         preloaded: tuple[str, ...] = PRELOADED,
+        scientific: tuple[str, ...] = SCIENTIFIC,
     ) -> None:
         self._limits = limits or Limits()
-        self._assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
+        assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
+        self._basic = Lineage(assignment, self._accept)
+        self._scientific = Lineage(replace(assignment, preloaded=preloaded + scientific), self._accept)
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
-        self._opening = asyncio.Lock()
-        self._link: Link | None = None
         self._ready: Ready | None = None
-        self._closed = False
 
     async def __aenter__(self) -> Self:
         try:
-            await self._living()
+            await self._basic.living()
         except BaseException:
             await self._close()
             raise
@@ -72,10 +76,7 @@ class Pool:
         await self._close()
 
     async def _close(self) -> None:
-        self._closed = True
-        async with self._opening:  # a zygote that is just being started is closed too
-            if self._link is not None:
-                await self._link.close()
+        await asyncio.gather(self._basic.close(), self._scientific.close())
 
     @property
     def isolation(self) -> str:
@@ -92,33 +93,13 @@ class Pool:
 
         Cancelling kills the program.
         """
+        zygote = self._scientific if "scipy" in source else self._basic
         async with self._free:
             try:
-                run = await (await self._living()).run(source)
+                run = await (await zygote.living()).run(source)
             except ZygoteDied:  # not the program's fault: once more
-                run = await (await self._living()).run(source)
+                run = await (await zygote.living()).run(source)
         return result(run, self._limits, self._entered().instances)
-
-    async def _living(self) -> Link:
-        """The zygote, started anew if it has died."""
-        async with self._opening:
-            if self._closed:
-                raise SandboxError("the sandbox was closed with programs in flight")
-            if self._link is None or not self._link.alive:
-                if self._link is not None:
-                    await self._link.close()
-                self._link, ready = await self._open()
-                self._accept(ready)
-            return self._link
-
-    async def _open(self) -> tuple[Link, Ready]:
-        for failures in range(STARTS if self._ready else 1):
-            await asyncio.sleep(0.1 * (2**failures - 1))
-            try:
-                return await Link.open(self._assignment)
-            except SandboxError as error:
-                failed = error
-        raise failed
 
     def _accept(self, ready: Ready) -> None:
         """Refuse a level that is too weak, or weaker than the one the run began with."""

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import re
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,11 +92,9 @@ class RunFolder:
         return [cls(path) for path in sorted(found, key=lambda path: (path.stat().st_ctime, path.name))]
 
     @staticmethod
-    def fresh_name(task: str, runs: Path, now: datetime) -> str:
-        """A name that tells task and time, and is not taken."""
-        stem = f"{task}-{now:%Y%m%d-%H%M%S}"
-        names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, 10_000))
-        return next(name for name in names if not (runs / name).exists())
+    def fresh_name(task: str, now: datetime) -> str:
+        """A name that tells task and time, and that no other run started in the same second has, on any machine."""
+        return f"{task}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ LIBRARY, TASK = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
 def test_the_library_example_gives_the_values_it_names(behavesim: Command) -> None:
-    behavesim("run", "tsp", "--budget", 12, "--name", "tsp-20260101-120000")
+    behavesim("run", "tsp", "--budget", 12, "--name", "tsp-20260101-120000-5f0a")
     shown: dict[str, object] = {}
     exec(LIBRARY, shown)
     measure, x, archive = shown["m"], shown["x"], shown["archive"]

@@ -15,6 +15,7 @@ from behavesim.errors import SandboxError
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox import Limits, Pool
 from behavesim.task import TaskReference
+from tests.sandbox import cities as module_of_cities
 from tests.sandbox.outside import processes_naming
 
 HONEST = "import numpy as np\ndef order(points):\n    return np.argsort(points)\n"
@@ -88,6 +89,29 @@ def order(points):
             results += [await pool.evaluate(source) for _ in range(2)]
     assert all(isinstance(each, Solved) for each in results)
     assert len({np.asarray(each.solutions).tobytes() for each in results}) == 1
+
+
+@pytest.mark.parametrize(("line", "loaded"), [("import scipy.stats", True), ("import sys", False)])
+async def test_only_programs_that_name_scipy_are_forked_with_it(cities: TaskReference, line: str, loaded: bool) -> None:
+    look = "import sys\nloaded = 'sci' + 'py.special' in sys.modules"
+    program = f"{look}\n{line}\ndef order(points):\n    return [loaded]"
+    async with Pool(cities, "search", 1, LIMITS, allow_weak_isolation=True) as pool:
+        solved = await pool.evaluate(program)
+    assert isinstance(solved, Solved)
+    assert bool(solved.solutions[0]) is loaded
+
+
+async def test_what_a_task_computes_at_first_use_is_there_before_the_forks(tmp_path: Path) -> None:
+    task = tmp_path / "tables.py"
+    text = Path(module_of_cities.__file__).read_text(encoding="utf-8")
+    text = text.replace("class Cities", "TABLES = []\n\n\nclass Cities")
+    task.write_text(text.replace("        return np.asarray(function(instance))", "        " + "\n        ".join((
+        "tables = len(TABLES)", "TABLES.append(function(instance))", "return np.array([tables])"
+    ))))  # fmt: skip
+    async with Pool(TaskReference(str(task)), "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        solved = await pool.evaluate(HONEST)
+    assert isinstance(solved, Solved)
+    assert [solution.tolist() for solution in solved.solutions] == [[1], [2]]
 
 
 async def test_a_solution_of_megabytes_comes_back_whole(pool: Pool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from behavesim.proposers.genetic.variation import Couple, Move
 from behavesim.task import Task
 
 MODEL = "genetic"
+REMEMBERED = 256
+"""Programs that need not be read again: a good one is an example in many prompts."""
 LARGEST = 50
 """Terms a program may have; a move that makes it larger is tried again."""
 ATTEMPTS = 8
@@ -55,20 +58,20 @@ THOUGHTFUL: frozenset[Operator] = frozenset({"i1", "e1", "e2", "m1", "m2", "m3"}
 class GeneticProposer:
     """Typed genetic programming over the examples of a prompt: the same programs, seed and ticket, the same reply.
 
-    It knows no scores and keeps nothing between prompts. The blocks of its programs are those the task's grammar
+    It knows no scores and learns nothing between prompts. The blocks of its programs are those the task's grammar
     offers, or the template's parameters where it has none.
     """
 
     def __init__(self, task: Task, seed: int) -> None:
         self._seed = seed
         self._grammar = Grammar.parse(task.grammar or generic_grammar(task.template, task.entry_point))
-        self._reader = Reader(self._grammar, task.entry_point)
+        self._read = lru_cache(REMEMBERED)(Reader(self._grammar, task.entry_point).read)
         self._writer = Writer(self._grammar, task.template, task.entry_point)
 
     async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
         """A reply with one fenced program."""
         random = np.random.default_rng([self._seed, ticket])
-        read = [self._reader.read(source) for source in fenced_blocks(prompt.text)]
+        read = [self._read(source) for source in fenced_blocks(prompt.text)]
         examples = [program for program in read if program is not None]
         program, thought = self._child(prompt.operator, examples, random)
         opening = f"{{{thought}}}" if prompt.operator in THOUGHTFUL else thought
