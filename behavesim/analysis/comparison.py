@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.statistics import difference, holm, sample
+from behavesim.analysis.statistics import difference, holm, paired, sample
 from behavesim.config import HARMLESS, Settings
 
 Pairs = Sequence[tuple[str, str]]
@@ -49,6 +49,17 @@ def _separation(run: Document) -> float | None:
     return between / inside if inside and between is not None else None
 
 
+def _choice(run: Document, key: str) -> float | None:
+    best, recommended = _held_out(run, "best", key), _held_out(run, "recommended", key)
+    if best is None or recommended is None:
+        return None
+    return best - recommended if key == "gap" else recommended - best
+
+
+def _repeated(run: Document, what: str, of: str) -> float | None:
+    return 1 - run["distinct"][what] / run["distinct"][of] if run["distinct"][of] else None
+
+
 METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "best_gap": lambda run: _best(run, "gap"),
     "top10_gap": lambda run: run["top10_gap"],
@@ -60,12 +71,19 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "held_out_best": lambda run: _held_out(run, "best", "improvement"),
     "held_out_top10": lambda run: _held_out(run, "top10", "improvement"),
     "held_out_recommended": lambda run: _held_out(run, "recommended", "improvement"),
+    "held_out_choice_gap": lambda run: _choice(run, "gap"),
+    "held_out_choice": lambda run: _choice(run, "improvement"),
     "intra_distance": _inside,
     "inter_distance": lambda run: run["diversity"]["inter"],
     "separation": _separation,
+    "repeated_programs": lambda run: _repeated(run, "programs", "feasible"),
+    "repeated_behaviours": lambda run: _repeated(run, "behaviours", "programs"),
+    "top10_behaviours": lambda run: run["distinct"]["top"],
 }
 """What is compared of runs; each is None where a run does not have it. `separation` is inter- over intra-distance; a
-held-out value that is no gap is the relative improvement on the template, a fraction."""
+held-out value that is no gap is the relative improvement on the template, a fraction; a choice is what the recommended
+program is better there than the best of the search. Of the feasible candidates `repeated_programs` repeat a program, of
+the programs `repeated_behaviours` repeat a behaviour (fractions); `top10_behaviours` counts those of the ten best."""
 
 
 def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs | None = None) -> list[dict[str, Any]]:
@@ -80,7 +98,12 @@ def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs 
     for group in groups:
         by_task.setdefault(group.task, []).append(group)
     entries: list[dict[str, Any]] = [
-        {"task": task, "groups": [_group(group) for group in here], "tests": _tests(here, pairs)}
+        {
+            "task": task,
+            "groups": [_group(group) for group in here],
+            "tests": _tests(here, pairs),
+            "choice": _choices(here),
+        }
         for task, here in by_task.items()
     ]
     _correct([test for entry in entries for test in entry["tests"]])
@@ -152,6 +175,14 @@ def _group(group: Group) -> dict[str, Any]:
 def _values(group: Group, metric: str) -> list[float]:
     values = (METRICS[metric](run) for run in group.runs)
     return [value for value in values if value is not None]
+
+
+def _choices(groups: Sequence[Group]) -> dict[str, Any] | None:
+    """What choosing the winner on validation instances was worth, over the runs of all groups."""
+    for metric in ("held_out_choice_gap", "held_out_choice"):
+        if values := [value for group in groups for value in _values(group, metric)]:
+            return {"metric": metric, **asdict(paired(values))}
+    return None
 
 
 def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[dict[str, Any]]:

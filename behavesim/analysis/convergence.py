@@ -5,10 +5,9 @@ from __future__ import annotations
 import bisect
 from dataclasses import dataclass
 
-from behavesim.analysis.run import Run
+from behavesim.analysis.run import TOP, Run
 
 CHECKPOINTS = 50
-TOP = 10
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.errors import TaskError
 from behavesim.protocols import Failure, Judge, Verdict
 from behavesim.task import Objective, Task
-
-TOP = 10
 
 
 async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[dict[str, Any]]:

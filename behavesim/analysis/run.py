@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from behavesim.similarity import BehaveSim
 
 TENTHS = 10
+TOP = 10
+"""Of so many of the best distinct programs reports speak."""
 
 
 @dataclass(frozen=True)

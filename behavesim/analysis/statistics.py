@@ -41,6 +41,40 @@ class Difference:
     superiority: float | None
 
 
+@dataclass(frozen=True)
+class Paired:
+    """Differences within pairs: how often positive, zero and negative, their mean, and Wilcoxon's signed-rank test.
+
+    The interval is a 95 % bootstrap interval of the mean; `p` is two-sided. Both are None for fewer than two pairs.
+    """
+
+    pairs: int
+    positive: int
+    zero: int
+    negative: int
+    mean: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+def paired(differences: Sequence[float]) -> Paired:
+    """The summary of at least one difference."""
+    values = np.asarray(differences, dtype=np.float64)
+    whole = sample(differences)
+    signs = (int((values > 0).sum()), int((values == 0).sum()), int((values < 0).sum()))
+    return Paired(len(values), *signs, whole.mean, whole.low, whole.high, signed_rank(differences))
+
+
+def signed_rank(differences: Sequence[float]) -> float | None:
+    """The two-sided p-value of Wilcoxon's signed-rank test; zeros are left out, 1 where all are, None for one."""
+    from scipy.stats import wilcoxon
+
+    if len(differences) < 2:
+        return None
+    return float(wilcoxon(differences).pvalue) if any(differences) else 1.0
+
+
 def sample(values: Sequence[float]) -> Sample:
     """The summary of at least one value."""
     mean = float(np.mean(values))

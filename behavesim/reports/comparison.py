@@ -40,6 +40,8 @@ def comparison_tables(comparison: Sequence[Mapping[str, Any]]) -> list[Table]:
         tables += [table for columns in (RESULTS, BEYOND) if (table := _groups(entry, columns))]
         if any(test["p"] is not None for test in entry["tests"]):
             tables.append(_tests(entry))
+        if entry["choice"]:
+            tables.append(_choice(entry))
     return tables
 
 
@@ -60,7 +62,7 @@ def held_out_table(run: Mapping[str, Any]) -> Table:
 
 
 def write_csv(document: Mapping[str, Any], folder: Path) -> None:
-    """Write runs.csv, convergence.csv, diversity.csv, groups.csv and tests.csv; raises UsageError where it cannot."""
+    """Write runs, convergence, diversity, groups, tests and choice as .csv; raises UsageError where it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in _csv_tables(document).items():
@@ -123,6 +125,20 @@ def _tests(entry: Mapping[str, Any]) -> Table:
     return table
 
 
+def _choice(entry: Mapping[str, Any]) -> Table:
+    choice = entry["choice"]
+    title = f"the recommended program beside the best of the search, on held-out instances of {entry['task']}"
+    table = Table(title=title, title_justify="left", header_style="bold")
+    unit = "points of gap" if choice["metric"].endswith("_gap") else "points of gain"
+    for name in ("runs", "better", "equal", "worse", f"mean advantage, {unit}", "p (Wilcoxon)"):
+        table.add_column(name, justify="right")
+    interval = "" if choice["low"] is None else f" [{100 * choice['low']:.2f}, {100 * choice['high']:.2f}]"
+    counts = (str(choice[name]) for name in ("pairs", "positive", "zero", "negative"))
+    p = "" if choice["p"] is None else f"{choice['p']:.4f}"
+    table.add_row(*counts, f"{100 * choice['mean']:.2f}{interval}", p)
+    return table
+
+
 def _csv_tables(document: Mapping[str, Any]) -> dict[str, Iterable[dict[str, Any]]]:
     runs, comparison = document["runs"], document["comparison"]
     return {
@@ -141,6 +157,7 @@ def _csv_tables(document: Mapping[str, Any]) -> dict[str, Iterable[dict[str, Any
             for metric, sample in group["metrics"].items()
         ),
         "tests": ({"task": entry["task"], **test} for entry in comparison for test in entry["tests"]),
+        "choice": ({"task": entry["task"], **entry["choice"]} for entry in comparison if entry["choice"]),
     }
 
 
@@ -157,6 +174,7 @@ def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
             for which in ("best", "top10", "recommended")
             for key in ("gap", "improvement")
         },
+        **{f"distinct_{name}": count for name, count in run["distinct"].items()},
         "rejected": sum(run["rejected"].values()),
         **{f"{name}_tokens": count for name, count in run["tokens"].items()},
     }

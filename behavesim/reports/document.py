@@ -9,10 +9,11 @@ from typing import Any
 from behavesim.analysis.clusters import Cluster, clusters
 from behavesim.analysis.comparison import Pairs, comparison
 from behavesim.analysis.convergence import convergence
+from behavesim.analysis.distinct import distinct
 from behavesim.analysis.diversity import diversity, diversity_over_time
 from behavesim.analysis.failures import failures
-from behavesim.analysis.run import Run
-from behavesim.reports.summary import TOP, scored, summary
+from behavesim.analysis.run import TOP, Run
+from behavesim.reports.summary import scored, summary
 
 
 def document(
@@ -36,6 +37,7 @@ def _run(run: Run) -> dict[str, Any]:
         "islands": _islands(run),
         "clusters": [_cluster(run, cluster) for cluster in clusters(run)],
         "failures": [asdict(reason) for reason in failures(run)],
+        "distinct": asdict(distinct(run)),
         "diversity": asdict(diversity(run)),
         "diversity_over_time": [{"told": told, **asdict(each)} for told, each in diversity_over_time(run)],
         "top": [{**(scored(run, candidate) or {}), "source": candidate.source} for candidate in run.ranked()[:TOP]],

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.caps import spent
 from behavesim.proposers.prices import Prices
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-TOP = 10
 TOKENS = ("prompt", "cached", "completion", "reasoning")
 
 

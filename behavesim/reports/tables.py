@@ -33,6 +33,11 @@ def _top(run: dict[str, Any]) -> Table:
     table = _table("the ten best distinct programs", "rank", "candidate", "score", "gap", "characters")
     for rank, program in enumerate(run["top"], 1):
         table.add_row(str(rank), *_score(program), str(len(program["source"])))
+    found = run["distinct"]
+    table.caption = (
+        f"they behave in {found['top']} different ways; {found['feasible']} feasible candidates are "
+        f"{found['programs']} programs with {found['behaviours']} behaviours"
+    )
     return table
 
 

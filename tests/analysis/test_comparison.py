@@ -33,6 +33,7 @@ def run(method: str, seed: int, gap: float | None, task: str = "tsp", **settings
         "recommended": None,
         "top10_gap": gap,
         "diversity": {"intra": [0.2, None, 0.4], "inter": 0.6},
+        "distinct": {"feasible": 100, "programs": 90, "behaviours": 60, "top": 4},
         "rejected": {},
         "tokens": {"prompt": 5},
         "convergence": [{"asked": 10, "score": 1.0, "gap": 0.1, "top10_gap": 0.2}],
@@ -112,6 +113,30 @@ def test_a_run_without_a_feasible_program_counts_where_it_has_values() -> None:
     (entry,) = compared(run("eoh", 0, None), run("eoh", 1, 0.3), run("niche", 0, 0.1))
     assert entry["groups"][0]["metrics"]["best_gap"]["values"] == (0.3,)
     assert len(entry["groups"][0]["runs"]) == 2
+
+
+def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_runs() -> None:
+    given = [run(method, seed, 0.1) for method in ("eoh", "niche") for seed in range(4)]
+    for number, (_, document) in enumerate(given):
+        unknown = {"gap": None, "improvement": None}
+        document["held_out"] = {name: dict(unknown) for name in ("best", "top10", "recommended")}
+        if number:  # the first is unknown
+            document["held_out"]["best"]["improvement"] = 0.5
+            document["held_out"]["recommended"]["improvement"] = 0.5 + 0.1 * (number - 2)
+    (entry,) = compared(*given)
+    choice = entry["choice"]
+    assert (choice["metric"], choice["pairs"]) == ("held_out_choice", 7)
+    assert (choice["positive"], choice["zero"], choice["negative"]) == (5, 1, 1)
+    assert choice["mean"] == pytest.approx(0.2)
+    assert entry["groups"][0]["metrics"]["held_out_choice"]["mean"] == pytest.approx(0.0)
+    assert compared(*grid())[0]["choice"] is None
+
+
+def test_repetitions_are_shares_of_what_could_repeat() -> None:
+    metrics = compared(run("eoh", 0, 0.1), run("eoh", 1, 0.1))[0]["groups"][0]["metrics"]
+    assert metrics["repeated_programs"]["mean"] == pytest.approx(0.1)
+    assert metrics["repeated_behaviours"]["mean"] == pytest.approx(1 / 3)
+    assert metrics["top10_behaviours"]["mean"] == 4
 
 
 def test_the_tables_can_be_read_on_a_narrow_terminal() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from behavesim.analysis.statistics import difference, holm, mann_whitney, sample, superiority
+from behavesim.analysis.statistics import difference, holm, mann_whitney, paired, sample, superiority
 
 
 def test_a_sample_has_a_mean_a_spread_and_an_interval_around_it() -> None:
@@ -43,6 +43,14 @@ def test_the_test_is_exact_for_few_values_without_ties() -> None:
 
 def test_equal_values_differ_with_probability_one_by_chance() -> None:
     assert mann_whitney([2.0, 2.0], [2.0, 2.0, 2.0]) == 1.0
+
+
+def test_pairs_are_tested_by_the_signs_and_ranks_of_their_differences() -> None:
+    found = paired([0.0, 1.0, 2.0, 3.0, -0.5])
+    assert (found.pairs, found.positive, found.zero, found.negative) == (5, 3, 1, 1)
+    assert found.mean == pytest.approx(1.1)
+    assert paired([1.0, 2.0, 3.0, 4.0, 5.0]).p == pytest.approx(2 / 2**5)  # all 32 ways to give signs are as likely
+    assert (paired([0.0, 0.0]).p, paired([1.0]).p) == (1.0, None)
 
 
 def test_superiority_counts_pairs() -> None:

@@ -1,0 +1,28 @@
+"""How much of what was found is different: programs that are not one text, behaviours that are not one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from behavesim.analysis.run import TOP, Run
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Counts: feasible candidates, the programs among them, the behaviours among those.
+
+    Programs are equal when their normal forms are, behaviours when all their trajectories are. `top` counts the
+    behaviours among the ten best distinct programs.
+    """
+
+    feasible: int
+    programs: int
+    behaviours: int
+    top: int
+
+
+def distinct(run: Run) -> Distinct:
+    """The counts of a run as it stands."""
+    programs = run.ranked()
+    behaviours = run.trajectories([program.candidate for program in programs])
+    return Distinct(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))
