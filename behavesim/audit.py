@@ -68,7 +68,7 @@ class Audit:
     def due(self, event: Event) -> Event | None:
         """The decision that was due when the decision `event` was recorded; None where none was.
 
-        How soon a cap ended the asking, and how far a budget was raised later, is the journal's to say.
+        How soon a cap ended the asking and repairing, and how far a budget was raised later, is the journal's to say.
         """
         candidate = self.state.open.get(self.state.told)
         if isinstance(event, Asked) and event.candidate in self.state.open:
@@ -77,7 +77,9 @@ class Audit:
             return regrouped
         if self._may_ask(event) and (asked := self._method.ask(self.state, self.state.asked)) is not None:
             return asked
-        if candidate is None or candidate.outcome is None or self._repair(candidate) is not None:
+        if candidate is None or candidate.outcome is None:
+            return None
+        if not self._is_capped and self._repair(candidate) is not None:
             return None
         if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
             groups = self._method.groups(self.state, candidate)

@@ -30,9 +30,11 @@ class Caps:
     since: float = 0.0
 
     def reached(self, state: RunState) -> str | None:
-        """The name of the limit that forbids another request; None while there is none."""
-        if state.asked >= self.budget:
-            return "budget"
+        """The name of the limit that forbids another candidate; None while there is none."""
+        return "budget" if state.asked >= self.budget else self.exhausted(state)
+
+    def exhausted(self, state: RunState) -> str | None:
+        """The name of the cap that forbids another request, be it for a new candidate or a repair."""
         in_flight = sum(candidate.reply is None for candidate in state.open.values())
         calls = sum(tokens.calls for tokens in state.tokens.values())
         total = sum(tokens.prompt + tokens.completion for tokens in state.tokens.values())

@@ -146,16 +146,18 @@ class Search:
             await self.record(event)
 
     async def _due(self) -> Event | None:
-        """The next decision, a function of the state alone: regroup, else ask, else tell."""
+        """The next decision, a function of the state alone: regroup, else repair, else ask, else tell."""
         state, method = self.state, self._method
         if state.told and self._warming is not None and not self._warming.done():
             await self._warming  # the kernels load while the first replies are on their way
         if (regrouped := method.regroup(state)) is not None:
             return regrouped
+        if (mended := self._repair()) is not None:
+            return mended
         if self._may_ask() and (asked := method.ask(state, state.asked)) is not None:
             return asked
         candidate = state.open.get(state.told)
-        if candidate is None or candidate.outcome is None or self._repairable(candidate):
+        if candidate is None or candidate.outcome is None:
             return None
         if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
             groups = method.groups(state, candidate)
@@ -168,6 +170,17 @@ class Search:
     def _may_ask(self) -> bool:
         state = self.state
         return state.asked < state.told + self.window and self.caps.reached(state) is None
+
+    def _repair(self) -> Asked | None:
+        """The question that gives a rejected candidate another try, where one has any left and no cap forbids it."""
+        for candidate in self.state.open.values() if self._repairs else ():
+            outcome, reply = candidate.outcome, candidate.reply
+            if isinstance(outcome, Rejected) and candidate.repairs < self._repairs:
+                if self.caps.exhausted(self.state) is not None:
+                    return None
+                assert reply is not None, "a candidate is rejected for what was replied"
+                return repair(candidate.asked, reply.text, outcome)
+        return None
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""
@@ -184,20 +197,6 @@ class Search:
             case Evaluated(candidate) | Rejected(candidate):
                 if candidate in self._evaluating:
                     self._evaluating.pop(candidate).set()
-                if (mended := self._repaired(candidate)) is not None:
-                    self._inbox.put_nowait(mended)
-
-    def _repairable(self, candidate: OpenCandidate) -> bool:
-        return isinstance(candidate.outcome, Rejected) and candidate.repairs < self._repairs
-
-    def _repaired(self, ticket: Ticket) -> Asked | None:
-        """The question that gives a rejected candidate another try; None where it has none left."""
-        candidate = self.state.open.get(ticket)
-        if candidate is None or not self._repairable(candidate):
-            return None
-        assert isinstance(candidate.outcome, Rejected)
-        assert candidate.reply is not None, "a candidate is rejected for what was replied"
-        return repair(candidate.asked, candidate.reply.text, candidate.outcome)
 
     def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         async def deliver() -> None:
@@ -266,7 +265,7 @@ def copied(candidate: Ticket, program: Program, first: Evaluated | Rejected) -> 
 def _latest(candidate: OpenCandidate) -> Event:
     """The event that a candidate waits to be advanced from."""
     if candidate.outcome is not None:
-        return candidate.outcome  # advanced only where a repair is due
+        return candidate.outcome
     if candidate.reply is not None:
         return Responded(candidate.asked.candidate, candidate.reply)
     return candidate.asked

@@ -147,6 +147,20 @@ async def test_a_run_with_repairs_stopped_at_any_event_goes_on_as_if_nothing_had
         assert resumed.state.digest() == whole.state.digest(), f"after event {k}"
 
 
+@pytest.mark.parametrize("order", range(4))
+async def test_a_cap_on_calls_counts_repairs_and_ends_them(order: int) -> None:
+    journal = MemoryJournal()
+    settings = {**SMALL, "method": "funsearch", "repair": 2, "max_calls": 30}
+    run = await search(journal, settings, random.Random(order))
+    assert await run.run() == "max_calls"
+    assert sum(tokens.calls for tokens in run.state.tokens.values()) == 30
+    assert run.state.told == run.state.asked < 30
+    assert 0 < run.state.repairs == 30 - run.state.asked
+    grown = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 45}, random.Random(-order))
+    assert await grown.run() == "max_calls"
+    assert sum(tokens.calls for tokens in grown.state.tokens.values()) == 45
+
+
 async def test_only_feasible_programs_are_placed() -> None:
     journal = MemoryJournal()
     await (await search(journal, {**SMALL, "method": "funsearch+behavesim"})).run()
