@@ -1,0 +1,51 @@
+"""How fast does the offline proposer write, and what is it worth? Bars: 200 proposals/s; 95 % feasible, 75 % on cpp.
+
+`python benchmarks/proposer.py RUN…` asks a new proposer every prompt of finished offline runs once more, in the order
+of the run, and compares with what the run's programs took to be evaluated. Every reply must be the one recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import time
+from pathlib import Path
+
+from behavesim.analysis.run import load_run
+from behavesim.events import Asked, Responded
+from behavesim.proposers.genetic import GeneticProposer
+from behavesim.store.journal import read_events
+from behavesim.task import TaskReference
+
+
+async def measure(folder: Path) -> str:
+    """A row of the table; raises SystemExit where a reply is not the one recorded."""
+    run = load_run(folder)
+    events = [event for _, _, event in read_events(run.folder.journal, only=(Asked, Responded))]
+    asked = [event for event in events if isinstance(event, Asked)]
+    recorded = {event.candidate: event.reply.text for event in events if isinstance(event, Responded)}
+    proposer = GeneticProposer(TaskReference(run.settings.task).load(), run.settings.seed)
+    begun = time.process_time()
+    replies = [await proposer.propose(event.prompt, event.candidate) for event in asked]
+    took = time.process_time() - begun
+    differing = [e.candidate for e, reply in zip(asked, replies, strict=True) if recorded[e.candidate] != reply.text]
+    if differing:
+        raise SystemExit(f"{folder}: {len(differing)} replies differ from those recorded, first {differing[0]}")
+    evaluated = [candidate for candidate in run.feasible if candidate.cpu_s]
+    median = statistics.median(1000 * (candidate.cpu_s or 0) for candidate in evaluated)
+    each, share = 1000 * took / len(asked), len(run.feasible) / run.state.told
+    return f"| {run.folder.run} | {1000 / each:,.0f} | {100 * share:.1f} % | {median:.1f} | {median / each:.1f} |"
+
+
+def main() -> None:
+    """Read the command line and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    print("| run | proposals/s | feasible | one evaluation, CPU ms | × a proposal |\n|---|---|---|---|---|")
+    for folder in parser.parse_args().runs:
+        print(asyncio.run(measure(folder)))
+
+
+if __name__ == "__main__":
+    main()
