@@ -82,6 +82,7 @@ def _report(described: Experiment, planned: Sequence[Planned], here: Path, as_js
 
     from .report import found_held_out
 
+    typer.echo(f"behavesim: comparing {len(planned)} runs", err=True)
     runs = [load_run(here / run.name) for run in planned]
     full = document(runs, found_held_out(runs) if described.held_out else None, described.tests)
     (here / "report.json").write_text(json.dumps(full, indent=1), encoding="utf-8")

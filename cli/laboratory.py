@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import signal
 import sys
@@ -41,7 +42,7 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
     A signal that ends this process is passed on, so that every run ends in order.
     """
     free, failed, living = asyncio.Semaphore(bench.jobs), list[str](), set[asyncio.subprocess.Process]()
-    ending = asyncio.Event()
+    ending, ended = asyncio.Event(), itertools.count(1)
 
     def end() -> None:
         ending.set()
@@ -64,7 +65,7 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
                 living.discard(process)
             if code and not ending.is_set():
                 failed.append(run.name)
-            tell(f"{run.name}: {_said(run, bench, code)}")
+            tell(f"{next(ended)}/{len(planned)} {run.name}: {_said(run, bench, code)}")
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

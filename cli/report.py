@@ -60,6 +60,7 @@ def found_held_out(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
+        typer.echo(f"behavesim: trying the programs of {len(here)} runs on held-out instances of {task}", err=True)
         documents = asyncio.run(_held_out(here, task))
         found.update((run.folder.run, each) for run, each in zip(here, documents, strict=True))
     return found
