@@ -40,8 +40,7 @@ def _held_out(run: Document, which: str, key: str) -> float | None:
 
 
 def _inside(run: Document) -> float | None:
-    known = [distance for distance in run["diversity"]["intra"] if distance is not None]
-    return sum(known) / len(known) if known else None
+    return _known_mean(run["diversity"]["intra"])
 
 
 def _separation(run: Document) -> float | None:
@@ -169,7 +168,30 @@ def _group(group: Group) -> dict[str, Any]:
         "seeds": [run["seed"] for run in group.runs],
         "asked": [min(run["asked"] for run in group.runs), max(run["asked"] for run in group.runs)],
         "metrics": {name: asdict(sample(values)) for name, values in metrics.items() if values},
+        "diversity_over_time": _over_time(group),
     }
+
+
+OVER_TIME: Mapping[str, Callable[[Document], float | None]] = {
+    "intra": _inside,
+    "inter": lambda run: run["diversity"]["inter"],
+    "separation": _separation,
+}
+
+
+def _over_time(group: Group) -> list[dict[str, Any]]:
+    """Means over the runs at every tenth of the budget; None where no run has a value."""
+    moments = zip(*(run["diversity_over_time"] for run in group.runs), strict=False)
+    return [
+        {"told": points[0]["told"]}
+        | {name: _known_mean([value({"diversity": point}) for point in points]) for name, value in OVER_TIME.items()}
+        for points in moments
+    ]
+
+
+def _known_mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _values(group: Group, metric: str) -> list[float]:

@@ -40,6 +40,8 @@ def comparison_tables(comparison: Sequence[Mapping[str, Any]]) -> list[Table]:
         tables += [table for columns in (RESULTS, BEYOND) if (table := _groups(entry, columns))]
         if any(test["p"] is not None for test in entry["tests"]):
             tables.append(_tests(entry))
+        if table := _over_time(entry):
+            tables.append(table)
         if entry["choice"]:
             tables.append(_choice(entry))
     return tables
@@ -62,7 +64,7 @@ def held_out_table(run: Mapping[str, Any]) -> Table:
 
 
 def write_csv(document: Mapping[str, Any], folder: Path) -> None:
-    """Write runs, convergence, diversity, groups, tests and choice as .csv; raises UsageError where it cannot."""
+    """Write every table as a .csv file; raises UsageError where it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in _csv_tables(document).items():
@@ -125,6 +127,22 @@ def _tests(entry: Mapping[str, Any]) -> Table:
     return table
 
 
+def _over_time(entry: Mapping[str, Any]) -> Table | None:
+    """Rows are groups with islands, columns every other tenth of the budget: more would fit no terminal."""
+    rows = {group["label"]: group["diversity_over_time"][1::2] for group in entry["groups"]}
+    rows = {label: points for label, points in rows.items() if any(point["separation"] for point in points)}
+    if not rows:
+        return None
+    title = f"distance between islands / inside them on {entry['task']}, as candidates were told"
+    table = Table(title=title, title_justify="left", header_style="bold")
+    table.add_column("group")
+    for point in max(rows.values(), key=len):
+        table.add_column(str(point["told"]), justify="right")
+    for label, points in rows.items():
+        table.add_row(label, *("" if each["separation"] is None else f"{each['separation']:.2f}" for each in points))
+    return table
+
+
 def _choice(entry: Mapping[str, Any]) -> Table:
     choice = entry["choice"]
     title = f"the recommended program beside the best of the search, on held-out instances of {entry['task']}"
@@ -148,6 +166,12 @@ def _csv_tables(document: Mapping[str, Any]) -> dict[str, Iterable[dict[str, Any
             {"run": run["run"], "told": point["told"], "intra": _mean(point["intra"]), "inter": point["inter"]}
             for run in runs
             for point in run["diversity_over_time"]
+        ),
+        "groups_over_time": (
+            {"task": entry["task"], "group": group["label"], **point}
+            for entry in comparison
+            for group in entry["groups"]
+            for point in group["diversity_over_time"]
         ),
         "groups": (
             {"task": entry["task"], "group": group["label"], "metric": metric, "runs": len(sample["values"])}

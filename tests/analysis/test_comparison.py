@@ -37,7 +37,10 @@ def run(method: str, seed: int, gap: float | None, task: str = "tsp", **settings
         "rejected": {},
         "tokens": {"prompt": 5},
         "convergence": [{"asked": 10, "score": 1.0, "gap": 0.1, "top10_gap": 0.2}],
-        "diversity_over_time": [{"told": 10, "intra": [0.1, None], "inter": None}],
+        "diversity_over_time": [
+            {"told": 10, "intra": [0.1, None], "inter": None},
+            {"told": 20, "intra": [0.2 + 0.1 * seed], "inter": 0.6},
+        ],
     }
     return cast(Run, SimpleNamespace(settings=resolved, state=state)), document
 
@@ -132,6 +135,15 @@ def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_run
     assert compared(*grid())[0]["choice"] is None
 
 
+def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:
+    (entry,) = compared(run("eoh", 0, 0.1), run("eoh", 2, 0.1))
+    first, second = entry["groups"][0]["diversity_over_time"]
+    assert first == {"told": 10, "intra": pytest.approx(0.1), "inter": None, "separation": None}
+    assert second == {
+        "told": 20, "intra": pytest.approx(0.3), "inter": 0.6, "separation": pytest.approx((3.0 + 1.5) / 2),
+    }  # fmt: skip
+
+
 def test_repetitions_are_shares_of_what_could_repeat() -> None:
     metrics = compared(run("eoh", 0, 0.1), run("eoh", 1, 0.1))[0]["groups"][0]["metrics"]
     assert metrics["repeated_programs"]["mean"] == pytest.approx(0.1)
@@ -155,7 +167,7 @@ def test_csv_files_hold_every_row(tmp_path: Path) -> None:
     document = {"runs": [each[1] for each in given], "comparison": compared(*given)}
     write_csv(document, tmp_path / "tables")
     rows = {path.stem: list(csv.DictReader(path.open())) for path in (tmp_path / "tables").iterdir()}
-    assert len(rows["runs"]) == len(rows["convergence"]) == len(rows["diversity"]) == 36
+    assert len(rows["runs"]) == len(rows["convergence"]) == len(rows["diversity"]) / 2 == 36
     assert rows["runs"][1]["best_gap"] == "0.1"
     assert {row["group"] for row in rows["groups"]} == {"eoh", "niche", "best-of-n"}
     assert {row["p_holm"] for row in rows["tests"] if row["metric"] == "best_gap"} != {""}

@@ -23,6 +23,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     assert [group["label"] for group in entry["groups"]] == ["best-of-n", "eoh"]
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
         "runs.csv", "convergence.csv", "diversity.csv", "groups.csv", "tests.csv", "choice.csv",
+        "groups_over_time.csv",
     }  # fmt: skip
     for run in ended.document["runs"]:
         held_out = run["held_out"]
