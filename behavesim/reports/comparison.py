@@ -24,20 +24,26 @@ BEYOND: dict[str, str] = {
     "held_out_recommended_gap": "held-out gap of recommended %",
     "held_out_best": "held-out gain of best %",
     "held_out_recommended": "held-out gain of recommended %",
-    "intra_distance": "distance inside",
-    "separation": "between / inside",
 }
-"""On held-out instances, and by behaviour. Machines get more."""
+"""On held-out instances."""
 
-TESTED = (*RESULTS, *list(BEYOND)[:4])
-"""Fractions, shown in per cent."""
+BEHAVIOUR: dict[str, str] = {
+    "intra_distance": "distance inside islands",
+    "separation": "between / inside",
+    "repeated_programs": "repeated programs %",
+    "repeated_behaviours": "programs that repeat a behaviour %",
+    "top10_behaviours": "behaviours of the top 10",
+}
+"""How much of what was found is different. Machines get more."""
+
+TESTED = RESULTS | BEYOND
 
 
 def comparison_tables(comparison: Sequence[Mapping[str, Any]]) -> list[Table]:
     """For each task the groups with mean ± standard deviation and a 95 % interval, and the tests between them."""
     tables: list[Table] = []
     for entry in comparison:
-        tables += [table for columns in (RESULTS, BEYOND) if (table := _groups(entry, columns))]
+        tables += [table for columns in (RESULTS, BEYOND, BEHAVIOUR) if (table := _groups(entry, columns))]
         if any(test["p"] is not None for test in entry["tests"]):
             tables.append(_tests(entry))
         if table := _over_time(entry):
@@ -87,16 +93,16 @@ def _groups(entry: Mapping[str, Any], columns: Mapping[str, str]) -> Table | Non
     for title in shown.values():
         table.add_column(title, justify="right")
     for group in entry["groups"]:
-        cells = [_cell(group["metrics"].get(name), name) for name in shown]
+        cells = [_cell(group["metrics"].get(name), title) for name, title in shown.items()]
         table.add_row(group["label"], str(len(group["runs"])), *cells)
     table.caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
     return table
 
 
-def _cell(sample: Mapping[str, Any] | None, metric: str) -> str:
+def _cell(sample: Mapping[str, Any] | None, title: str) -> str:
     if sample is None:
         return ""
-    factor, digits = (100, 2) if metric in TESTED else (1, 4)
+    factor, digits = (100, 2) if title.endswith("%") else (1, 4)
     mean = f"{factor * sample['mean']:.{digits}f}"
     if sample["sd"] is None:
         return mean
@@ -115,7 +121,7 @@ def _tests(entry: Mapping[str, Any]) -> Table:
             continue
         between = f"{100 * test['difference']:.2f} [{100 * test['low']:.2f}, {100 * test['high']:.2f}]"
         table.add_row(
-            (RESULTS | BEYOND)[test["metric"]].rstrip(" %"),
+            TESTED[test["metric"]].rstrip(" %"),
             test["a"],
             test["b"],
             between,
