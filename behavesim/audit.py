@@ -32,6 +32,8 @@ from behavesim.task import Task
 DECISIONS = (Asked, Compared, Placed, Discarded, Clustered, IslandsRestarted, ElitesRenewed)
 """The events that follow from the state alone; the rest came from the model, the sandbox or the clock."""
 
+REGROUPINGS = (Clustered, IslandsRestarted, ElitesRenewed)
+
 SHOWN = 160
 """Characters of a value that are shown to a person."""
 
@@ -73,7 +75,8 @@ class Audit:
         candidate = self.state.open.get(self.state.told)
         if isinstance(event, Asked) and event.candidate in self.state.open:
             return self._repair(self.state.open[event.candidate])
-        if (regrouped := self._method.regroup(self.state)) is not None:
+        goes_on = isinstance(event, REGROUPINGS) or self.state.told < self._settings.budget
+        if goes_on and (regrouped := self._method.regroup(self.state)) is not None:
             return regrouped
         if self._may_ask(event) and (asked := self._method.ask(self.state, self.state.asked)) is not None:
             return asked

@@ -150,7 +150,8 @@ class Search:
         state, method = self.state, self._method
         if state.told and self._warming is not None and not self._warming.done():
             await self._warming  # the kernels load while the first replies are on their way
-        if (regrouped := method.regroup(state)) is not None:
+        goes_on = state.told < self.caps.budget  # or islands would be emptied for nobody
+        if goes_on and (regrouped := method.regroup(state)) is not None:
             return regrouped
         if (mended := self._repair()) is not None:
             return mended

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import accumulate
 
 import pytest
 
-from behavesim.events import Asked, Evaluated, Placed, Rejected, Responded, RunStopped
+from behavesim.events import Asked, Discarded, Evaluated, IslandsRestarted, Placed, Rejected, Responded, RunStopped
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, finished, search
 
@@ -159,6 +160,22 @@ async def test_a_cap_on_calls_counts_repairs_and_ends_them(order: int) -> None:
     grown = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 45}, random.Random(-order))
     assert await grown.run() == "max_calls"
     assert sum(tokens.calls for tokens in grown.state.tokens.values()) == 45
+
+
+async def test_islands_are_not_emptied_when_nobody_is_to_come_and_are_when_somebody_is() -> None:
+    settings = {**SMALL, "method": "funsearch", "budget": 40, "restart_every": 20}
+    journal = MemoryJournal()
+    await (await search(journal, settings)).run()
+    assert [told for told, _ in restarts(journal)] == [20]
+    await (await search(journal, {**settings, "budget": 60})).run()
+    assert [told for told, _ in restarts(journal)] == [20, 40]
+
+
+def restarts(journal: MemoryJournal) -> list[tuple[int, IslandsRestarted]]:
+    """The restarts of a journal, each with the number of candidates told before it."""
+    events = [decode(*row) for row in journal.rows]
+    told = accumulate(isinstance(event, Placed | Discarded) for event in events)
+    return [(count, event) for count, event in zip(told, events, strict=True) if isinstance(event, IslandsRestarted)]
 
 
 async def test_only_feasible_programs_are_placed() -> None:
