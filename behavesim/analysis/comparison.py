@@ -39,13 +39,27 @@ def _held_out(run: Document, which: str, key: str) -> float | None:
     return run["held_out"][which][key] if "held_out" in run else None
 
 
-def _inside(run: Document) -> float | None:
-    return _known_mean(run["diversity"]["intra"])
+def _inside(diversity: Document) -> float | None:
+    return _known_mean(diversity["intra"])
 
 
-def _separation(run: Document) -> float | None:
-    inside, between = _inside(run), run["diversity"]["inter"]
+def _separation(diversity: Document) -> float | None:
+    inside, between = _inside(diversity), diversity["inter"]
     return between / inside if inside and between is not None else None
+
+
+DIVERSITY: Mapping[str, Callable[[Document], float | None]] = {
+    "intra": _inside,
+    "inter": lambda diversity: diversity["inter"],
+    "separation": _separation,
+}
+"""Of an archive: the mean distance inside islands, between them, and the latter over the former."""
+
+
+def _last(run: Document, which: str) -> float | None:
+    """At the last tenth of the budget: a restart may follow, which says nothing of what was kept apart."""
+    moments = run["diversity_over_time"]
+    return DIVERSITY[which](moments[-1]) if moments else None
 
 
 def _choice(run: Document, key: str) -> float | None:
@@ -72,9 +86,9 @@ METRICS: Mapping[str, Callable[[Document], float | None]] = {
     "held_out_recommended": lambda run: _held_out(run, "recommended", "improvement"),
     "held_out_choice_gap": lambda run: _choice(run, "gap"),
     "held_out_choice": lambda run: _choice(run, "improvement"),
-    "intra_distance": _inside,
-    "inter_distance": lambda run: run["diversity"]["inter"],
-    "separation": _separation,
+    "intra_distance": lambda run: _last(run, "intra"),
+    "inter_distance": lambda run: _last(run, "inter"),
+    "separation": lambda run: _last(run, "separation"),
     "repeated_programs": lambda run: _repeated(run, "programs", "feasible"),
     "repeated_behaviours": lambda run: _repeated(run, "behaviours", "programs"),
     "top10_behaviours": lambda run: run["distinct"]["top"],
@@ -172,19 +186,12 @@ def _group(group: Group) -> dict[str, Any]:
     }
 
 
-OVER_TIME: Mapping[str, Callable[[Document], float | None]] = {
-    "intra": _inside,
-    "inter": lambda run: run["diversity"]["inter"],
-    "separation": _separation,
-}
-
-
 def _over_time(group: Group) -> list[dict[str, Any]]:
     """Means over the runs at every tenth of the budget; None where no run has a value."""
     moments = zip(*(run["diversity_over_time"] for run in group.runs), strict=False)
     return [
         {"told": points[0]["told"]}
-        | {name: _known_mean([value({"diversity": point}) for point in points]) for name, value in OVER_TIME.items()}
+        | {name: _known_mean([value(point) for point in points]) for name, value in DIVERSITY.items()}
         for points in moments
     ]
 

@@ -62,7 +62,7 @@ def test_seeds_of_equal_settings_are_pooled() -> None:
     assert labels(entry) == ["eoh", "niche"]
     assert [group["seeds"] for group in entry["groups"]] == [[1, 2, 3]] * 2
     assert entry["groups"][0]["metrics"]["best_gap"]["mean"] == pytest.approx(0.2)
-    assert entry["groups"][0]["metrics"]["separation"]["mean"] == pytest.approx(0.6 / 0.3)
+    assert entry["groups"][0]["metrics"]["separation"]["mean"] == pytest.approx((0.6 / 0.3 + 0.6 / 0.4 + 0.6 / 0.5) / 3)
 
 
 def test_settings_that_change_nothing_do_not_part_runs() -> None:
