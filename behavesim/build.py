@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import pickle
-import platform
-import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.caps import Caps
@@ -21,6 +15,7 @@ from behavesim.errors import TaskError, UsageError
 from behavesim.events import Evaluated, Responded, RunForked, RunResumed, RunStarted
 from behavesim.methods.choice import compares, method
 from behavesim.protocols import Failure, Proposer
+from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.search import Search
 from behavesim.similarity.behaviours import Behaviours
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
     from behavesim.proposers.openai import Sampling
 
 
-DECISIVE = ("task", "instances", "template")
-"""The parts of a fingerprint that decide what programs are worth."""
 UNFORKABLE = frozenset({"task", "method", "islands", "n_init"})
 """The settings that say what a journal is about; a fork that changed them could not read it."""
 
@@ -57,6 +50,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
     fails, UsageError where the folder cannot be made.
     """
+    origin = provenance(launch.task)  # before anything uses the instances, as it will be when the run is resumed
     async with AsyncExitStack() as stack:
         proposer = await _proposer(launch, stack)
         pool = await stack.enter_async_context(sandbox(launch.settings))
@@ -66,7 +60,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         stack.enter_context(launch.folder.locked())
         launch.folder.write_settings(launch.settings)
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
-        started = RunStarted(launch.settings.model_dump(mode="json"), fingerprint(launch.task), pool.isolation)
+        started = RunStarted(launch.settings.model_dump(mode="json"), origin, pool.isolation)
         await journal.append([started, template])
         search = _wired(launch, proposer, judge, journal)
         search.fold(started)
@@ -104,7 +98,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     copy_journal(source.journal, launch.folder.journal)
     async with SqliteJournal(launch.folder.journal) as journal:
         settings = launch.settings.model_dump(mode="json")
-        await journal.append([RunForked(source.run, settings, fingerprint(launch.task))])
+        await journal.append([RunForked(source.run, settings, provenance(launch.task))])
     async with resumed_search(launch) as search:
         yield search
 
@@ -120,23 +114,6 @@ def opening(folder: RunFolder) -> RunStarted | RunForked:
     if not found or not isinstance(found[-1], RunStarted | RunForked):
         raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
     return found[-1]
-
-
-def fingerprint(task: Task) -> dict[str, str]:
-    """What a run's results depend on beside its settings; resume and verify compare the DECISIVE."""
-    module = sys.modules[type(task).__module__]
-    source = Path(str(module.__file__)).read_bytes()
-    return {
-        "task": hashlib.sha256(source).hexdigest(),
-        "instances": hashlib.sha256(pickle.dumps(task.instances("search"), protocol=4)).hexdigest(),
-        "template": hashlib.sha256(task.template.encode()).hexdigest(),
-        "direction": task.objective.direction,
-        "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
-        "behavesim": version("behavesim"),
-        "numpy": version("numpy"),
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def active_s(times: Iterable[tuple[float, str]]) -> float:
@@ -258,7 +235,7 @@ def _sampling(settings: Settings) -> Sampling:
 
 def refuse_changes(launch: Launch) -> None:
     """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
-    begun, now = opening(launch.folder), fingerprint(launch.task)
+    begun, now = opening(launch.folder), provenance(launch.task)
     changed = {key: ("", "") for key in DECISIVE if now[key] != begun.fingerprint.get(key)}
     recorded = Settings.model_validate(dict(begun.settings))
     moved = differences(recorded.model_copy(update={"budget": launch.settings.budget}), launch.settings)
@@ -278,5 +255,5 @@ def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
     moved = [key for key in differences(Settings.model_validate(dict(begun.settings)), settings) if key in UNFORKABLE]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if compares(settings) and fingerprint(launch.task)["instances"] != begun.fingerprint.get("instances"):
+    if compares(settings) and provenance(launch.task)["instances"] != begun.fingerprint.get("instances"):
         raise UsageError("what programs did on other instances cannot be compared with; start a new run")

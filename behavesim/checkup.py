@@ -13,6 +13,7 @@ import numpy as np
 
 from behavesim.errors import TrajectoryError
 from behavesim.protocols import Failure, Verdict
+from behavesim.provenance import instances_hash
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.sandbox.judge import PROVOKED
 from behavesim.task import SPLITS, Split, Task, TaskReference, as_arrays
@@ -40,6 +41,7 @@ async def checkup(reference: TaskReference, task: Task, limits: Limits) -> list[
     findings = [_instances(task, split) for split in SPLITS]
     if findings[0].result == "mend":
         return findings
+    pristine = instances_hash(task, "search")
     async with Pool(reference, "search", 1, limits, allow_weak_isolation=True) as pool:
         judge = Judge(task, "search", pool)
         began = time.perf_counter()
@@ -53,6 +55,7 @@ async def checkup(reference: TaskReference, task: Task, limits: Limits) -> list[
     if not isinstance(solved, Failure):
         findings.append(_trusted(task, solved.solutions, first))
         findings.append(_scoring_time(task, solved.solutions))
+    findings.append(_unchanged(pristine, instances_hash(task, "search")))
     return [*findings, *_trajectories(task, first), isolation]
 
 
@@ -98,6 +101,13 @@ def _direction(task: Task, verdict: Verdict) -> Finding:
             f"the template is better than best_known={objective.best_known:g}: the direction or that value is wrong",
         )
     return Finding("direction", "ok", f"{objective.direction}, the template is {100 * gap:.2f} % from the best known")
+
+
+def _unchanged(before: str, after: str) -> Finding:
+    if before == after:
+        return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
+    advice = "keep what is computed from them in functools.cached_property, or outside"
+    return Finding("use", "mend", f"instances change when they are used, so no run could be resumed; {advice}")
 
 
 def _trusted(task: Task, solutions: Sequence[Any], verdict: Verdict) -> Finding:

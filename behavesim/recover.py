@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from behavesim.build import behaviours, evaluated_template, fingerprint, sandbox
+from behavesim.build import behaviours, evaluated_template, sandbox
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.errors import JournalError
@@ -28,8 +28,9 @@ from behavesim.events import (
 )
 from behavesim.methods.choice import method
 from behavesim.methods.protocol import Regrouping, SearchMethod
-from behavesim.programs.fingerprint import fingerprint as fingerprint_of
+from behavesim.programs.fingerprint import fingerprint
 from behavesim.protocols import Failure, Judge, Verdict
+from behavesim.provenance import provenance
 from behavesim.sandbox import Judge as SandboxJudge
 from behavesim.search import Search
 from behavesim.state import TEMPLATE, OpenCandidate, RunState
@@ -123,7 +124,7 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         template = salvage.template or await evaluated_template(task, judge)
         target.create()
         target.write_settings(settings)
-        made_of = fingerprint(task) if opening is None else opening.fingerprint
+        made_of = provenance(task) if opening is None else opening.fingerprint
         started = RunStarted(settings.model_dump(mode="json"), made_of, pool.isolation)
         with target.locked():
             async with SqliteJournal(target.journal) as journal:
@@ -199,7 +200,7 @@ class SalvagedJudge:
 
     async def evaluate(self, source: str) -> Verdict | Failure:
         """The verdict on a program."""
-        known = self._verdicts.get(fingerprint_of(source))
+        known = self._verdicts.get(fingerprint(source))
         return known if known is not None else await self._judge.evaluate(source)
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
-from behavesim.build import DECISIVE, fingerprint, sandbox
+from behavesim.build import sandbox
 from behavesim.config import Settings
 from behavesim.events import Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.programs.extract import Program
-from behavesim.programs.fingerprint import fingerprint as fingerprint_of
+from behavesim.programs.fingerprint import fingerprint
 from behavesim.protocols import Failure
+from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge
 from behavesim.search import copied, judged
 from behavesim.state import TEMPLATE
@@ -82,7 +83,7 @@ class Verifier:
         self.is_lost = False
         self._folder = folder
         self._task = task
-        self._fingerprint = fingerprint(task)
+        self._provenance = provenance(task)
         self._judge = judge
         self._result = result
         self._at_once = at_once
@@ -125,7 +126,7 @@ class Verifier:
             if earlier >= seq:
                 break
             self._audit.take(folded)
-        changed = [key for key in DECISIVE if event.fingerprint.get(key) != self._fingerprint[key]]
+        changed = [key for key in DECISIVE if event.fingerprint.get(key) != self._provenance[key]]
         self._is_same_task = is_last or not changed
         if changed and is_last:
             self._result.differences.append(misfit(seq, f"the {' and '.join(changed)} as found on disk now", event))
@@ -150,13 +151,13 @@ class Verifier:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return judged(recorded.candidate, program, fingerprint_of(program.source), Failure(recorded.reason))
+            return judged(recorded.candidate, program, fingerprint(program.source), Failure(recorded.reason))
         self._result.evaluations += 1
         verdict = await self._judge.evaluate(program.source)
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
-        return judged(recorded.candidate, program, fingerprint_of(program.source), verdict)
+        return judged(recorded.candidate, program, fingerprint(program.source), verdict)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = difference(seq, _lasting(expected), _lasting(recorded) or recorded)

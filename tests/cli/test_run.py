@@ -59,10 +59,11 @@ def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(be
     assert [each["run"] for each in behavesim("list", "--json").document] == ["first"]
 
 
-def test_a_run_made_longer_keeps_what_it_had(behavesim: Command) -> None:
-    behavesim("run", "tsp", "--budget", 8, "--name", "first")
+@pytest.mark.parametrize("task", ["tsp", "asp", "cpp"])
+def test_a_run_made_longer_keeps_what_it_had(behavesim: Command, task: str) -> None:
+    behavesim("run", task, "--budget", 8, "--name", "first")
     short = [candidate.source for candidate in bs.load_run("first").candidates]
-    behavesim("resume", "first", "--budget", 12)
+    assert behavesim("resume", "first", "--budget", 12).code == 0
     longer = [candidate.source for candidate in bs.load_run("first").candidates]
     assert longer[:8] == short
     assert len(longer) == 12

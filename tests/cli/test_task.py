@@ -60,6 +60,24 @@ def test_what_is_wrong_is_named_with_what_to_mend(
     assert said in named[finding]["message"]
 
 
+def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Command, example: Path) -> None:
+    text = example.read_text()
+    text = text.replace(
+        "return [np.random", "return _KEPT[split] if split in _KEPT else _KEPT.setdefault(split, [np.random"
+    )
+    text = text.replace("for number in range(5)]", "for number in range(5)])")
+    text = text.replace("CAPACITY = 50.0", "CAPACITY = 50.0\n_KEPT = {}")
+    text = text.replace(
+        "        packed = np.asarray(solution)",
+        "        items *= 1\n        items[:, 1] += 1\n        packed = np.asarray(solution)",
+    )
+    example.write_text(text)
+    ended = behavesim("task", "check", "mine.py", "--json")
+    found = {each["name"]: each for each in ended.document}["use"]
+    assert found["result"] == "mend"
+    assert "could be resumed" in found["message"]
+
+
 def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:
     text = example.read_text()
     text = text.replace("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)")

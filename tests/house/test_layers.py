@@ -15,7 +15,7 @@ CHAIN = [
     {"trajectory"},
     {"task"},
     {"events"},
-    {"protocols"},
+    {"protocols", "provenance"},
     {"config", "programs", "similarity", "state"},
     {"prompts"},
     {"caps", "experiment"},
