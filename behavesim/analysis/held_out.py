@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from behavesim.analysis.run import TOP, Candidate, Run
+from behavesim.analysis.worth import Kept, Worth
 from behavesim.errors import TaskError
-from behavesim.protocols import Failure, Judge, Verdict
+from behavesim.protocols import Judge
+from behavesim.provenance import instances_hash, provenance
 from behavesim.task import Objective, Task
 
 
@@ -18,25 +20,30 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[dict[s
     `score` is the mean over the held-out instances; `improvement` how much better than the template a program is, as
     the mean over instances of the difference relative to the template's score there, a fraction; `gap` the gap to the
     best known, where it is known. `best`, `top10` and `recommended` sum these up; what is None failed there or is
-    unknown. Raises TaskError where the template fails.
+    unknown. What was found out is kept in the runs' folders. Raises TaskError where the template fails.
     """
-    template = await judge.evaluate(task.template)
-    if isinstance(template, Failure):
-        raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.message}")
+    origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
+    kept = [Kept(run.folder, origin) for run in runs]
     chosen = [_chosen(run) for run in runs]
-    sources = sorted({candidate.source or "" for programs in chosen for candidate in programs})
-    verdicts = dict(zip(sources, await asyncio.gather(*map(judge.evaluate, sources)), strict=True))
-    return [
-        _document(run, programs, verdicts, template, task.objective_on("held-out"))
-        for run, programs in zip(runs, chosen, strict=True)
-    ]
+    sources = {task.template, *(candidate.source or "" for programs in chosen for candidate in programs)}
+    worths = {source: worth for each in kept for source, worth in each.known(sources).items()}
+    unknown = sorted(sources - worths.keys())
+    verdicts = await asyncio.gather(*map(judge.evaluate, unknown))
+    worths |= {source: Worth.of(verdict) for source, verdict in zip(unknown, verdicts, strict=True)}
+    template = worths[task.template]
+    if template.score is None:
+        raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.reason}")
+    for each, programs in zip(kept, chosen, strict=True):
+        each.keep({source: worths[source] for source in (task.template, *(c.source or "" for c in programs))})
+    objective = task.objective_on("held-out")
+    return [_document(run, programs, worths, template, objective) for run, programs in zip(runs, chosen, strict=True)]
 
 
-def improvement(verdict: Verdict, template: Verdict, objective: Objective) -> float:
+def improvement(worth: Worth, template: Worth, objective: Objective) -> float:
     """The mean over instances of how much better a program is than the template, relative to the template's score."""
     parts = [
         (objective.utility(score) - objective.utility(base)) / (abs(base) or 1.0)
-        for score, base in zip(verdict.scores, template.scores, strict=True)
+        for score, base in zip(worth.scores, template.scores, strict=True)
     ]
     return sum(parts) / len(parts)
 
@@ -50,17 +57,13 @@ def _chosen(run: Run) -> list[Candidate]:
 
 
 def _document(
-    run: Run,
-    programs: Sequence[Candidate],
-    verdicts: dict[str, Verdict | Failure],
-    template: Verdict,
-    objective: Objective,
+    run: Run, programs: Sequence[Candidate], worths: Mapping[str, Worth], template: Worth, objective: Objective
 ) -> dict[str, Any]:
-    rows = [_row(candidate, verdicts[candidate.source or ""], template, objective) for candidate in programs]
+    rows = [_row(candidate, worths[candidate.source or ""], template, objective) for candidate in programs]
     chosen = None if run.recommended is None else run.recommended.candidate
     recommended = [row for row in rows if row["candidate"] == chosen]
     return {
-        "template": {"score": template.score, "gap": objective.gap(template.score)},
+        "template": {"score": template.score, "gap": _gap(template, objective)},
         "programs": rows,
         "best": _summed(rows[:1]),
         "top10": _summed(rows[:TOP]),
@@ -77,9 +80,16 @@ def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
     return means
 
 
-def _row(candidate: Candidate, verdict: Verdict | Failure, template: Verdict, objective: Objective) -> dict[str, Any]:
-    row: dict[str, Any] = {"candidate": candidate.candidate, "search_score": candidate.score}
-    if isinstance(verdict, Failure):
-        return {**row, "score": None, "gap": None, "improvement": None, "reason": verdict.reason}
-    gain = improvement(verdict, template, objective)
-    return {**row, "score": verdict.score, "gap": objective.gap(verdict.score), "improvement": gain, "reason": None}
+def _row(candidate: Candidate, worth: Worth, template: Worth, objective: Objective) -> dict[str, Any]:
+    return {
+        "candidate": candidate.candidate,
+        "search_score": candidate.score,
+        "score": worth.score,
+        "gap": _gap(worth, objective),
+        "improvement": improvement(worth, template, objective) if worth.scores else None,
+        "reason": worth.reason,
+    }
+
+
+def _gap(worth: Worth, objective: Objective) -> float | None:
+    return None if worth.score is None else objective.gap(worth.score)

@@ -57,6 +57,10 @@ class RunFolder:
         """One line for each thing worth knowing that happened to the run."""
         return self.path / "log.txt"
 
+    @property
+    def _held_out(self) -> Path:
+        return self.path / "held-out.json"
+
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
         """The folder of a run to be, not made yet; raises UsageError where the name could lead elsewhere."""
@@ -151,6 +155,15 @@ class RunFolder:
     def write_recommended(self, source: str, headline: str) -> None:
         """Replace recommended.py in one step."""
         self._replace(self.recommended, f"# {headline}\n{source.rstrip()}\n")
+
+    def read_held_out(self) -> str | None:
+        """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
+        return self._held_out.read_text(encoding="utf-8") if self._held_out.exists() else None
+
+    def write_held_out(self, text: str) -> None:
+        """Replace what reports know, in one step; a folder that may only be read stays as it is."""
+        if os.access(self.path, os.W_OK):
+            self._replace(self._held_out, text)
 
     def note(self, line: str) -> None:
         """Append a line to the log."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,16 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
         assert set(tried) >= {program["candidate"] for program in run["top"]}
         assert held_out["recommended"]["gap"] == tried[run["recommended"]["candidate"]]["gap"]
         assert held_out["best"]["improvement"] == tried[run["best"]["candidate"]]["improvement"]
+
+    kept = tmp_path / "runs/eoh/held-out.json"
+    known = json.loads(kept.read_text())
+    known["scores"] = {name: [2 * score, scores] for name, (score, scores) in known["scores"].items()}
+    kept.write_text(json.dumps(known))
+    (again,) = two("report", "eoh", "--held-out", "--json").document["runs"]
+    assert again["held_out"]["template"]["score"] == 2 * held_out["template"]["score"]  # it was not found out anew
+    kept.write_text("{")
+    (mended,) = two("report", "eoh", "--held-out", "--json").document["runs"]
+    assert mended["held_out"] == held_out
 
     assert "comparison on tsp" in two("report", "best-of-n", "eoh").out
     assert "run eoh on held-out instances" in two("report", "eoh", "--held-out").out
