@@ -62,10 +62,13 @@ class Limiter:
                 self._wake()
 
     def succeeded(self, headers: Mapping[str, str]) -> None:
-        """A request was answered: grow a little, and pause where its headers say that nothing is left."""
+        """A request was answered: grow a little, and pause where its headers say that nothing is left.
+
+        For a minute at most: an endpoint that means more will say so when it is asked again.
+        """
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)
-        self._pause(exhausted_for_s(headers))
+        self._pause(min(LONGEST_BACKOFF_S, exhausted_for_s(headers)))
         self._wake()
 
     def refused(self, cuts: int, wait_s: float | None) -> float:

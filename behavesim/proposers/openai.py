@@ -26,7 +26,8 @@ class Patience:
 
     A request that fails is repeated until the endpoint has answered nothing at all for `outage_s` (`start_s` before
     its first reply); then the run stops. While others are answered, a prompt is given up after `attempts` faults of
-    its own. A reply without content is asked for again `empty` times. Pauses begin at `backoff_s`, and double.
+    its own. A reply without content is asked for again `empty` times. Pauses begin at `backoff_s`, and double; one of
+    more than `pause_s` that the endpoint asks for stops the run.
     """
 
     request_s: float = 300.0
@@ -35,6 +36,7 @@ class Patience:
     attempts: int = 12
     empty: int = 3
     backoff_s: float = 1.0
+    pause_s: float = 3600.0
 
 
 @dataclass
@@ -135,6 +137,8 @@ class OpenAIProposer:
 
         Raises ProposerError where the run has to stop.
         """
+        if fault.wait_s is not None and fault.wait_s > self._patience.pause_s:
+            self._stop(f"{fault.message}; resume the run in {fault.wait_s / 3600:,.1f} hours, when it has passed")
         match fault.meaning:
             case "fatal":
                 self._stop(fault.message)

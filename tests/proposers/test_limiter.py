@@ -82,12 +82,15 @@ async def test_pauses_without_a_word_from_the_endpoint_double_until_a_success() 
     assert fresh.refused(0, None) == 1.0
 
 
-async def test_a_success_that_says_nothing_is_left_makes_the_next_wait() -> None:
+@pytest.mark.parametrize(("reset", "until"), [("45s", 1045.0), ("24h", 1060.0)])
+async def test_a_success_that_says_nothing_is_left_makes_the_next_wait_a_minute_at_most(
+    reset: str, until: float
+) -> None:
     time = Time()
     limit = limiter(8, time)
-    limit.succeeded({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"})
+    limit.succeeded({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset})
     async with limit.slot():
-        assert time.now == 1090.0
+        assert time.now == until
 
 
 async def test_a_slot_yields_the_cuts_so_that_late_refusals_of_old_requests_do_not_cut_again() -> None:

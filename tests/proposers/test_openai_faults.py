@@ -105,6 +105,9 @@ FATAL = [
     ("Answer(404, b'<html>nginx</html>')", "OPENAI_BASE_URL"),
     ("fails(429, 'You exceeded your current quota', 'insufficient_quota')", "top it up"),
     ("fails(400, 'Invalid request of some other kind')", "some other kind"),
+    ("fails(429, 'daily limit').with_headers(Retry_After='86400')", "resume the run in 24.0 hours"),
+    ("fails(503).with_headers(Retry_After='1e12')", "resume the run in"),
+    ("fails(500).with_headers(Retry_After='86400')", "resume the run in"),
 ]
 
 
