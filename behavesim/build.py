@@ -13,7 +13,8 @@ from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.errors import TaskError, UsageError
 from behavesim.events import Evaluated, Responded, RunForked, RunResumed, RunStarted
-from behavesim.methods.choice import compares, method
+from behavesim.methods.choice import EOH, chooses_by_dissimilarity, compares, method
+from behavesim.programs.fingerprint import fingerprint
 from behavesim.protocols import Failure, Proposer
 from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge, Limits, Pool
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 UNFORKABLE = frozenset({"task", "method", "islands", "n_init"})
 """The settings that say what a journal is about; a fork that changed them could not read it."""
+
+UNFORKABLE_EOH = UNFORKABLE | {"selection", "measure", "truncate", "skip"}
+"""Those of EoH, whose population is compared once, as each member joins."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,15 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
     verdict = await judge.evaluate(task.template)
     if isinstance(verdict, Failure):
         raise TaskError(f"the template of task {task.name!r} fails ({verdict.reason}): {verdict.message}")
-    return Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories, cpu_s=verdict.cpu_s)
+    return Evaluated(
+        TEMPLATE,
+        task.template,
+        verdict.score,
+        verdict.scores,
+        verdict.trajectories,
+        fingerprint=fingerprint(task.template),
+        cpu_s=verdict.cpu_s,
+    )
 
 
 def _wired(
@@ -196,7 +208,7 @@ def behaviours(settings: Settings, task: Task) -> Behaviours | None:
     def measure(clip: bool) -> BehaveSim:
         return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip)
 
-    clips = settings.selection == "dissimilarity"  # S is a similarity in [0, 1] there
+    clips = chooses_by_dissimilarity(settings)  # S is a similarity in [0, 1] there
     return Behaviours(registration=measure(clip=clips), clipped=measure(clip=True))
 
 
@@ -252,8 +264,9 @@ def refuse_changes(launch: Launch) -> None:
 
 def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
     settings = launch.settings
-    moved = [key for key in differences(Settings.model_validate(dict(begun.settings)), settings) if key in UNFORKABLE]
+    kept = UNFORKABLE_EOH if settings.method in EOH else UNFORKABLE
+    moved = [key for key in differences(Settings.model_validate(dict(begun.settings)), settings) if key in kept]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if compares(settings) and provenance(launch.task)["instances"] != begun.fingerprint.get("instances"):
-        raise UsageError("what programs did on other instances cannot be compared with; start a new run")
+    if provenance(launch.task)["instances"] != begun.fingerprint.get("instances"):
+        raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")

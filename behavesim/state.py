@@ -49,6 +49,11 @@ class Member:
     fingerprint: str = ""
     similarity: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def identity(self) -> str:
+        """What a program shares with those that differ from it in layout, comments and names alone."""
+        return self.fingerprint or self.source
+
 
 @dataclass
 class OpenCandidate:
@@ -99,7 +104,7 @@ class RunState:
         self.nursery: list[Ticket] = []
         self.islands: list[Island] = []
         self.clustered = False
-        self.restarts = 0
+        self.regrouped_at: Ticket = 0
         self.elites: tuple[Ticket, ...] = ()
         self.elites_at: Ticket | None = None
         self.best: Member | None = None
@@ -154,11 +159,11 @@ class RunState:
             case Discarded(candidate):
                 self._tell(candidate, None)
             case Clustered(islands):
-                self.clustered, self.nursery = True, []
+                self.clustered, self.nursery, self.regrouped_at = True, [], self.told
                 self._regroup(dict(enumerate(islands)))
                 self._hash("clustered", *islands)
             case IslandsRestarted(founders):
-                self.restarts += 1
+                self.regrouped_at = self.told
                 self._regroup({island: (founder,) for island, founder in founders.items()})
             case ElitesRenewed(elites):
                 self.elites, self.elites_at = elites, self.told

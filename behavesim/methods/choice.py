@@ -13,12 +13,14 @@ from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.task import Task
 
+EOH = ("eoh", "eoh+behavesim")
+
 
 def method(settings: Settings, task: Task, behaviours: Behaviours | None) -> SearchMethod:
     """The method the settings name; where it depends on behaviour, it comes with behaviours (`compares`)."""
     assert behaviours is not None or not compares(settings), "a method that compares comes with behaviours"
     prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
-    if settings.method in ("eoh", "eoh+behavesim"):
+    if settings.method in EOH:
         return EoH(settings, EohPrompts(task.description, task.template, task.entry_point))
     if settings.method == "niche":
         assert behaviours is not None
@@ -30,8 +32,13 @@ def method(settings: Settings, task: Task, behaviours: Behaviours | None) -> Sea
 
 def compares(settings: Settings) -> bool:
     """Whether a search under these settings depends on what programs do, and not on their scores alone."""
-    if settings.method in ("eoh", "eoh+behavesim"):
-        return settings.selection == "dissimilarity"
+    if settings.method in EOH:
+        return chooses_by_dissimilarity(settings)
     if settings.method in ("funsearch", "funsearch+behavesim"):
         return settings.placement == "behaviour" or (settings.clustered_start and settings.n_init > 0)
     return settings.method == "niche"
+
+
+def chooses_by_dissimilarity(settings: Settings) -> bool:
+    """Whether parents and survivors are chosen by dominance-dissimilarity (EoH+BehaveSim)."""
+    return settings.method in EOH and settings.selection == "dissimilarity"

@@ -37,7 +37,8 @@ def clusters(members: Sequence[Member]) -> list[list[Member]]:
 
 def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
     """One cluster, higher scores preferred: a softmax of utility / scale at the given temperature."""
-    probabilities = softmax([group[0].utility / scale / temperature for group in groups])
+    greatest = max(group[0].utility for group in groups)
+    probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
     return groups[rng.choice(len(groups), p=probabilities)]
 
 

@@ -43,9 +43,8 @@ class FunSearch:
         settings = self._settings
         if not state.clustered:
             return self._found(state) if state.told >= settings.n_init else None
-        if settings.restart_every and state.told // settings.restart_every > state.restarts:
-            return self._restart(state)
-        return None
+        every = settings.restart_every
+        return self._restart(state) if every and state.told // every > state.regrouped_at // every else None
 
     def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
         """The next question; None while the islands wait for the last of the first programs."""
@@ -119,20 +118,21 @@ class FunSearch:
     def _parents(self, state: RunState, rng: Generator) -> tuple[int, list[Member]]:
         """The examples of a prompt in ascending order of score, and the island of the best of them.
 
-        S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection").
+        S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection"); no two are the same
+        program in other words.
         """
         count = self._settings.examples_per_prompt
         across = rng.random() < self._settings.p_s1
         drawn = self._draw_islands(state, min(count, len(state.islands)) if across else 1, rng)
         chosen: list[tuple[int, Member]] = []
         for turn in range(count):
-            index = int(drawn[turn % len(drawn)])
-            taken = {member.source for _, member in chosen}
-            members = [state.members[m] for m in state.islands[index].members]
-            fresh = [member for member in members if member.source not in taken]
-            if fresh:
-                used = {member.score for _, member in chosen} if not across else set()
-                chosen.append((index, self._pick(state, index, fresh, used, rng)))
+            taken = {member.identity for _, member in chosen}
+            for index in np.roll(drawn, -turn).tolist():  # one with nothing new to show leaves its turn
+                members = [state.members[m] for m in state.islands[index].members]
+                if fresh := [member for member in members if member.identity not in taken]:
+                    used = {member.score for island, member in chosen if island == index}
+                    chosen.append((index, self._pick(state, index, fresh, used, rng)))
+                    break
         chosen.sort(key=lambda pair: (pair[1].utility, -pair[1].candidate))
         return chosen[-1][0], [member for _, member in chosen]
 

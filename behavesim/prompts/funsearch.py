@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from behavesim.programs.fences import fenced
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-
 
 @dataclass(frozen=True)
 class FunSearchPrompts:
@@ -42,7 +40,8 @@ class FunSearchPrompts:
         return shown
 
     def _request(self, count: int) -> str:
-        compared = "" if count == 1 else f"The {ORDINALS[count - 1]} program is better than those before it. "
+        last = "second" if count == 2 else "last"
+        compared = "" if count == 1 else f"The {last} program is better than those before it. "
         aim = "it" if count == 1 else "all of them"
         return f"{compared}Write an improved `{self.entry_point}` that is better than {aim}. {self._demand()}"
 

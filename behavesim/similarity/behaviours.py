@@ -20,8 +20,8 @@ Algorithm = tuple[Trajectory, ...]
 class Behaviours:
     """What each living member does; the only place where a run holds trajectories for longer than a candidate is open.
 
-    `registration` measures the raw formula, where clipping would hide which island is nearer; `clipped` is for
-    distances (clustering, dissimilarity).
+    `registration` measures a newcomer: by the raw formula where the nearest island is sought, which clipping would
+    hide, and clipped where EoH counts dissimilarity; `clipped` is for distances (clustering, niches).
     """
 
     def __init__(self, registration: BehaveSim, clipped: BehaveSim) -> None:

@@ -11,7 +11,9 @@ from behavesim import build
 from behavesim.config import resolve
 from behavesim.events import Asked, Clustered, Compared, Discarded, Evaluated, IslandsRestarted, Placed
 from behavesim.methods.choice import compares
-from behavesim.state import TEMPLATE, RunState
+from behavesim.methods.funsearch import FunSearch
+from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.state import TEMPLATE, Island, Member, RunState
 from tests.methods.told import Told, events_of, final, steps
 from tests.search.toys import Toy
 
@@ -104,10 +106,16 @@ async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
     assert Toy.objective.direction == "minimise"
 
 
-@pytest.mark.parametrize(("every", "times"), [(0, 0), (50, 4), (80, 2)])
+@pytest.mark.parametrize(("every", "times"), [(0, 0), (50, 3), (80, 2)])
 async def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
+    # of 200 candidates: none at the end, where nothing more is asked
     events = await events_of(**PLAIN, restart_every=every)
     assert sum(isinstance(e, IslandsRestarted) for e in events) == times
+
+
+async def test_an_overdue_restart_is_made_up_for_once_and_none_follows_the_founding_at_once() -> None:
+    told = [s.told for s, e in steps(await events_of(**OURS, restart_every=10)) if isinstance(e, IslandsRestarted)]
+    assert told == list(range(OURS["n_init"] + 10, 200, 10))
 
 
 async def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
@@ -129,6 +137,46 @@ async def test_islands_can_be_drawn_by_the_rank_of_their_best() -> None:
         drawn[sorted(range(4), key=lambda i: (best[i], i)).index(asked.island)] += 1
     assert drawn[0] / drawn.total() == pytest.approx(12 / 25, abs=0.08)  # 1 / (1 + 1/2 + 1/3 + 1/4)
     assert drawn[0] > drawn[1] > drawn[3]
+
+
+def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) -> list[list[str]]:
+    """The programs of many prompts made from islands of given programs; a program's normal form is its first letter."""
+    state, names = RunState(Toy.objective), sorted({name for island in islands for name in island})
+    for island in islands:
+        state.islands.append(Island([names.index(name) for name in island]))
+        for name, score in island.items():
+            member = Member(names.index(name), name, score, Toy.objective.utility(score), fingerprint=name[0])
+            state.members[member.candidate] = member
+    state.clustered = True
+    resolved = resolve({"task": "toy", "islands": len(islands), "n_init": 0, **settings})
+    method = FunSearch(resolved, FunSearchPrompts("", "", "f"), None)
+    asked = [method.ask(state, ticket) for ticket in range(0, 2 * draws, 2)]
+    return [[names[parent] for parent in each.parents] for each in asked if each is not None]
+
+
+def test_a_program_in_other_words_is_no_second_example() -> None:
+    shown = examples([{"a": 2.0, "a, renamed": 2.0, "b": 3.0}, {"a again": 2.0, "b": 3.0}], p_s1=0.5)
+    assert all(sorted(name[0] for name in pair) == ["a", "b"] for pair in shown)
+
+
+def test_an_island_with_nothing_new_to_show_leaves_its_turn_to_another() -> None:
+    assert all(len(pair) == 2 for pair in examples([{"a": 2.0, "b": 3.0}, {"a": 2.0}], p_s1=1.0))
+    assert all(pair == ["a"] for pair in examples([{"a": 2.0}, {"a": 2.0}], p_s1=1.0))
+
+
+@pytest.mark.parametrize("p_s1", [0.0, 1.0])
+def test_examples_of_one_island_differ_in_score_where_they_can(p_s1: float) -> None:
+    assert all("c" in pair for pair in examples([{"a": 2.0, "b": 2.0, "c": 3.0}], p_s1=p_s1))
+
+
+def test_a_prompt_can_show_any_number_of_programs() -> None:
+    text = FunSearchPrompts("", "", "f").improve(["pass"] * 12)
+    assert "12 programs" in text
+    assert "The last program is better" in text
+
+
+def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:
+    assert all(pair == ["a"] for pair in examples([{"a": -1e308, "b": 1e308}], examples_per_prompt=1))
 
 
 async def test_plain_islands_start_from_the_template() -> None:
@@ -153,6 +201,20 @@ def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], 
     for used in (behaviours._registration, behaviours._clipped):
         assert {name: getattr(used, name) for name in measure} == measure
         assert used.normaliser == Toy.normaliser
+
+
+@pytest.mark.parametrize(
+    ("settings", "clips"),
+    [
+        ({"method": "funsearch+behavesim"}, False),
+        ({"method": "funsearch+behavesim", "selection": "dissimilarity"}, False),
+        ({"method": "eoh+behavesim"}, True),
+    ],
+)
+def test_only_eoh_clips_what_a_newcomer_is_compared_by(settings: dict[str, Any], clips: bool) -> None:
+    behaviours = build.behaviours(resolve({"task": "toy", **settings}), Toy())
+    assert behaviours is not None
+    assert behaviours._registration.clip == clips
 
 
 @pytest.mark.parametrize(

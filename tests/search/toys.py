@@ -13,7 +13,7 @@ import numpy as np
 from behavesim.caps import Caps
 from behavesim.config import resolve
 from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
-from behavesim.methods.choice import method
+from behavesim.methods.choice import chooses_by_dissimilarity, method
 from behavesim.protocols import Failure, Journal, Verdict
 from behavesim.search import Search
 from behavesim.similarity import BehaveSim
@@ -131,7 +131,7 @@ async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Ra
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = resolve({"task": "toy", **settings})
-    clips = resolved.selection == "dissimilarity"
+    clips = chooses_by_dissimilarity(resolved)
     behaviours = Behaviours(BehaveSim(task.normaliser, clip=clips), BehaveSim(task.normaliser))
     built = Search(
         task,
