@@ -11,7 +11,7 @@ from .options import AsJson, Assignments, print_json
 from .programs import Judged, judged, read_program
 
 if TYPE_CHECKING:
-    from behavesim.task import Task
+    from behavesim.task import Objective, Split
 
 REJECTED = 3
 
@@ -36,8 +36,9 @@ def evaluate(
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments)
     programs = [(str(file), read_program(file, loaded)) for file in files]
-    verdicts = asyncio.run(judged(settings, loaded, programs, "held-out" if held_out else "search"))
-    results = [_document(verdict, loaded) for verdict in verdicts]
+    split: Split = "held-out" if held_out else "search"
+    verdicts = asyncio.run(judged(settings, loaded, programs, split))
+    results = [_document(verdict, loaded.objective_on(split)) for verdict in verdicts]
     if as_json:
         print_json(results)
     else:
@@ -69,7 +70,7 @@ def tasks(as_json: AsJson = False) -> None:
         typer.echo(f"{name:14} {task.objective.direction}, {task.entry_point}(): {task.description.splitlines()[0]}")
 
 
-def _document(result: Judged, task: Task) -> dict[str, Any]:
+def _document(result: Judged, objective: Objective) -> dict[str, Any]:
     from behavesim.protocols import Failure
 
     verdict = result.verdict
@@ -88,7 +89,7 @@ def _document(result: Judged, task: Task) -> dict[str, Any]:
         "reason": None,
         "message": None,
         "score": verdict.score,
-        "gap": task.objective.gap(verdict.score),
+        "gap": objective.gap(verdict.score),
         "trajectories": [{"kind": each.kind, "values": each.values()} for each in verdict.trajectories],
     }
 

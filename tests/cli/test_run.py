@@ -111,6 +111,14 @@ def test_evaluate_knows_the_golden_values(behavesim: Command, task: str, score: 
     assert {each["kind"] for each in result["trajectories"]} == {"prefixes"}
 
 
+@pytest.mark.parametrize(("task", "gap"), [("tsp", pytest.approx(0.2419, abs=5e-5)), ("asp", None)])
+def test_a_gap_on_held_out_instances_is_to_what_is_known_there(
+    behavesim: Command, task: str, gap: float | None
+) -> None:
+    (result,) = behavesim("evaluate", task, "template", "--held-out", "--json").document
+    assert result["gap"] == gap
+
+
 def test_a_rejected_program_is_exit_code_3_with_its_reason(behavesim: Command, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text("def select_next_node(a, b, c, d):\n    raise KeyError('no idea')\n")
     ended = behavesim("evaluate", "tsp", "wrong.py", "--json")
