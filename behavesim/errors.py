@@ -23,6 +23,10 @@ class TrajectoryError(BehavesimError, ValueError):
     exit_code = 2
 
 
+class DistanceError(TrajectoryError):
+    """Two states are further apart than the normaliser, or a distance of one's own is none."""
+
+
 class ProposerError(BehavesimError):
     """The model's side failed in a way that asking again will not mend: the run stops and can be resumed."""
 

@@ -44,7 +44,7 @@ def compare(
     import asyncio
 
     from behavesim.config import resolve
-    from behavesim.errors import UsageError
+    from behavesim.errors import DistanceError, UsageError
     from behavesim.reports.heatmap import check_figure, draw_heatmap
     from behavesim.similarity import BehaveSim
     from behavesim.task import TaskReference
@@ -59,7 +59,13 @@ def compare(
         check_figure(figure)
     programs = [(str(file), read_program(file, loaded)) for file in files]
     results = asyncio.run(judged(settings, loaded, programs, "held-out" if held_out else "search"))
-    document = _document([file for file, _ in programs], _behaviours(results), measure)
+    behaviours = _behaviours(results)
+    try:
+        document = _document([file for file, _ in programs], behaviours, measure)
+    except DistanceError as error:
+        if normaliser is not None:
+            raise
+        raise UsageError(f"{error}: {loaded.name}'s own is not, here; give --normaliser pair") from None
     if figure is not None:
         draw_heatmap(document["labels"], document["matrix"], figure, title=f"{loaded.name}: BehaveSim ({metric})")
     if as_json:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import TrajectoryError
+from behavesim.errors import DistanceError, TrajectoryError
 from behavesim.similarity.granularity import Granularity
 
 Measure = Literal["dtw", "erp", "mean", "cosine"]
@@ -68,9 +68,9 @@ class Settings:
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:
-        """Raise TrajectoryError where a distance that occurs is above the normaliser, or is no distance."""
+        """Raise DistanceError where a distance that occurs is above the normaliser, or is no distance."""
         if not 0 <= distance <= self.unit * (1 + TOLERANCE):
-            raise TrajectoryError(
+            raise DistanceError(
                 f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
                 "normaliser must be the greatest distance two solutions of the problem can have"
             )

@@ -67,6 +67,14 @@ def test_a_program_that_is_rejected_ends_the_comparison_and_is_named(behavesim: 
     assert "KeyError" in ended.err
 
 
+def test_where_the_tasks_normaliser_does_not_fit_another_is_named_that_does(behavesim: Command, programs: Path) -> None:
+    refused = behavesim("compare", "tsp", "template", "farthest.py", "--held-out")
+    assert refused.code == 2
+    assert refused.err.rstrip().endswith("give --normaliser pair")
+    assert refused.err.count("\n") == 1
+    assert behavesim("compare", "tsp", "template", "farthest.py", "--held-out", "--normaliser", "pair").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
