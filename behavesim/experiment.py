@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import Method, Settings, read_toml, resolve, task_defaults
+from behavesim.config import HARMLESS, Method, Settings, read_toml, resolve, task_defaults
 from behavesim.errors import UsageError
 from behavesim.task import TaskReference
 
@@ -87,7 +87,7 @@ def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list
     """All runs, seed by seed, so that an experiment cut short has some of everything.
 
     `proposer` stands where the experiment names none. Raises UsageError where a setting does not fit, or two runs would
-    have the same name.
+    have the same name or be the same.
     """
     runs = [
         _planned(
@@ -102,7 +102,19 @@ def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two runs of the experiment would be called {twice}; give its variants different names")
+    _refuse_twins(runs)
     return runs
+
+
+def _refuse_twins(runs: Sequence[Planned]) -> None:
+    """Two groups that differ in their names alone would be one group, with every sample in it twice."""
+    seen: dict[str, str] = {}
+    for run in runs:
+        settings = run.settings
+        first = seen.setdefault(settings.model_dump_json(exclude=set(HARMLESS)), settings.label)
+        if first != settings.label:
+            twins = f"the groups {first!r} and {settings.label!r} have the same settings"
+            raise UsageError(f"{twins} on {settings.task}; leave one out")
 
 
 def cells(experiment: Experiment) -> list[Cell]:

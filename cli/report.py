@@ -32,6 +32,7 @@ def report(
     """Summary, best programs, islands and behavioural clusters."""
     from rich.console import Console
 
+    from behavesim.analysis.comparison import repeats
     from behavesim.analysis.run import load_run
     from behavesim.reports.comparison import comparison_tables, held_out_table, write_csv
     from behavesim.reports.document import document
@@ -39,6 +40,8 @@ def report(
     from behavesim.store.folder import RunFolder
 
     loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
+    if again := ", ".join(loaded[place].folder.run for place in repeats(loaded)):
+        typer.echo(f"behavesim: made twice, with equal settings and seed, and counted once: {again}", err=True)
     full = document(loaded, found_held_out(loaded) if held_out else None)
     if csv is not None:
         write_csv(full, csv)

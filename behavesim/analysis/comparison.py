@@ -102,11 +102,14 @@ the programs `repeated_behaviours` repeat a behaviour (fractions); `top10_behavi
 def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs | None = None) -> list[dict[str, Any]]:
     """For each task its groups with their results, and tests of the pairs named, or else of all pairs of groups.
 
-    Holm's correction holds for all tests of one metric on all tasks. Empty where there is one run only.
+    Holm's correction holds for all tests of one metric on all tasks. A run that repeats another does not count. Empty
+    where there is one run only.
     """
-    if len(runs) < 2:
+    again = set(repeats(runs))
+    counted = [place for place in range(len(runs)) if place not in again]
+    if len(counted) < 2:
         return []
-    groups = grouped(runs, documents)
+    groups = grouped([runs[place] for place in counted], [documents[place] for place in counted])
     by_task: dict[str, list[Group]] = {}
     for group in groups:
         by_task.setdefault(group.task, []).append(group)
@@ -121,6 +124,22 @@ def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs 
     ]
     _correct([test for entry in entries for test in entry["tests"]])
     return entries
+
+
+def repeats(runs: Sequence[Run]) -> list[int]:
+    """The places of runs that repeat an earlier one, of equal settings and seed: they are no samples of their own.
+
+    A model answers differently every time, so that of its runs only copies are repeats.
+    """
+    seen: set[tuple[str, int, str]] = set()
+    found = []
+    for place, run in enumerate(runs):
+        answers = run.state.digest() if run.settings.proposer == "openai" else ""
+        same = (_key(run), run.settings.seed, answers)
+        if same in seen:
+            found.append(place)
+        seen.add(same)
+    return found
 
 
 def grouped(runs: Sequence[Run], documents: Sequence[Document]) -> list[Group]:

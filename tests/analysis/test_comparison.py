@@ -22,7 +22,7 @@ def run(method: str, seed: int, gap: float | None, task: str = "tsp", **settings
     """A run as a comparison sees it: settings, how far it came, and its document."""
     resolved = resolve({"task": task, "method": method, "seed": seed, **settings})
     started = SimpleNamespace(fingerprint={"task": "1", "instances": "2", "template": "3"})
-    state = SimpleNamespace(asked=resolved.budget, started=started)
+    state = SimpleNamespace(asked=resolved.budget, started=started, digest=lambda: f"{gap}")
     name = f"{method}-{seed}-{'-'.join(map(str, settings.values()))}"
     document = {
         "run": name,
@@ -68,6 +68,16 @@ def test_seeds_of_equal_settings_are_pooled() -> None:
 def test_settings_that_change_nothing_do_not_part_runs() -> None:
     (entry,) = compared(run("eoh", 0, 0.1, workers=1), run("eoh", 1, 0.1, workers=8, max_cost_usd=3.0))
     assert len(entry["groups"]) == 1
+
+
+def test_a_run_made_twice_counts_once_unless_a_model_answered_anew() -> None:
+    first, other = run("eoh", 0, 0.1), run("eoh", 1, 0.3)
+    (entry,) = compared(first, run("eoh", 0, 0.2, label="the same"), other)
+    assert entry["groups"][0]["metrics"]["best_gap"]["values"] == (0.1, 0.3)
+    assert compared(first, first) == []
+    asked = [run("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.2)]
+    (entry,) = compared(*asked)
+    assert entry["groups"][0]["metrics"]["best_gap"]["values"] == (0.1, 0.2)
 
 
 def test_a_label_names_the_settings_that_set_a_group_apart() -> None:

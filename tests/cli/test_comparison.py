@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     kept.write_text("{")
     (mended,) = two("report", "eoh", "--held-out", "--json").document["runs"]
     assert mended["held_out"] == held_out
+
+    shutil.copytree(tmp_path / "runs/eoh", tmp_path / "runs/copy")
+    copied = two("report", "best-of-n", "eoh", "copy", "--json")
+    assert copied.err == "behavesim: made twice, with equal settings and seed, and counted once: copy\n"
+    assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["best-of-n"], ["eoh"]]
 
     assert "comparison on tsp" in two("report", "best-of-n", "eoh").out
     assert "run eoh on held-out instances" in two("report", "eoh", "--held-out").out

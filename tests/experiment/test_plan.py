@@ -80,6 +80,23 @@ def test_each_task_can_have_seeds_of_its_own(tmp_path: Path) -> None:
         planned(tmp_path, head)
 
 
+def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> None:
+    text = """
+        name = "x"
+        tasks = ["tsp"]
+        methods = ["funsearch", "eoh"]
+        seeds = 2
+        [[variant]]
+        name = "plain"
+        [[variant]]
+        name = "never"
+        settings = { p_s1 = 0.0 }
+        """
+    with pytest.raises(UsageError, match=r"'funsearch plain' and 'funsearch never' have the same settings on tsp;"):
+        planned(tmp_path, text)
+    assert len(planned(tmp_path, text.replace("p_s1 = 0.0", "islands = 3"))) == 8
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
