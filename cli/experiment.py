@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import RUNS, AsJson, RunsDir, cores, print_json
+from .options import NO_ENDPOINT, RUNS, AsJson, RunsDir, cores, has_endpoint, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,17 +28,21 @@ def experiment(
     as_json: AsJson = False,
 ) -> None:
     """Make every run of an experiment, or those that are missing, and compare them."""
+    from behavesim.errors import UsageError
     from behavesim.experiment import plan, read_experiment
 
     from .laboratory import Bench, left_to_do
-    from .run import chosen_proposer
 
     described = read_experiment(file)
-    planned = plan(described, "openai" if chosen_proposer("auto") == "openai" else "genetic")
+    planned = plan(described, "openai" if has_endpoint() else "genetic")
     here = runs_dir / described.name
     left = left_to_do(planned, here)
     typer.echo(f"behavesim: {len(planned)} runs, {len(left)} of them to do, in {here}", err=True)
     asks = any(run.settings.proposer == "openai" for run in left)
+    if asks and not has_endpoint():
+        if not dry:
+            raise UsageError(NO_ENDPOINT)
+        typer.echo(f"behavesim: {NO_ENDPOINT}", err=True)
     if asks:
         typer.echo(f"behavesim: {_estimate(left, planned, here)}", err=True)
     if dry:

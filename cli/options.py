@@ -14,6 +14,8 @@ Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VAL
 
 RUNS = Path("runs")
 
+NO_ENDPOINT = "asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
+
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -45,6 +47,13 @@ def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
     if not all(weight > 0 for weight in models.values()):
         raise UsageError("--model takes NAME or NAME:WEIGHT with a positive weight")
     return models
+
+
+def has_endpoint() -> bool:
+    """Whether the environment names a model's endpoint, or a key for the usual one."""
+    import os
+
+    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
 def cores() -> int:

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import RUNS, AsJson, Assignments, RunsDir, cores, print_json, seconds, weighted_models
+from .options import (
+    NO_ENDPOINT,
+    RUNS,
+    AsJson,
+    Assignments,
+    RunsDir,
+    cores,
+    has_endpoint,
+    print_json,
+    seconds,
+    weighted_models,
+)
 from .recommend import recommended
 from .signals import when_asked_to_end
 
@@ -64,6 +75,7 @@ def run(
 
     from behavesim.build import Launch, new_search
     from behavesim.config import resolve, task_defaults
+    from behavesim.errors import UsageError
     from behavesim.store.folder import RunFolder
     from behavesim.task import TaskReference
 
@@ -73,7 +85,7 @@ def run(
         "task": reference.text,
         "budget": budget,
         "method": method,
-        "proposer": chosen_proposer(proposer),
+        "proposer": None if proposer == "auto" else proposer,
         "models": weighted_models(model),
         "seed": seed,
         "workers": workers,
@@ -85,11 +97,14 @@ def run(
         "max_time_s": seconds(max_time),
         "allow_weak_isolation": allow_weak_isolation,
     }
-    defaults = {**task_defaults(loaded), "workers": cores()}
+    unsaid = "openai" if model or has_endpoint() else "genetic"  # who names a model wants it asked
+    defaults = {**task_defaults(loaded), "workers": cores(), "proposer": unsaid}
     settings = resolve(flags, assignments, config, defaults)
+    if settings.proposer == "openai" and not has_endpoint():
+        raise UsageError(f"{NO_ENDPOINT}; --proposer genetic asks none")
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
     launch = Launch(settings, loaded, folder)
-    if proposer == "auto" and settings.proposer == "genetic":
+    if proposer == "auto" and settings.proposer == "genetic" and not has_endpoint():
         typer.echo("behavesim: no OPENAI_API_KEY is set, so the offline proposer writes the programs", err=True)
     _carry_out(launch, lambda: new_search(launch), as_json)
 
@@ -238,17 +253,3 @@ def _next_step(run: str, reason: str) -> str:
     if reason == "budget":
         return f"next: behavesim report {run}"
     return f"stopped by {reason}; next: behavesim resume {run}, or behavesim report {run}"
-
-
-def chosen_proposer(text: str) -> str:
-    """`auto` is the model where an endpoint is configured, else the offline proposer."""
-    import os
-
-    from behavesim.errors import UsageError
-
-    configured = bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
-    if text == "openai" and not configured:
-        raise UsageError("--proposer openai needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys")
-    if text != "auto":
-        return text
-    return "openai" if configured else "genetic"

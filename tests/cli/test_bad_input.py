@@ -17,6 +17,7 @@ from tests.cli.command import Command
         (["run", "tsp", "--budget", "0"], "budget"),
         (["run", "tsp", "--method", "foo"], "'funsearch+behavesim'"),
         (["run", "tsp", "--proposer", "openai"], "OPENAI_API_KEY"),
+        (["run", "tsp", "--model", "a"], "--proposer genetic"),
         (["run", "tsp", "--proposer", "foo"], "'replay:RUN'"),
         (["run", "tsp", "--proposer", "replay:nothing"], "no run 'nothing'"),
         (["run", "tsp", "--config", "nofile.toml"], "nofile.toml"),

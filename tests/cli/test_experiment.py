@@ -94,8 +94,19 @@ def test_asking_a_model_takes_an_estimate_and_consent(
     (files / "model.toml").write_text(
         'name = "paid"\ntasks = ["tsp"]\nmethods = ["eoh"]\nseeds = 2\n[settings]\nproposer = "openai"\nbudget = 100\n'
     )
+    keyless = behavesim("experiment", "model.toml", "--yes")
+    assert keyless.code == 2
+    assert keyless.err.splitlines()[1:] == [
+        "behavesim: asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
+    ]
+    planned = behavesim("experiment", "model.toml", "--dry-run")
+    assert planned.code == 0
+    assert "needs OPENAI_API_KEY" in planned.err
+
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     refused = behavesim("experiment", "model.toml")
     assert refused.code == 2
+    assert "OPENAI_API_KEY" not in refused.err
     assert "about 200 requests to gpt-5-nano" in refused.err
     assert "about $" in refused.err
     assert "--yes" in refused.err

@@ -44,6 +44,16 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     assert "def select_next_node" in (folder / "best.py").read_text()
 
 
+def test_an_offline_run_that_is_asked_for_in_any_way_asks_no_model(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offline = behavesim("run", "tsp", "--budget", 4, "--model", "a", "--proposer", "genetic", "--json")
+    assert offline.document["proposer"] == "genetic"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    offline = behavesim("run", "tsp", "--budget", 4, "--set", "proposer=genetic", "--json")
+    assert offline.document["proposer"] == "genetic"
+
+
 def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(behavesim: Command) -> None:
     run = behavesim("run", "tsp", "--budget", 12, "--name", "first", "--json").document
     assert set(run) >= KEYS
