@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from behavesim.errors import TaskError
 from behavesim.task import Split, Task
 
 DECISIVE = ("task", "instances", "template")
@@ -37,9 +38,18 @@ def provenance(task: Task) -> dict[str, str]:
 
 
 def instances_hash(task: Task, split: Split) -> str:
-    """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count."""
+    """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
+
+    Raises TaskError where they cannot be pickled.
+    """
     written = io.BytesIO()
-    _Pickler(written, protocol=4).dump(task.instances(split))
+    try:
+        _Pickler(written, protocol=4).dump(task.instances(split))
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise TaskError(
+            f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "
+            f"make them a list of arrays and plain values ({type(error).__name__}: {error})"
+        ) from error
     return hashlib.sha256(written.getvalue()).hexdigest()
 
 
@@ -50,5 +60,17 @@ class _Pickler(pickle.Pickler):
         names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
         if not names:
             return NotImplemented
-        make, arguments, state, *rest = value.__reduce_ex__(4)
-        return make, arguments, {name: held for name, held in state.items() if name not in names}, *rest
+        reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str) or len(reduced) < 3:
+            return reduced
+        make, arguments, state, *rest = reduced
+        return make, arguments, _without(state, names), *rest
+
+
+def _without(state: Any, names: set[str]) -> Any:
+    """What an object holds, without the attributes named; (attributes, slots) where it has slots."""
+    if isinstance(state, dict):
+        return {name: held for name, held in state.items() if name not in names} or None
+    if isinstance(state, tuple) and len(state) == 2:
+        return _without(state[0], names), state[1]
+    return state

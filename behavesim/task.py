@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,19 @@ class InvalidSolution(ValueError):
     """A solution that breaks the task's rules; the message says which."""
 
 
+Direction = Literal["minimise", "maximise"]
+
+
 @dataclass(frozen=True)
 class Objective:
-    """Which way a score is better, and the best score known."""
+    """Which way a score is better, and the best score known; raises TaskError for a direction that is neither."""
 
-    direction: Literal["minimise", "maximise"]
+    direction: Direction
     best_known: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.direction not in get_args(Direction):
+            raise TaskError(f"an objective is to 'minimise' or to 'maximise', not to {self.direction!r}")
 
     def utility(self, score: float) -> float:
         """The score turned so that higher is better."""
@@ -81,8 +88,15 @@ class Task(ABC):
 
     @property
     def entry_point(self) -> str:
-        """The name of the function a candidate must define: the last one of the template."""
-        functions = [node.name for node in ast.parse(self.template).body if isinstance(node, ast.FunctionDef)]
+        """The name of the function a candidate must define: the last one of the template.
+
+        Raises TaskError where there is none.
+        """
+        try:
+            tree = ast.parse(self.template)
+        except SyntaxError as error:
+            raise TaskError(f"the template of task {self.name!r} is no Python: {error}") from error
+        functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         if not functions:
             raise TaskError(
                 f"the template of task {self.name!r} defines no function; write the one to be improved last"
@@ -126,14 +140,14 @@ class TaskReference:
     def load(self) -> Task:
         """The task itself, named and described; raises TaskError where it cannot be had."""
         path = Path(self.text)
-        if path.suffix == ".py" or path.is_file():
+        if path.suffix == ".py":
             return _complete(_from_file(path), path.stem)
         return _complete(_from_entry_point(self.text), self.text)
 
     def resolved(self) -> TaskReference:
         """The same reference, valid from any folder."""
         path = Path(self.text)
-        return TaskReference(str(path.resolve())) if path.is_file() else self
+        return TaskReference(str(path.resolve())) if path.suffix == ".py" and path.is_file() else self
 
 
 def installed_tasks() -> list[str]:
@@ -144,7 +158,8 @@ def installed_tasks() -> list[str]:
 def _from_entry_point(name: str) -> Any:
     points = entry_points(group="behavesim.tasks", name=name)
     if not points:
-        raise TaskError(f"no task {name!r}; there are {', '.join(installed_tasks())}, or give the path of a task file")
+        known = ", ".join(installed_tasks())
+        raise TaskError(f"no task {name!r}; there are {known}, or give the path of a task file, which ends in .py")
     return next(iter(points)).load()
 
 
@@ -172,6 +187,7 @@ def _complete(task: object, stem: str) -> Task:
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
     task.name = task.name or stem
     task.description = task.description or inspect.cleandoc(type(task).__doc__ or "")
+    _ = task.entry_point  # refuses a template that has none
     return task
 
 

@@ -1,6 +1,6 @@
 """A task of your own: the programs that a search writes, and how they are judged.
 
-Mend what is between the lines that say CHANGE, then try it out, before any model is asked:
+Change what the comments that say CHANGE are about, then try it out, before any model is asked:
 
     behavesim task check NAME.py
     behavesim run NAME.py --budget 200
@@ -19,6 +19,9 @@ ITEMS = 40
 # CHANGE the program that every search starts from. Its last function is the one to be improved; its docstring is all
 # that a model learns about the arguments, so say what they are and which way is better.
 TEMPLATE = '''
+import numpy as np
+
+
 def priority(weight: float, value: float, room: float) -> float:
     """
     Returns how much we want to pack this item next; the highest goes in.

@@ -42,7 +42,7 @@ def check(
     """Examine a task before any money is spent: exit code 1 where something is to be mended."""
     import asyncio
 
-    from behavesim.checkup import checkup
+    from behavesim.checkup import Finding, checkup
     from behavesim.config import resolve
     from behavesim.sandbox import Limits
     from behavesim.task import TaskReference
@@ -51,11 +51,17 @@ def check(
     loaded = reference.load()
     settings = resolve({"task": reference.text}, assignments)
     limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
-    findings = asyncio.run(checkup(reference, loaded, limits))
+
+    async def examine() -> list[Finding]:
+        findings = []
+        async for finding in checkup(reference, loaded, limits):
+            findings.append(finding)
+            if not as_json:
+                typer.echo(f"{MARKS[finding.result]:5} {finding.name:20} {finding.message}")
+        return findings
+
+    findings = asyncio.run(examine())
     if as_json:
         print_json([vars(finding) for finding in findings])
-    else:
-        for finding in findings:
-            typer.echo(f"{MARKS[finding.result]:5} {finding.name:20} {finding.message}")
     if any(finding.result == "mend" for finding in findings):
         raise typer.Exit(1)

@@ -261,6 +261,8 @@ def _instances(split: Split) -> tuple[AdmissibleSets, ...]:
 
 def _priority(answer: Any) -> float:
     try:
+        if isinstance(answer, str | bytes):
+            raise TypeError
         priority = float(answer)
     except (TypeError, ValueError) as error:
         raise InvalidSolution(f"expected a number as priority, got {type(answer).__name__}") from error

@@ -174,10 +174,14 @@ class CirclePacking(Task):
 
     def solve(self, function: Callable[..., Any], instance: Circles) -> Solution:
         """The circles in the order in which the function returns them, an (n, 3) float64 array."""
+        answer = function(instance.n)
         try:
-            return np.asarray(function(instance.n), dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            circles = np.asarray(answer)
+        except ValueError as error:
             raise InvalidSolution(f"expected an array of numbers: {error}") from error
+        if circles.dtype.kind not in "fiu":
+            raise InvalidSolution(f"expected an array of numbers, got one of {circles.dtype}")
+        return circles.astype(np.float64)
 
     def score(self, instance: Circles, solution: Solution) -> float:
         """The sum of the radii."""
@@ -185,7 +189,7 @@ class CirclePacking(Task):
 
     def trajectory(self, instance: Circles, solution: Solution) -> Trajectory:
         """The square filling up: state t holds the first t circles in returned order, the others zero."""
-        circles = _checked(instance, solution)
+        circles = np.clip(_checked(instance, solution), 0, 1)  # which the tolerance lets go out by as much
         placed = np.tri(instance.n)[:, :, None] * circles[None, :, :]
         return Trajectory.vectors(placed.reshape(instance.n, -1))
 

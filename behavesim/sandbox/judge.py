@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from behavesim.errors import TaskError
 from behavesim.protocols import Failure, Sandbox, Solved, Verdict
 from behavesim.sandbox.frames import printable
 from behavesim.task import Solution, Split, Task
+from behavesim.trajectory import Trajectory
 
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 """What rubbish can provoke in a task's code: the program chose the data, so it is its failure and not the run's.
@@ -26,7 +28,10 @@ class Judge:
         self._sandbox = sandbox
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """The verdict on a program, or why there is none; raises SandboxError if the sandbox itself fails."""
+        """The verdict on a program, or why there is none.
+
+        Raises SandboxError if the sandbox itself fails, TaskError if the task gives no trajectory.
+        """
         solved = await self._sandbox.evaluate(source)
         if isinstance(solved, Failure):
             return solved
@@ -40,10 +45,19 @@ class Judge:
                 mean = float(self._task.mean_score(scores))
                 if not all(math.isfinite(score) for score in (*scores, mean)):
                     return Failure("non-finite", f"the scores are {scores[:5]}", solved.cpu_s)
-                trajectories = tuple(self._task.trajectory(instance, solution) for instance, solution in pairs)
+                trajectories = tuple(self._trajectory(instance, solution) for instance, solution in pairs)
         except PROVOKED as error:
             return Failure("invalid-solution", printable(str(error) or type(error).__name__), solved.cpu_s)
         return Verdict(mean, scores, trajectories, solved.cpu_s)
 
     def _number(self, instance: Any, solution: Solution) -> float:
         return float(self._task.score(instance, solution))
+
+    def _trajectory(self, instance: Any, solution: Solution) -> Trajectory:
+        found = self._task.trajectory(instance, solution)
+        if not isinstance(found, Trajectory):
+            raise TaskError(
+                f"`trajectory` of task {self._task.name!r} must return a behavesim.Trajectory, such as "
+                f"Trajectory.prefixes(decisions), not {type(found).__name__}"
+            )
+        return found

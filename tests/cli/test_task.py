@@ -78,6 +78,28 @@ def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Comma
     assert "could be resumed" in found["message"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"maximise"', '"maximize"', "to 'minimise' or to 'maximise'"),
+        ("bs.Trajectory.prefixes(solution)", "solution.tolist()", "must return a behavesim.Trajectory"),
+        ("def priority(weight", "deff priority(weight", "is no Python"),
+        ("return [np.random", "yield [np.random", "cannot be pickled"),
+    ],
+)
+def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
+    behavesim: Command, example: Path, before: str, after: str, said: str
+) -> None:
+    text = example.read_text()
+    assert before in text
+    example.write_text(text.replace(before, after))
+    ended = behavesim("run", "mine.py", "--proposer", "genetic")
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+    assert not (example.parent / "runs").exists()
+
+
 def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:
     text = example.read_text()
     text = text.replace("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)")
@@ -91,3 +113,33 @@ def test_findings_are_lines_for_people(behavesim: Command, example: Path) -> Non
     assert ended.code == 0
     assert "trusted scoring" in ended.out
     assert "MEND" not in ended.out
+
+
+def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Command, example: Path) -> None:
+    text = example.read_text()
+    head, tail = text.index('    """Fill a knapsack'), text.index("    # CHANGE: the docstring above")
+    text = text[:head] + '    grammar = "scalar = weight | valu\\nresult: scalar\\nreturn result"\n' + text[tail:]
+    text = text.replace(
+        "        return [np.random",
+        '        if split == "validation":\n            return ["no items"]\n        return [np.random',
+    )
+    text = text.replace(
+        "for number in range(5)]", "for number in range(5)] + [{'a', 'b', 'c', 'd'}][5 * (split == 'search'):]"
+    )
+    example.write_text(text)
+    ended = behavesim("task", "check", "mine.py", "--json")
+    found = {each["name"]: each for each in ended.document}
+    assert found["description"]["result"] == "warning"
+    assert found["another process"]["result"] == "mend"
+    assert "held-out" in found["another process"]["message"]
+    assert found["on validation"]["result"] == "mend"
+    assert found["building blocks"]["result"] == "mend"
+    assert "valu" in found["building blocks"]["message"]
+
+
+def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_from(
+    behavesim: Command, example: Path
+) -> None:
+    example.write_text(example.read_text().replace("import numpy as np\n\n\ndef priority", "def priority"))
+    run = behavesim("run", "mine.py", "--budget", 40, "--method", "best-of-n", "--json").document
+    assert run["feasible"] == 40

@@ -11,6 +11,7 @@ from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.events import Prompt
+from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import Program, extract, fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 
@@ -63,8 +64,30 @@ async def test_replies_to_eoh_begin_with_the_thought_in_braces_on_one_line(task,
 
 async def test_a_program_it_cannot_read_gets_a_fresh_one(task):
     proposer = GeneticProposer(task, seed=3)
-    for source in (task.template, "def broken(:", "import os\nos.abort()", ""):
+    deep = task.template.replace("return", "return " + 20_000 * "-", 1)
+    for source in (task.template, "def broken(:", "import os\nos.abort()", "", deep):
         assert ast.parse(await program(proposer, 5, "improve", source))
+
+
+async def test_a_number_that_no_float_holds_is_none_it_can_change():
+    task = TravellingSalesman()
+    proposer = GeneticProposer(task, seed=3)
+    sources = [await program(proposer, ticket) for ticket in range(20)]
+    huge = [re.sub(r"\b\d+\.\d+\b", "1" + 400 * "0", source) for source in sources]
+    assert huge != sources
+    for ticket, source in enumerate(huge):
+        assert ast.parse(await program(proposer, ticket, "m2", source))
+
+
+async def test_without_a_grammar_programs_bring_the_library_they_use():
+    class Plain(TravellingSalesman):
+        template = "def priority(weight: float, value: float) -> float:\n    return value\n"
+        grammar = ""
+
+    proposer = GeneticProposer(Plain(), seed=0)
+    sources = [await program(proposer, ticket) for ticket in range(30)]
+    assert any("np." in source for source in sources)
+    assert not set().union(*(missing_names(source) for source in sources))
 
 
 def outcome(task, source):

@@ -161,7 +161,7 @@ def test_a_non_finite_priority_is_refused_and_named(answer):
         task.solve(lambda *_: answer, AdmissibleSets(6, 4))
 
 
-@pytest.mark.parametrize("answer", [None, "high", 1j, np.zeros(2)])
+@pytest.mark.parametrize("answer", [None, "high", "1.5", 1j, np.zeros(2)])
 def test_a_priority_that_is_no_number_is_refused(answer):
     with pytest.raises(InvalidSolution, match="number"):
         task.solve(lambda *_: answer, AdmissibleSets(6, 4))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from behavesim_tasks.cpp import CirclePacking, Circles, greatest_distance
 
+from behavesim.similarity import BehaveSim
 from behavesim.task import InvalidSolution
 
 task = CirclePacking()
@@ -54,6 +55,19 @@ def test_scores_and_refusals_equal_those_of_an_independent_evaluator(seed):
         assert task.score(SEARCH, solution) == pytest.approx(expected, rel=1e-12)
 
 
+def test_what_the_tolerance_lets_out_of_the_square_is_no_further_than_the_normaliser():
+    corner = [np.tile([where, where, 0.0], (26, 1)) for where in (1 + 9e-10, -9e-10)]
+    assert [task.score(SEARCH, circles) for circles in corner] == [0, 0]
+    far, near = (task.trajectory(SEARCH, circles) for circles in corner)
+    assert 0 <= BehaveSim(task.normaliser).similarity(far, near) < 1
+
+
+@pytest.mark.parametrize("answer", [np.full((26, 3), 1j), [[10**400] * 3] * 26, "circles", [[1, 2], [3]], None])
+def test_an_answer_that_is_no_array_of_numbers_is_refused(answer):
+    with pytest.raises(InvalidSolution, match="array of numbers"):
+        task.solve(lambda n: answer, SEARCH)
+
+
 def two(x, y, r):
     return np.array([[0.25, 0.5, 0.25], [x, y, r]])
 
@@ -85,11 +99,6 @@ def test_what_is_no_packing_is_refused(circles, complaint):
 def test_circles_may_touch_and_radii_may_be_zero():
     assert task.score(Circles(2), two(0.75, 0.5, 0.25)) == 0.5
     assert task.score(Circles(2), np.zeros((2, 3))) == 0
-
-
-def test_an_answer_that_is_no_array_of_numbers_is_refused():
-    with pytest.raises(InvalidSolution, match="numbers"):
-        task.solve(lambda n: [[1], [1, 2]], SEARCH)
 
 
 def test_state_t_of_the_trajectory_is_the_first_t_circles():

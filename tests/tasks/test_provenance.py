@@ -7,9 +7,11 @@ import subprocess
 import sys
 from functools import cached_property
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from behavesim.errors import TaskError
 from behavesim.provenance import instances_hash
 from behavesim.task import SPLITS, TaskReference
 
@@ -53,11 +55,30 @@ class Sized:
         return self.size**2
 
 
-def test_other_instances_have_another_hash_and_cached_properties_none() -> None:
-    def hashed(*instances: Sized) -> str:
-        return instances_hash(SimpleNamespace(instances=lambda split: instances), "search")  # type: ignore[arg-type]
+class Bare:
+    @cached_property
+    def answer(self) -> int:
+        return 42
 
+
+def hashed(instances: Any) -> str:
+    return instances_hash(SimpleNamespace(name="t", instances=lambda split: instances), "search")  # type: ignore[arg-type]
+
+
+def test_an_instance_that_holds_nothing_but_a_cached_property_is_known_again() -> None:
+    used = Bare()
+    assert used.answer == 42
+    assert hashed([used]) == hashed([Bare()])
+
+
+@pytest.mark.parametrize("instances", [(n for n in range(3)), [lambda: 0]])
+def test_instances_that_cannot_be_written_down_are_refused_in_a_line(instances: Any) -> None:
+    with pytest.raises(TaskError, match="cannot be pickled"):
+        hashed(instances)
+
+
+def test_other_instances_have_another_hash_and_cached_properties_none() -> None:
     used = Sized(3)
     assert used.square == 9
-    assert hashed(used) == hashed(Sized(3)) != hashed(Sized(4))
-    assert hashed(used, Sized(4)) != hashed(Sized(4), used)
+    assert hashed([used]) == hashed([Sized(3)]) != hashed([Sized(4)])
+    assert hashed([used, Sized(4)]) != hashed([Sized(4), used])

@@ -31,7 +31,8 @@ def generic_grammar(template: str, entry_point: str) -> str:
     kinds = {argument.arg: _kind(argument.annotation) for argument in parameters}
     scalars = [name for name, kind in kinds.items() if kind == "scalar"]
     arrays = [name for name, kind in kinds.items() if kind == "array"]
-    lines = [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
+    lines = ["import numpy as np"]
+    lines += [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
     # a parameter may be called as a type of the grammar is; a definition stands for it by another name
     lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
     lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", *_ending(function.returns, kinds)]

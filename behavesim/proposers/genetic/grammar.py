@@ -16,6 +16,7 @@ positive decimal constant. Names that are not types stand for themselves.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -162,10 +163,11 @@ class Grammar:
 
 
 def plain_number(node: ast.AST) -> float | int | None:
-    """The value of a numeric constant; None for anything else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return node.value
-    return None
+    """The value of a numeric constant that a float can hold; None for anything else."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+        return None
+    return value
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, plain_number
@@ -32,7 +32,7 @@ class Reader:
         """The program as a term, or None where it is not one that the grammar's rules could write."""
         try:
             program = self._read(source)
-        except (SyntaxError, ValueError, RecursionError):  # no Python, a null byte, or nested beyond any use
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, or nested beyond any use
             return None
         return program if program is not None and program.size <= READABLE else None
 
@@ -42,7 +42,7 @@ class Reader:
             return None
         body = [statement for statement in function.body if not _is_docstring(statement)]
         split = len(body) - len(self._grammar.form)
-        if split < 0 or not _same(body[split:], list(self._grammar.form)):
+        if split < 0 or not _same(body[split:], self._grammar.form):
             return None
         values = self._values(body[:split])
         if values is None or not self._grammar.roots.keys() <= values.keys():
@@ -65,7 +65,7 @@ class Reader:
                 return None
             name = statement.targets[0].id
             if name not in self._grammar.definitions or not _same(
-                statement.value, self._grammar.definitions[name].definition
+                [statement.value], [self._grammar.definitions[name].definition]
             ):
                 values[name] = _written_out(statement.value, values)
         return values
@@ -111,15 +111,9 @@ class Reader:
         return bool(pattern == node)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two trees are equal but for where they stand."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, ast.AST):
-        return all(_same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether trees are equal but for where they stand."""
+    return list(map(ast.dump, one)) == list(map(ast.dump, other))
 
 
 def _key(node: ast.expr) -> Any:

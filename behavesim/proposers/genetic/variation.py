@@ -25,7 +25,7 @@ class Couple:
     other: Term
     random: np.random.Generator
 
-    def site(self, wanted: Callable[[Term], bool] = lambda term: True) -> tuple[Path, Term] | None:
+    def site(self, wanted: Callable[[Term], bool]) -> tuple[Path, Term] | None:
         """One of the base's terms that are wanted, never the whole program."""
         sites = [(path, term) for path, term in self.base.sites() if path and wanted(term)]
         return choose(sites, self.random) if sites else None

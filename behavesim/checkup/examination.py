@@ -1,0 +1,97 @@
+"""The examination itself, finding by finding."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+from behavesim.checkup.finding import Finding
+from behavesim.checkup.instances import known_again, present, unchanged
+from behavesim.checkup.solutions import examined
+from behavesim.errors import TaskError
+from behavesim.events import Prompt
+from behavesim.programs.definitions import missing_names
+from behavesim.programs.extract import fenced_blocks
+from behavesim.protocols import Failure, Verdict
+from behavesim.provenance import instances_hash
+from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.task import SPLITS, Split, Task, TaskReference
+
+GROWN = 50
+"""Programs the offline proposer writes to show that its building blocks hold together."""
+
+
+async def checkup(reference: TaskReference, task: Task, limits: Limits) -> AsyncIterator[Finding]:
+    """Examine a task's instances, template, scoring, trajectories, isolation and building blocks, in that order.
+
+    Each finding comes as it is made. Where something fails, what depends on it is left out.
+    """
+    yield _described(task)
+    instances = [present(task, split) for split in SPLITS]
+    for finding in instances:
+        yield finding
+    if any(finding.result == "mend" for finding in instances):
+        return
+    pristine = {split: instances_hash(task, split) for split in SPLITS}
+    yield await known_again(reference, pristine)
+    async with Pool(reference, "search", 1, limits, allow_weak_isolation=True) as pool:
+        yield _isolation(pool.isolation)
+        first = await pool.evaluate(task.template)
+        began = time.perf_counter()
+        second = await pool.evaluate(task.template)
+        seconds = time.perf_counter() - began
+    if isinstance(first, Failure):
+        yield Finding("template", "mend", f"it fails ({first.reason}): {first.message}")
+        return
+    try:
+        for finding in examined(task, first, second, seconds, limits):
+            yield finding
+    except TaskError as error:
+        yield Finding("scoring", "mend", str(error))
+        return
+    yield unchanged(pristine["search"], instances_hash(task, "search"))
+    for split in SPLITS[1:]:
+        if task.instances(split):
+            yield await _elsewhere(reference, task, split, limits)
+    yield await _building_blocks(task)
+
+
+def _described(task: Task) -> Finding:
+    if task.description:
+        return Finding("description", "ok", f"{len(task.description.split())} words for the prompt")
+    advice = "say in the class's docstring what is decided, what counts and which way is better"
+    return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
+
+
+async def _elsewhere(reference: TaskReference, task: Task, split: Split, limits: Limits) -> Finding:
+    """The template on the instances that the search does not see."""
+    async with Pool(reference, split, 1, limits, allow_weak_isolation=True) as pool:
+        verdict = await Judge(task, split, pool).evaluate(task.template)
+    if isinstance(verdict, Verdict):
+        return Finding(f"on {split}", "ok", f"the template scores {verdict.score:.6g}")
+    return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")
+
+
+async def _building_blocks(task: Task) -> Finding:
+    """What the offline proposer is given to build with: its programs must mention nothing that is not there."""
+    from behavesim.proposers.genetic import GeneticProposer
+
+    try:
+        proposer = GeneticProposer(task, seed=0)
+    except TaskError as error:
+        return Finding("building blocks", "mend", str(error))
+    replies = [await proposer.propose(Prompt("", "template"), ticket) for ticket in range(GROWN)]
+    missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
+    if missing:
+        return Finding(
+            "building blocks", "mend", f"the grammar names {', '.join(sorted(missing))}, which nothing defines"
+        )
+    return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
+
+
+def _isolation(level: str) -> Finding:
+    if level in ("strong", "strong+"):
+        return Finding("isolation", "ok", level)
+    return Finding(
+        "isolation", "warning", f"{level}: a run here needs --allow-weak-isolation; `behavesim doctor` says why"
+    )

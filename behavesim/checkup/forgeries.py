@@ -1,0 +1,50 @@
+"""Forged solutions: what a program could return to be paid for nothing, made from an honest solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.task import Solution, as_arrays
+
+PARTS = 50
+"""The parts of a solution that are tried all over, at most."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """A solution as it may be returned, in words and as data; one that is `absurd` can be right in no problem."""
+
+    what: str
+    solution: Solution
+    absurd: bool
+
+
+def forgeries(solution: Solution) -> Iterator[Forgery]:
+    """Forged solutions of the same arrays as an honest one."""
+    arrays = as_arrays(solution)
+
+    def forged(what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
+        changed = {name: change(array) for name, array in arrays.items()}
+        return Forgery(what, changed if set(changed) != {""} else changed[""], absurd)
+
+    yield forged("nothing in it", lambda array: array[:0] if array.ndim else array, absurd=True)
+    yield forged("everything twice", lambda array: np.concatenate([array, array]) if array.ndim else array, absurd=True)
+    yield forged("NaN for every number", lambda array: np.full(array.shape, np.nan), absurd=True)
+    yield forged("infinity for every number", lambda array: np.full(array.shape, np.inf), absurd=True)
+    yield forged("only zeros", np.zeros_like)
+    yield forged("only minus ones", lambda array: np.full_like(array, -1) if array.dtype.kind in "if" else array)
+    yield forged("huge numbers", lambda array: np.full(array.shape, 2**40))
+    for part in range(min(PARTS, max((len(array) for array in arrays.values() if array.ndim), default=0))):
+        yield forged("one part all over", partial(_all_over, part))
+
+
+def _all_over(part: int, array: Array) -> Array:
+    return np.repeat(array[part % len(array)][None], len(array), axis=0) if array.ndim and len(array) else array

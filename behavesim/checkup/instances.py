@@ -1,0 +1,65 @@
+"""Whether a task's instances are there, stay the same, and are known again by another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+
+from behavesim.checkup.finding import Finding
+from behavesim.errors import TaskError
+from behavesim.provenance import instances_hash
+from behavesim.sandbox.judge import PROVOKED
+from behavesim.task import SPLITS, Split, Task, TaskReference
+
+
+def present(task: Task, split: Split) -> Finding:
+    """Whether a split has instances, the same on every call."""
+    name = f"{split} instances"
+    try:
+        first, second = instances_hash(task, split), instances_hash(task, split)
+        count = len(task.instances(split))
+    except (*PROVOKED, TaskError) as error:
+        return Finding(name, "mend", f"instances({split!r}): {type(error).__name__}: {error}")
+    if not count:
+        return Finding(name, "mend" if split == "search" else "warning", f"instances({split!r}) gives none")
+    if first != second:
+        return Finding(name, "mend", "two calls give different instances; draw them from a fixed seed")
+    return Finding(name, "ok", f"{count}, the same on every call")
+
+
+TELL_INSTANCES = """
+import json, sys
+from behavesim.provenance import instances_hash
+from behavesim.task import SPLITS, TaskReference
+task = TaskReference(sys.argv[1]).load()
+print(json.dumps({split: instances_hash(task, split) for split in SPLITS}))
+"""
+
+
+async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
+    """Whether another process has the same instances, as the one that resumes a run must have."""
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", TELL_INSTANCES, reference.text),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    said, _ = await process.communicate()
+    found = json.loads(said.splitlines()[-1]) if process.returncode == 0 else {}
+    moved = [split for split in SPLITS if found.get(split) != pristine[split]]
+    if moved:
+        advice = "draw them from fixed seeds, and sort what comes out of sets"
+        message = f"another process has other {moved[0]} instances, so no run could be resumed; {advice}"
+        return Finding("another process", "mend", message)
+    return Finding("another process", "ok", "it has the same instances")
+
+
+def unchanged(before: str, after: str) -> Finding:
+    """Whether the search's instances, by their hashes, are after their use what they were before."""
+    if before == after:
+        return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
+    advice = "keep what is computed from them in functools.cached_property, or outside"
+    return Finding("use", "mend", f"instances change when they are used, so no run could be resumed; {advice}")

@@ -1,0 +1,193 @@
+"""What a task's trusted code makes of the template's solutions, and of forged ones."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from behavesim.checkup.finding import Finding
+from behavesim.checkup.forgeries import forgeries
+from behavesim.errors import TaskError, TrajectoryError
+from behavesim.protocols import Failure, Solved
+from behavesim.sandbox import Limits
+from behavesim.sandbox.judge import PROVOKED
+from behavesim.task import Solution, Task
+from behavesim.trajectory import Trajectory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SLOW_SCORE_S = 0.05
+"""Scoring runs in the trusted process; beyond this it holds up a search."""
+
+
+def examined(
+    task: Task,
+    first: Solved,
+    second: Solved | Failure,
+    seconds: float,
+    limits: Limits,
+) -> Iterator[Finding]:
+    """What two runs of the template show, the second of which took so many seconds.
+
+    Raises TaskError where the task's trusted code fails on them.
+    """
+    scores, trajectories = _judged(task, first.solutions)
+    score = _called("mean_score", task.mean_score, scores)
+    yield _template(task, score, first.cpu_s, seconds, limits)
+    yield _deterministic(task, first, second, scores, trajectories)
+    yield _direction(task, score)
+    yield _trusted(task, first.solutions, scores)
+    yield _scoring_time(task, first.solutions)
+    yield from _trajectories(task, trajectories)
+
+
+def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[Trajectory, ...]]:
+    """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
+    pairs = list(zip(task.instances("search"), solutions, strict=True))
+    scores = tuple(float(_called("score", task.score, *pair)) for pair in pairs)
+    trajectories = tuple(_called("trajectory", task.trajectory, *pair) for pair in pairs)
+    for number, score in enumerate(scores):
+        if not math.isfinite(score):
+            raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
+    for found in trajectories:
+        if not isinstance(found, Trajectory):
+            kind = type(found).__name__
+            raise TaskError(f"`trajectory` returns a {kind}; return a behavesim.Trajectory, as prefixes(decisions)")
+    return scores, trajectories
+
+
+def _called(name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function of the task returns; raises TaskError with the line where it failed."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        line = traceback.extract_tb(error.__traceback__)[-1].lineno
+        raise TaskError(
+            f"`{name}` raised {type(error).__name__} in line {line} on the template's solution: {error}"
+        ) from error
+
+
+def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
+    hours = task.budget * seconds / 3600
+    message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {hours:.2f} h on one worker"
+    if cpu_s > limits.timeout_s / 5:
+        return Finding("template", "warning", f"{message}; that is near the limit of {limits.timeout_s:g} s")
+    return Finding("template", "ok", message)
+
+
+def _deterministic(
+    task: Task,
+    first: Solved,
+    second: Solved | Failure,
+    scores: Sequence[float],
+    trajectories: Sequence[Trajectory],
+) -> Finding:
+    if (scores, trajectories) != _judged(task, first.solutions):
+        return Finding("determinism", "mend", "`score` or `trajectory` says something else of the same solution")
+    if isinstance(second, Failure) or (scores, trajectories) != _judged(task, second.solutions):
+        return Finding(
+            "determinism", "mend", "the template gives other results on a second run; seed what `solve` draws"
+        )
+    return Finding("determinism", "ok", "the template scores and behaves the same twice")
+
+
+def _direction(task: Task, score: float) -> Finding:
+    objective = task.objective
+    gap = objective.gap(score)
+    if gap is None:
+        why = (
+            "best_known is not given"
+            if objective.best_known is None
+            else "best_known is 0, of which nothing is a share"
+        )
+        return Finding("direction", "ok", f"{objective.direction}; {why}, so gaps will be unknown")
+    if gap < 0:
+        return Finding(
+            "direction",
+            "mend",
+            f"the template is better than best_known={objective.best_known:g}: the direction or that value is wrong",
+        )
+    return Finding("direction", "ok", f"{objective.direction}, the template is {100 * gap:.2f} % from the best known")
+
+
+def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
+    """Hand `score` what a cheating program could return; nothing absurd may come out better than the template."""
+    suspect = None
+    for instance, solution, honest in zip(task.instances("search"), solutions, scores, strict=True):
+        for forgery in forgeries(solution):
+            score = _tried(task, instance, forgery.solution)
+            if score is None or task.objective.utility(score) <= task.objective.utility(honest):
+                continue
+            message = f"a solution with {forgery.what} scores {score:.6g}, better than the template's {honest:.6g}"
+            if forgery.absurd:
+                advice = "refuse it with InvalidSolution, unless the direction is wrong"
+                return Finding("trusted scoring", "mend", f"{message}; {advice}")
+            suspect = suspect or f"{message}; if it breaks a rule, refuse it with InvalidSolution"
+    if suspect:
+        return Finding("trusted scoring", "warning", suspect)
+    return Finding("trusted scoring", "ok", "none of the forged solutions tried scores better than the template")
+
+
+def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
+    """The score of a solution as the judge would have it; None where it is refused."""
+    try:
+        with np.errstate(all="ignore"):
+            score = float(task.score(instance, solution))
+    except PROVOKED:
+        return None
+    except Exception as error:
+        raise TaskError(
+            f"`score` raised {type(error).__name__} on a forged solution; InvalidSolution refuses one"
+        ) from error
+    return score if math.isfinite(score) else None
+
+
+def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
+    began = time.perf_counter()
+    _judged(task, solutions)
+    seconds = time.perf_counter() - began
+    message = f"{1000 * seconds:.1f} ms for scoring all instances"
+    if seconds > SLOW_SCORE_S:
+        return Finding("scoring time", "warning", f"{message}; it runs in the trusted process, let `solve` do the work")
+    return Finding("scoring time", "ok", message)
+
+
+def _trajectories(task: Task, trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+    lengths = [len(trajectory) for trajectory in trajectories]
+    if max(lengths) < 2:
+        yield Finding("trajectory", "warning", "one state only: behaviour is then no more than the result")
+    else:
+        yield Finding("trajectory", "ok", f"{trajectories[0].kind}, {min(lengths)} to {max(lengths)} states")
+    yield _normaliser(task, trajectories)
+
+
+def _first_state(trajectory: Trajectory) -> Trajectory:
+    """The first state alone: compared with the whole, it meets every other."""
+    state = trajectory.state(0)
+    return (
+        Trajectory.prefixes(state) if trajectory.kind == "prefixes" else getattr(Trajectory, trajectory.kind)([state])
+    )
+
+
+def _normaliser(task: Task, trajectories: Sequence[Trajectory]) -> Finding:
+    """The normaliser must not be smaller than a distance that occurs: the template's own states are tried."""
+    from behavesim.similarity import BehaveSim
+
+    measure = BehaveSim(task.normaliser)
+    try:
+        for trajectory in trajectories:
+            measure.similarity(_first_state(trajectory), trajectory)
+    except TrajectoryError as error:
+        return Finding("normaliser", "mend", str(error))
+    if task.normaliser == "pair":
+        advice = "name the greatest distance that two solutions can have"
+        return Finding(
+            "normaliser", "warning", f"each pair is divided by the longer, which changes values a lot; {advice}"
+        )
+    return Finding("normaliser", "ok", f"{task.normaliser}")

@@ -1,0 +1,179 @@
+"""What the examination of a task finds, one fault at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from behavesim.checkup.finding import Finding
+from behavesim.checkup.instances import present
+from behavesim.checkup.solutions import examined
+from behavesim.errors import TaskError
+from behavesim.protocols import Solved
+from behavesim.sandbox import Limits
+from behavesim.task import InvalidSolution, Objective, Task
+from behavesim.trajectory import Trajectory
+
+
+class Picks(Task):
+    """Pick three numbers of which the sum is great, none of them twice."""
+
+    name = "picks"
+    template = "def better(value):\n    return value\n"
+    objective = Objective("maximise", best_known=30)
+    normaliser = 3
+
+    def instances(self, split: Any) -> Sequence[Any]:
+        return [np.array([1, 7, 9, 3, 5]), np.array([2, 8, 6, 4])]
+
+    def solve(self, function: Callable[..., Any], instance: Any) -> Any:
+        return np.argsort([-function(value) for value in instance])[1:4]
+
+    def score(self, instance: Any, solution: Any) -> float:
+        picks = np.asarray(solution)
+        if picks.shape != (3,) or picks.dtype.kind not in "iu" or not 0 <= picks.min() <= picks.max() < len(instance):
+            raise InvalidSolution("three numbers of the instance")
+        if len(set(picks.tolist())) < 3:
+            raise InvalidSolution("one twice")
+        return float(instance[picks].sum())
+
+    def trajectory(self, instance: Any, solution: Any) -> Trajectory:
+        return Trajectory.prefixes(solution)
+
+
+def findings(task: Task) -> dict[str, Finding]:
+    """What is found on two runs of the template."""
+    namespace: dict[str, Any] = {}
+    exec(task.template, namespace)
+    function = namespace[task.entry_point]
+    first, second = (
+        Solved(tuple(task.solve(function, instance) for instance in task.instances("search")), 0.01) for _ in range(2)
+    )
+    return {finding.name: finding for finding in examined(task, first, second, 0.01, Limits())}
+
+
+def test_a_task_in_order_is_found_in_order() -> None:
+    assert {finding.result for finding in findings(Picks()).values()} == {"ok"}
+
+
+def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:
+    class Task(Picks):
+        calls = itertools.count()
+
+        def solve(self, function: Any, instance: Any) -> Any:
+            return np.roll(super().solve(function, instance), next(self.calls))
+
+    found = findings(Task())["determinism"]
+    assert found.result == "mend"
+    assert "second run" in found.message
+
+
+def test_a_score_that_differs_on_the_same_solution_is_scores_fault() -> None:
+    class Task(Picks):
+        calls = itertools.count()
+
+        def score(self, instance: Any, solution: Any) -> float:
+            return super().score(instance, solution) + next(self.calls)
+
+    found = findings(Task())["determinism"]
+    assert found.result == "mend"
+    assert "the same solution" in found.message
+
+
+def test_a_rule_that_is_not_checked_is_found_by_breaking_it() -> None:
+    class Task(Picks):
+        def score(self, instance: Any, solution: Any) -> float:
+            return float(np.asarray(instance)[np.asarray(solution)].sum())
+
+    assert findings(Task())["trusted scoring"].result == "mend"
+
+    class Lax(Picks):
+        def score(self, instance: Any, solution: Any) -> float:
+            if np.shape(solution) != (3,):
+                raise InvalidSolution("three")
+            return float(instance[np.asarray(solution)].sum())
+
+    found = findings(Lax())["trusted scoring"]
+    assert found.result == "warning"
+    assert "one part all over" in found.message
+
+
+def test_a_forged_solution_that_may_be_right_is_for_the_author_to_judge() -> None:
+    class Sphere(Picks):
+        objective = Objective("minimise", best_known=0.0)
+
+        def score(self, instance: Any, solution: Any) -> float:
+            if np.shape(solution) != (3,) or not np.isfinite(solution).all() or np.abs(solution).max() > 9:
+                raise InvalidSolution("three numbers of at most nine")
+            return float(np.square(solution).sum())
+
+    found = findings(Sphere())
+    assert found["trusted scoring"].result == "warning"
+    assert "only zeros" in found["trusted scoring"].message
+    assert "best_known is 0" in found["direction"].message
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "said"),
+    [
+        ("trajectory", lambda instance, solution: solution.tolist(), "returns a list"),
+        ("trajectory", lambda instance, solution: None, "returns a NoneType"),
+        ("trajectory", lambda instance, solution: Trajectory.prefixes([]), "`trajectory` raised TrajectoryError"),
+        ("score", lambda instance, solution: instance.nope, "`score` raised AttributeError in line"),
+        ("score", lambda instance, solution: np.nan, "must be finite"),
+    ],
+)
+def test_trusted_code_that_fails_on_an_honest_solution_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, function: Any, said: str
+) -> None:
+    task = Picks()
+    monkeypatch.setattr(task, name, function)
+    with pytest.raises(TaskError, match=said):
+        findings(task)
+
+
+def test_scoring_that_fails_on_a_forged_solution_by_anything_but_a_refusal_is_named() -> None:
+    class Task(Picks):
+        def score(self, instance: Any, solution: Any) -> float:
+            assert np.shape(solution) == (3,)
+            return super().score(instance, solution)
+
+    with pytest.raises(TaskError, match="AssertionError on a forged solution"):
+        findings(Task())
+
+
+@pytest.mark.parametrize(("normaliser", "result"), [(3, "ok"), (1, "mend"), ("pair", "warning")])
+def test_a_normaliser_is_held_against_the_templates_own_states(normaliser: Any, result: str) -> None:
+    class Task(Picks):
+        pass
+
+    task = Task()
+    task.normaliser = normaliser
+    assert findings(task)["normaliser"].result == result
+
+
+def test_instances_of_different_dimensions_are_in_order() -> None:
+    class Task(Picks):
+        def trajectory(self, instance: Any, solution: Any) -> Trajectory:
+            return Trajectory.vectors(np.eye(len(instance)))
+
+    assert findings(Task())["normaliser"].result == "ok"
+
+
+@pytest.mark.parametrize(
+    "instances", [lambda split: (n for n in range(2)), lambda split: [lambda: 0], lambda split: 1 / 0]
+)
+def test_instances_that_cannot_be_kept_are_named(monkeypatch: pytest.MonkeyPatch, instances: Any) -> None:
+    task = Picks()
+    monkeypatch.setattr(task, "instances", instances)
+    assert present(task, "search").result == "mend"
+
+
+@pytest.mark.parametrize("direction", ["maximize", "max", "", None])
+def test_a_direction_that_is_neither_is_refused(direction: Any) -> None:
+    with pytest.raises(TaskError, match="to 'minimise' or to 'maximise'"):
+        Objective(direction)
