@@ -26,4 +26,4 @@ def recover(
     done = asyncio.run(recovered(folder, target, workers or cores()))
     lost = f"; lost: the replies to {', '.join(map(str, done.lost))}" if done.lost else ", none is lost"
     typer.echo(f"run {done.run} holds the {done.replies} replies that could be read in {folder.run}{lost}")
-    typer.echo(f"next: behavesim resume {done.run}, or behavesim report {done.run}")
+    typer.echo(f"next: behavesim resume {target.argument}, or behavesim report {target.argument}")

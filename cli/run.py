@@ -164,7 +164,7 @@ def _carry_out(launch: Launch, begin: Begin, as_json: bool) -> None:
 
     from behavesim.errors import BehavesimError
 
-    run = launch.folder.run
+    run = launch.folder.argument
     try:
         reason = asyncio.run(_searched(launch, begin))
     except BehavesimError as error:
@@ -250,6 +250,6 @@ def _beside_its_original(run: Run) -> Replayed | None:
 
 
 def _next_step(run: str, reason: str) -> str:
-    if reason == "budget":
+    if reason in ("budget", "interrupted"):  # how to go on with an interrupted one has been said
         return f"next: behavesim report {run}"
     return f"stopped by {reason}; next: behavesim resume {run}, or behavesim report {run}"

@@ -28,7 +28,7 @@ def verify(
     if as_json:
         print_json(_document(found))
     else:
-        for line in _lines(found):
+        for line in _lines(found, folder.argument):
             typer.echo(line)
     if not found.is_sound:
         raise typer.Exit(1)
@@ -64,9 +64,9 @@ def _document(found: Verification) -> dict[str, Any]:
     }
 
 
-def _lines(found: Verification) -> list[str]:
+def _lines(found: Verification, argument: str) -> list[str]:
     if found.damage:
-        advice = f"salvage what can be read: behavesim recover {found.run}"
+        advice = f"salvage what can be read: behavesim recover {argument}"
         return [f"run {found.run} is damaged:", *(f"  {line}" for line in found.damage), advice]
     unchecked = "".join(f", {count} left out ({reason})" for reason, count in found.unchecked.items())
     done = (

@@ -36,7 +36,8 @@ def watch(
         raise typer.Exit(INTERRUPTED) from None
     followed.follow()
     typer.echo(line(_moment(followed, 0.0)), err=True)
-    typer.echo(f"run {followed.folder.run} is {state_of(followed)}; next: behavesim report {followed.folder.run}")
+    folder = followed.folder
+    typer.echo(f"run {folder.run} is {state_of(followed)}; next: behavesim report {folder.argument}")
 
 
 async def _watched(run: Run) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,11 @@ class RunFolder:
     def run(self) -> str:
         """The run's id."""
         return self.path.name
+
+    @property
+    def argument(self) -> str:
+        """What a command typed here calls the run: its id below `runs`, elsewhere its path, quoted for a shell."""
+        return shlex.quote(self.run if self.path.parent == Path("runs") else str(self.path))
 
     @property
     def journal(self) -> Path:
@@ -110,8 +116,8 @@ class RunFolder:
             descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if not _lock(descriptor):
-                message = f"run {self.run} is in use by another process; watch it with `behavesim watch {self.run}`"
-                raise BehavesimError(message)
+                advice = f"watch it with `behavesim watch {self.argument}`"
+                raise BehavesimError(f"run {self.run} is in use by another process; {advice}")
             yield
         finally:
             os.close(descriptor)

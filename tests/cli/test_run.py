@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     folder = tmp_path / "runs" / "first"
     assert {"run.db", "settings.toml", "best.py", "log.txt"} <= {path.name for path in folder.iterdir()}
     assert "def select_next_node" in (folder / "best.py").read_text()
+
+
+def test_the_next_command_can_be_typed_wherever_the_run_is_kept(behavesim: Command, tmp_path: Path) -> None:
+    ended = behavesim("run", "tsp", "--budget", 4, "--name", "first", "--runs-dir", "my runs")
+    hint = ended.out.splitlines()[-1]
+    assert hint == "next: behavesim report 'my runs/first'"
+    assert behavesim(*shlex.split(hint.removeprefix("next: behavesim "))).code == 0
+    assert behavesim("resume", "my runs/first", "--budget", 6).code == 0
 
 
 def test_an_offline_run_that_is_asked_for_in_any_way_asks_no_model(
