@@ -104,7 +104,7 @@ def runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
         return
     table = Table()
     for name in ("run", "state", "task", "method", "seed", "asked", "best", "gap"):
-        table.add_column(name, justify="right" if name in ("seed", "asked", "best", "gap") else "left")
+        table.add_column(name, justify="right" if name in ("seed", "asked", "best", "gap") else "left", overflow="fold")
     for each in documents:
         best = each["best"]
         score, gap = ("", "") if best is None else (f"{best['score']:.6g}", percent(best["gap"]))

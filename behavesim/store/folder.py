@@ -17,7 +17,7 @@ from pathlib import Path
 
 from behavesim.config import Settings, read_toml, validated
 from behavesim.errors import BehavesimError, JournalError, UsageError
-from behavesim.store.journal import last_event
+from behavesim.store.journal import first_time, last_event
 
 LOCK_ATTEMPTS = 5
 
@@ -99,7 +99,7 @@ class RunFolder:
     def all(cls, runs: Path) -> list[RunFolder]:
         """All runs of a folder, oldest first."""
         found = (path.parent for path in runs.glob("*/run.db")) if runs.is_dir() else ()
-        return [cls(path) for path in sorted(found, key=lambda path: (path.stat().st_ctime, path.name))]
+        return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
@@ -142,6 +142,14 @@ class RunFolder:
             return last_event(self.journal) > 0
         except JournalError:
             return False
+
+    def _began(self) -> float:
+        """When the run was begun, in seconds since 1970; what came last to a folder without an event."""
+        try:
+            first = first_time(self.journal)
+        except JournalError:
+            first = None
+        return self.path.stat().st_ctime if first is None else first
 
     def write_settings(self, settings: Settings) -> None:
         """Write the resolved settings as TOML; those that are None are left out."""

@@ -150,6 +150,13 @@ def count_told(path: Path) -> int:
         return int(connection.execute(query).fetchone()[0])
 
 
+def first_time(path: Path) -> float | None:
+    """The time of the first event; None where there is none."""
+    with _translated(path), closing(open_to_read(path)) as connection:
+        row = connection.execute("SELECT at FROM events ORDER BY seq LIMIT 1").fetchone()
+    return None if row is None else float(row[0])
+
+
 def last_event(path: Path) -> int:
     """The number of the last event; 0 where there is none."""
     with _translated(path), closing(open_to_read(path)) as connection:

@@ -149,10 +149,14 @@ def test_a_rejected_program_is_exit_code_3_with_its_reason(behavesim: Command, t
 
 
 def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> None:
-    for name in ("a", "b"):
+    for name in ("b", "a"):
         behavesim("run", "tsp", "--budget", 6, "--name", name)
+    assert behavesim("report", "b", "--held-out").code == 0  # it leaves a file in the folder
+    assert [each["run"] for each in behavesim("list", "--json").document] == ["b", "a"]
+    behavesim("run", "tsp", "--budget", 6, "--name", "a-name-as-long-as-in-an-experiment-seed0")
     listed = behavesim("list")
     assert "finished" in listed.out
+    assert "…" not in listed.out
     report = behavesim("report", "a", "b")
     assert report.code == 0
     assert "islands" in report.out
