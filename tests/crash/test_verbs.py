@@ -41,7 +41,7 @@ async def test_verify_and_recover_tell_what_to_do_about_damage(runs: Path, tmp_p
         (damaged / name).write_bytes(b"?" * 5000 + data[5000:] if name == "run.db" else data)
     verified = await carried_out("verify", "damaged", "--runs-dir", str(tmp_path))
     assert verified.code == 1
-    assert "behavesim recover damaged" in verified.stdout
+    assert f"behavesim recover {tmp_path / 'damaged'}" in verified.stdout
     recovered = await carried_out("recover", "damaged", "--name", "whole", "--runs-dir", str(tmp_path))
     assert recovered.code == 0, recovered.stderr
     assert "run whole holds the" in recovered.stdout
