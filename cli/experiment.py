@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,7 +53,8 @@ def experiment(
     if asks and not yes:
         _confirm()
     at_once = jobs or (1 if asks else cores())
-    failed = _carried_out(left, Bench(here, at_once, max(1, cores() // at_once)), file)
+    again = ["behavesim", "experiment", str(file), *([] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)])]
+    failed = _carried_out(left, Bench(here, at_once, max(1, cores() // at_once)), shlex.join(again))
     _report(described, [run for run in planned if run.name not in failed], here, as_json)
     if failed:
         typer.echo(
@@ -61,16 +63,21 @@ def experiment(
         raise typer.Exit(1)
 
 
-def _carried_out(left: Sequence[Planned], bench: Bench, file: Path) -> list[str]:
+def _carried_out(left: Sequence[Planned], bench: Bench, again: str) -> list[str]:
     import asyncio
+
+    from behavesim.store.folder import RunFolder
 
     from .laboratory import carry_out
 
     bench.runs_dir.mkdir(parents=True, exist_ok=True)
+    if left:
+        first = RunFolder(bench.runs_dir / left[0].name).argument
+        typer.echo(f"behavesim: up to {bench.jobs} at once; see one go on with: behavesim watch {first}", err=True)
     try:
         return asyncio.run(carry_out(left, bench, lambda line: typer.echo(line, err=True)))
     except KeyboardInterrupt:
-        typer.echo(f"behavesim: interrupted; go on with: behavesim experiment {file}", err=True)
+        typer.echo(f"behavesim: interrupted; go on with: {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 

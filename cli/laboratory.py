@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
     A signal that ends this process is passed on, so that every run ends in order.
     """
     free, failed, living = asyncio.Semaphore(bench.jobs), list[str](), set[asyncio.subprocess.Process]()
-    ending, ended = asyncio.Event(), itertools.count(1)
+    ending, took = asyncio.Event(), list[float]()
 
     def end() -> None:
         ending.set()
@@ -54,6 +54,7 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
         async with free:
             if ending.is_set():
                 return
+            began = time.monotonic()
             with (bench.runs_dir / f"{run.name}.log").open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
                     *_command(run, bench), stdout=log, stderr=log, start_new_session=True
@@ -63,9 +64,14 @@ async def carry_out(planned: Sequence[Planned], bench: Bench, tell: Tell) -> lis
                     process.send_signal(signal.SIGTERM)
                 code = await process.wait()
                 living.discard(process)
-            if code and not ending.is_set():
+            if code and ending.is_set():
+                tell(f"{run.name}: interrupted")
+                return
+            if code:
                 failed.append(run.name)
-            tell(f"{next(ended)}/{len(planned)} {run.name}: {_said(run, bench, code)}")
+            took.append(time.monotonic() - began)
+            left = _left(took, len(planned), bench.jobs)
+            tell(f"{len(took)}/{len(planned)} {run.name}: {_said(run, bench, code)}{left}")
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -122,6 +128,14 @@ def _said(run: Planned, bench: Bench, code: int | None) -> str:
         return f"ended with exit code {code}; see {bench.runs_dir / run.name}.log"
     best = load_run(bench.runs_dir / run.name).best
     return "nothing feasible" if best is None else f"best {best.score:.6g}"
+
+
+def _left(took: Sequence[float], runs: int, jobs: int) -> str:
+    """How long the runs that are left will take if they are like those so far, which took so many seconds each."""
+    from behavesim.reports.panels import clock
+
+    left = runs - len(took)
+    return f", about {clock(sum(took) / len(took) * left / min(left, jobs))} left" if left else ""
 
 
 def toml(value: Any) -> str:

@@ -65,7 +65,7 @@ def line(moment: Moment) -> str:
     found = "no feasible program yet" if best is None else f"best {best.score:.6g} ({_gap(moment)})"
     return (
         f"{state.told}/{moment.settings.budget} told, {state.feasible} feasible, "
-        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {_clock(moment.left_s)} left"
+        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {clock(moment.left_s)} left"
     )
 
 
@@ -85,7 +85,7 @@ def _progress(moment: Moment) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     text = (
         f"{state.told:,} / {settings.budget:,}   {moment.rate:.1f}/s   "
-        f"{_clock(moment.active_s)} gone, {_clock(moment.left_s)} left"
+        f"{clock(moment.active_s)} gone, {clock(moment.left_s)} left"
     )
     grid.add_row(ProgressBar(total=settings.budget, completed=state.told), text)
     return grid
@@ -155,7 +155,8 @@ def _gap(moment: Moment) -> str:
     return percent(None if best is None else moment.state.objective.gap(best.score))
 
 
-def _clock(seconds: float | None) -> str:
+def clock(seconds: float | None) -> str:
+    """A duration as people read it, such as 2:05 or 1:00:00; a question mark where it is unknown."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(int(seconds), 60)

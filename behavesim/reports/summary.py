@@ -79,6 +79,8 @@ def summary_table(document: dict[str, Any]) -> Table:
     from rich.table import Table
 
     rejected, cost = document["rejected"], document["cost_usd"]
+    done = document["feasible"] + sum(rejected.values())
+    unfinished = f", {document['asked'] - done} open" if document["asked"] > done else ""
     table = Table(title=f"run {document['run']}", show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column()
@@ -86,7 +88,8 @@ def summary_table(document: dict[str, Any]) -> Table:
         "state": f"{document['state']} ({document['stopped_by'] or 'in progress'})",
         "method": f"{document['method']} on {document['task']}, seed {document['seed']}",
         "proposer": document["proposer"],
-        "candidates": f"{document['asked']} asked, {document['feasible']} feasible, {sum(rejected.values())} rejected",
+        "candidates": f"{document['asked']} asked, {document['feasible']} feasible, {sum(rejected.values())} rejected"
+        + unfinished,
         "rejected": ", ".join(f"{reason} {count}" for reason, count in rejected.items()) or "none",
         "best": _best(document["best"]),
         "recommended": _chosen(document["recommended"]),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from pathlib import Path
+from typing import cast
 
 import pytest
+from rich.console import Console
 
 import behavesim as bs
+from behavesim.reports.summary import summary_table
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 
@@ -43,6 +47,14 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     folder = tmp_path / "runs" / "first"
     assert {"run.db", "settings.toml", "best.py", "log.txt"} <= {path.name for path in folder.iterdir()}
     assert "def select_next_node" in (folder / "best.py").read_text()
+
+
+def test_the_summary_counts_what_is_still_open(behavesim: Command) -> None:
+    done = behavesim("run", "tsp", "--budget", 4, "--name", "first", "--json").document
+    for document, open_ones in ((done, False), ({**done, "asked": 34}, True)):
+        console = Console(file=io.StringIO(), width=100)
+        console.print(summary_table(document))
+        assert (" rejected, 30 open" in cast(io.StringIO, console.file).getvalue()) == open_ones
 
 
 def test_the_next_command_can_be_typed_wherever_the_run_is_kept(behavesim: Command, tmp_path: Path) -> None:

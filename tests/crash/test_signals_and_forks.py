@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -13,7 +14,7 @@ from behavesim.events import IslandsRestarted, RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.verify import verify
-from tests.crash.processes import CALM, Subject, carried_out, ended
+from tests.crash.processes import CALM, Subject, carried_out, ended, start
 
 
 async def reached(subject: Subject, events: int) -> None:
@@ -52,6 +53,43 @@ async def test_a_run_that_is_asked_to_end_before_it_began_leaves_nothing_behind(
         assert "Traceback" not in said.stderr
         folder = RunFolder(tmp_path / f"early-{number}")
         assert folder.has_begun() or not folder.path.exists()
+
+
+async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(EXPERIMENT)
+    process = await start("experiment", str(file), "--jobs", "1", "--runs-dir", str(tmp_path / "kept"))
+    await reached(Subject(tmp_path / "kept/long/tsp-eoh-seed1", ()), 20)
+    os.kill(process.pid, signal.SIGTERM)
+    said = await ended(process)
+    assert said.code == 130, said.stderr
+    assert [line.partition(",")[0].partition(": best")[0] for line in said.stderr.splitlines()] == [
+        "behavesim: 3 runs",
+        "behavesim: up to 1 at once; see one go on with: "
+        f"behavesim watch {tmp_path}/kept/long/tsp-best-of-n-seed1",
+        "1/3 tsp-best-of-n-seed1",
+        "tsp-eoh-seed1: interrupted",
+        f"behavesim: interrupted; go on with: behavesim experiment {file} --runs-dir {tmp_path}/kept",
+    ]
+    assert re.search(r"best [\d.]+, about \d+:\d\d left$", said.stderr, re.MULTILINE)
+
+
+EXPERIMENT = """
+name = "long"
+tasks = ["tsp"]
+seeds = [1]
+[settings]
+recommend = false
+[[variant]]
+name = "best-of-n"
+settings = { method = "best-of-n", budget = 4 }
+[[variant]]
+name = "eoh"
+settings = { method = "eoh", budget = 5000 }
+[[variant]]
+name = "niche"
+settings = { method = "niche", budget = 5000 }
+"""
 
 
 async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, calm: Subject) -> None:
