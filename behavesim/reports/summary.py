@@ -79,8 +79,6 @@ def summary_table(document: dict[str, Any]) -> Table:
     from rich.table import Table
 
     rejected, cost = document["rejected"], document["cost_usd"]
-    done = document["feasible"] + sum(rejected.values())
-    unfinished = f", {document['asked'] - done} open" if document["asked"] > done else ""
     table = Table(title=f"run {document['run']}", show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column()
@@ -88,8 +86,7 @@ def summary_table(document: dict[str, Any]) -> Table:
         "state": f"{document['state']} ({document['stopped_by'] or 'in progress'})",
         "method": f"{document['method']} on {document['task']}, seed {document['seed']}",
         "proposer": document["proposer"],
-        "candidates": f"{document['asked']} asked, {document['feasible']} feasible, {sum(rejected.values())} rejected"
-        + unfinished,
+        "candidates": _candidates(document),
         "rejected": ", ".join(f"{reason} {count}" for reason, count in rejected.items()) or "none",
         "best": _best(document["best"]),
         "recommended": _chosen(document["recommended"]),
@@ -103,6 +100,13 @@ def summary_table(document: dict[str, Any]) -> Table:
     for name, value in rows.items():
         table.add_row(name, str(value))
     return table
+
+
+def _candidates(document: dict[str, Any]) -> str:
+    asked, feasible, rejected = document["asked"], document["feasible"], sum(document["rejected"].values())
+    unfinished = asked - feasible - rejected
+    known = f"{asked} asked, {feasible} feasible, {rejected} rejected"
+    return f"{known}, {unfinished} open" if unfinished > 0 else known
 
 
 def _chosen(recommended: dict[str, Any] | None) -> str:
