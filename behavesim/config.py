@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -255,6 +255,12 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    near = difflib.get_close_matches(key, Settings.model_fields, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else "the README lists them all"
-    return f"there is no setting {key!r}; {hint}"
+    return (
+        f"there is no setting {key!r}; {nearest(key, Settings.model_fields) or '`behavesim settings` lists them all'}"
+    )
+
+
+def nearest(key: str, known: Iterable[str]) -> str:
+    """The question whether the known name nearest to an unknown one was meant; empty where none is near."""
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import HARMLESS, Method, Settings, read_toml, resolve, task_defaults
+from behavesim.config import HARMLESS, Method, Settings, nearest, read_toml, resolve, task_defaults
 from behavesim.errors import UsageError
 from behavesim.task import TaskReference
 
@@ -70,6 +70,8 @@ def read_experiment(path: Path) -> Experiment:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise UsageError(f"the experiment {path} has no key {key!r}; {_meant(first['loc'])}") from None
         raise UsageError(f"the experiment {path}, {key}: {first['msg'].lower()}, not {first['input']!r}") from None
     for task in experiment.task_settings:
         if task not in experiment.tasks:
@@ -81,6 +83,14 @@ def read_experiment(path: Path) -> Experiment:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
     return experiment
+
+
+def _meant(place: tuple[int | str, ...]) -> str:
+    """What the writer of an unknown key may have meant; `place` is where it stands, as pydantic says it."""
+    key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
+    if key in Settings.model_fields:
+        return "a setting belongs in `settings`"
+    return nearest(key, known) or f"there are {', '.join(known)}"
 
 
 def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list[Planned]:
