@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -27,6 +28,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"behavesim {version('behavesim')}")
+        raise typer.Exit
+
+
+@app.callback()
+def behavesim(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What the command takes before its verb."""
+
+
 app.command("run")(run)
 app.command("resume")(resume)
 app.command("watch")(watch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
@@ -47,6 +48,12 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     folder = tmp_path / "runs" / "first"
     assert {"run.db", "settings.toml", "best.py", "log.txt"} <= {path.name for path in folder.iterdir()}
     assert "def select_next_node" in (folder / "best.py").read_text()
+
+
+def test_the_version_is_the_installed_one(behavesim: Command) -> None:
+    ended = behavesim("--version")
+    assert (ended.code, ended.out) == (0, f"behavesim {version('behavesim')}\n")
+    assert "Search for algorithms" in behavesim("--help").out
 
 
 def test_the_summary_counts_what_is_still_open(behavesim: Command) -> None:
