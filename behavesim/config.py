@@ -55,6 +55,8 @@ class Settings(BaseModel):
     """The search method."""
     proposer: Annotated[str, AfterValidator(_known_proposer)] = "genetic"
     """Who writes the programs: openai, genetic (offline), or replay:RUN."""
+    genetic_habit: Literal["none", "timid", "biased"] = "none"
+    """What the offline proposer has of a model: timid, it mostly changes words; biased, it comes back to few ideas."""
     seed: int = Field(0, ge=0)
     """The seed of every draw."""
     budget: int = Field(2000, ge=1)
@@ -255,9 +257,8 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 def _unknown(key: str) -> str:
-    return (
-        f"there is no setting {key!r}; {nearest(key, Settings.model_fields) or '`behavesim settings` lists them all'}"
-    )
+    hint = nearest(key, Settings.model_fields) or "`behavesim settings` lists them all"
+    return f"there is no setting {key!r}; {hint}"
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
