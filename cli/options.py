@@ -63,6 +63,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def busy(text: str) -> None:
+    """Tell a person at a terminal what takes a while; elsewhere it would be one more line in a log."""
+    import sys
+
+    if sys.stderr.isatty():
+        typer.echo(f"behavesim: {text} …", err=True)
+
+
 def print_json(document: object) -> None:
     """Print one JSON document on stdout."""
     import json

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .options import busy
+
 if TYPE_CHECKING:
     from behavesim.config import Settings
     from behavesim.events import Stage
@@ -46,6 +48,7 @@ async def judged(settings: Settings, task: Task, programs: list[tuple[str, str]]
     limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
     reference, weak = TaskReference(settings.task), settings.allow_weak_isolation
     results = []
+    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
     async with Pool(reference, split, 1, limits, allow_weak_isolation=weak) as pool:
         judge = Judge(task, split, pool)
         for file, source in programs:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import RUNS, AsJson, RunsDir, print_json
+from .options import RUNS, AsJson, RunsDir, busy, print_json
 
 if TYPE_CHECKING:
     from behavesim.events import Recommended
@@ -52,6 +52,7 @@ async def recommended(folder: RunFolder, task: Task) -> Recommended | None:
 
     if not task.instances("validation"):
         return None
+    busy(f"trying the best programs of {folder.run} on validation instances")
     with folder.locked():
         run = load_run(folder.path)
         settings = run.settings

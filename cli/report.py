@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import RUNS, AsJson, RunsDir, cores, print_json
+from .options import RUNS, AsJson, RunsDir, busy, cores, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ def report(
     from behavesim.reports.tables import run_tables
     from behavesim.store.folder import RunFolder
 
+    busy(f"reading {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}")
     loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
     if again := ", ".join(loaded[place].folder.run for place in repeats(loaded)):
         typer.echo(f"behavesim: made twice, with equal settings and seed, and counted once: {again}", err=True)

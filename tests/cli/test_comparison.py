@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,12 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
 
     assert "comparison on tsp" in two("report", "best-of-n", "eoh").out
     assert "run eoh on held-out instances" in two("report", "eoh", "--held-out").out
+
+
+def test_what_takes_a_while_is_said_on_a_terminal(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    behavesim("run", "tsp", "--budget", 4, "--name", "first", "--json")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert behavesim("report", "first").err == "behavesim: reading first …\n"
+    assert behavesim("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
+    compared = behavesim("compare", "tsp", "template", "template")
+    assert compared.err == "behavesim: trying template, template on search instances …\n"
