@@ -217,7 +217,7 @@ async def _proposer(launch: Launch, stack: AsyncExitStack) -> Proposer:
     if settings.proposer == "genetic":
         from behavesim.proposers.genetic import GeneticProposer
 
-        return GeneticProposer(launch.task, settings.seed)
+        return GeneticProposer(launch.task, settings.seed, settings.genetic_habit)
     if settings.proposer == "openai":
         from behavesim.proposers.openai import OpenAIProposer, Patience
 

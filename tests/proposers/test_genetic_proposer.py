@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -88,6 +89,31 @@ async def test_without_a_grammar_programs_bring_the_library_they_use():
     sources = [await program(proposer, ticket) for ticket in range(30)]
     assert any("np." in source for source in sources)
     assert not set().union(*(missing_names(source) for source in sources))
+
+
+async def test_a_timid_proposer_mostly_says_the_same_in_other_words(task):
+    plain, timid = GeneticProposer(task, seed=1), GeneticProposer(task, seed=1, habit="timid")
+    parents = [await program(plain, ticket) for ticket in range(2)]
+    done = [outcome(task, source) for source in parents]
+
+    async def shares(proposer):
+        """Of 40 improvements: how many do exactly what a parent does, and how many of those are no copies."""
+        same = [s for t in range(40) if outcome(task, s := await program(proposer, t, "improve", *parents)) in done]
+        return len(same), len([source for source in same if source not in parents])
+
+    assert (await shares(timid))[0] > (await shares(plain))[0] + 8
+    assert (await shares(timid))[1] > 4
+
+
+async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
+    async def ideas(habit):
+        proposer = GeneticProposer(task, seed=1, habit=habit)
+        rules = Counter()
+        for ticket in range(60):
+            rules.update(proposer._read(await program(proposer, ticket)).rules())
+        return sum(sorted(rules.values())[-3:]) / sum(rules.values())
+
+    assert await ideas("biased") > await ideas("none")
 
 
 def outcome(task, source):

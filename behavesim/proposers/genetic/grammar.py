@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from behavesim.errors import TaskError
@@ -45,6 +45,15 @@ class Rule:
     def is_choice(self) -> bool:
         """Whether an expression is chosen between by a condition: `a if c else b`."""
         return isinstance(self.pattern, ast.IfExp)
+
+    @property
+    def commutes(self) -> bool:
+        """Whether its two holes may change places and nothing else changes: `a + b`, `a * b`."""
+        pattern = self.pattern
+        if not isinstance(pattern, ast.BinOp) or not isinstance(pattern.op, ast.Add | ast.Mult):
+            return False
+        sides = [side.id for side in (pattern.left, pattern.right) if isinstance(side, ast.Name)]
+        return len(sides) == 2 and sides[0] == sides[1] and tuple(sides) == self.holes
 
     @property
     def constant(self) -> float | int | None:
@@ -101,6 +110,11 @@ class Grammar:
         endless = [kind for kind in self.rules if kind not in self.depths]
         if endless:
             raise TaskError(f"the task's grammar has no finite expression of type {', '.join(endless)}; add a rule")
+
+    def leaning(self, times: int) -> Grammar:
+        """The same with one idea that prevails: of each type the first rule with holes is followed more often."""
+        leaders = {kind: [rule for rule in rules if rule.holes][:1] for kind, rules in self.rules.items()}
+        return replace(self, rules={kind: (*self.rules[kind], *(times - 1) * leaders[kind]) for kind in self.rules})
 
     @cached_property
     def depths(self) -> Mapping[str, int]:

@@ -108,6 +108,15 @@ def removal(couple: Couple) -> Term | None:
     return couple.base.replaced(found[0], choose(list(_within(found[1])), couple.random)) if found else None
 
 
+def restatement(couple: Couple) -> Term | None:
+    """The same in other words: the operands of a sum or a product change places, and the program does what it did."""
+    found = couple.site(lambda inner: inner.rule is not None and inner.rule.commutes and len(set(inner.children)) > 1)
+    if found is None:
+        return None
+    path, old = found
+    return couple.base.replaced(path, Term(old.type, old.rule, old.children[::-1]))
+
+
 def _constant(couple: Couple) -> Term | None:
     """One constant changed: a number by some factor, a choice to another."""
     found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
