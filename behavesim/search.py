@@ -97,6 +97,11 @@ class Search:
         self._interrupted = self._interrupted or reason
         self._inbox.put_nowait(None)
 
+    @property
+    def is_warming(self) -> bool:
+        """Whether what comparing needs is still being loaded."""
+        return self._warming is not None and not self._warming.done()
+
     async def run(self) -> str:
         """Search until the budget is spent, a cap is reached or `stop` is called; returns which.
 

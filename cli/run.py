@@ -210,7 +210,8 @@ async def _shown(launch: Launch, search: Search) -> str:
     def moment() -> Moment:
         state, caps = search.state, search.caps
         speed = rate.of(state.told)
-        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, caps.cost(state))
+        cost = caps.cost(state)
+        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
 
     async with shown(moment):
         return await search.run()

@@ -23,7 +23,8 @@ FEW = 10
 class Moment:
     """A run at one moment.
 
-    `rate` is candidates told a second in this session, `cost_usd` None where a price is unknown.
+    `rate` is candidates told a second in this session, `cost_usd` None where a price is unknown; `is_warming` says that
+    the comparison is being loaded, which includes compiling it where it is the first on a machine.
     """
 
     run: str
@@ -32,6 +33,7 @@ class Moment:
     active_s: float
     rate: float
     cost_usd: float | None
+    is_warming: bool = False
 
     @property
     def left_s(self) -> float | None:
@@ -65,7 +67,7 @@ def line(moment: Moment) -> str:
     found = "no feasible program yet" if best is None else f"best {best.score:.6g} ({_gap(moment)})"
     return (
         f"{state.told}/{moment.settings.budget} told, {state.feasible} feasible, "
-        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {clock(moment.left_s)} left"
+        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {_left(moment)}"
     )
 
 
@@ -84,8 +86,7 @@ def _progress(moment: Moment) -> RenderableType:
     grid.add_column(ratio=1)
     grid.add_column(justify="right", no_wrap=True)
     text = (
-        f"{state.told:,} / {settings.budget:,}   {moment.rate:.1f}/s   "
-        f"{clock(moment.active_s)} gone, {clock(moment.left_s)} left"
+        f"{state.told:,} / {settings.budget:,}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"
     )
     grid.add_row(ProgressBar(total=settings.budget, completed=state.told), text)
     return grid
@@ -153,6 +154,12 @@ def _tokens(state: RunState) -> str:
 def _gap(moment: Moment) -> str:
     best = moment.state.best
     return percent(None if best is None else moment.state.objective.gap(best.score))
+
+
+def _left(moment: Moment) -> str:
+    if moment.is_warming:
+        return "preparing to compare (slow the first time)"
+    return f"{clock(moment.left_s)} left"
 
 
 def clock(seconds: float | None) -> str:
