@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich import box
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -54,10 +55,11 @@ class Moment:
 
 
 def dashboard(moment: Moment) -> RenderableType:
-    """The whole view: progress, archive, and what the run costs."""
+    """The whole view: progress, what the run has found and costs, archive, failures; a small terminal cuts the end."""
     return Group(
         Panel(Group(_headline(moment), _progress(moment)), title=f"behavesim · {moment.run}", title_align="left"),
-        Columns([_islands(moment), Group(_search(moment), "", _failures(moment.state))], padding=(0, 2)),
+        Columns([_search(moment), _islands(moment)], padding=(0, 2)),
+        _failures(moment.state),
     )
 
 
@@ -94,7 +96,7 @@ def _progress(moment: Moment) -> RenderableType:
 
 def _islands(moment: Moment) -> Table:
     state = moment.state
-    table = Table(title="islands", title_justify="left", header_style="bold")
+    table = Table(title="islands", title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     for name in ("", "size", "clusters", "best", "gap", "improved"):
         table.add_column(name, justify="right", no_wrap=True)
     bests = [state.best_member(island.members) if island.members else None for island in state.islands]
