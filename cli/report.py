@@ -57,16 +57,16 @@ def report(
         console.print(table)
 
 
-def found_held_out(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
-    """What the runs' programs are worth on held-out instances, by run; each task gets a sandbox of its own."""
+def found_held_out(runs: Sequence[Run]) -> dict[Path, dict[str, Any]]:
+    """What the runs' programs are worth on held-out instances, by folder; each task gets a sandbox of its own."""
     import asyncio
 
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[Path, dict[str, Any]] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
         typer.echo(f"behavesim: trying the programs of {len(here)} runs on held-out instances of {task}", err=True)
         documents = asyncio.run(_held_out(here, task))
-        found.update((run.folder.run, each) for run, each in zip(here, documents, strict=True))
+        found.update((run.folder.path, each) for run, each in zip(here, documents, strict=True))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.clusters import Cluster, clusters
@@ -17,15 +18,15 @@ from behavesim.reports.summary import scored, summary
 
 
 def document(
-    runs: Sequence[Run], held_out: Mapping[str, Mapping[str, Any]] | None = None, pairs: Pairs | None = None
+    runs: Sequence[Run], held_out: Mapping[Path, Mapping[str, Any]] | None = None, pairs: Pairs | None = None
 ) -> dict[str, Any]:
     """`{runs: […], comparison: […]}`, as the README describes it.
 
-    `held_out` is what analysis.held_out found for each run by its id, `pairs` which groups' differences are tested.
+    `held_out` is what analysis.held_out found for each run by its folder, `pairs` which groups' differences are tested.
     """
     known = held_out or {}
     documents = [
-        {**_run(run), **({"held_out": known[run.folder.run]} if run.folder.run in known else {})} for run in runs
+        {**_run(run), **({"held_out": known[run.folder.path]} if run.folder.path in known else {})} for run in runs
     ]
     return {"runs": documents, "comparison": comparison(runs, documents, pairs)}
 

@@ -90,7 +90,7 @@ class RunFolder:
         """The folder of a run given by id or path; raises UsageError that names other runs where there is none."""
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():
-                return cls(path)
+                return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
         known = [folder.run for folder in cls.all(runs)]
         hint = f"runs there: {', '.join(known[-5:])}" if known else "there are none yet"
         raise UsageError(f"there is no run {text!r} in {runs}; {hint}")

@@ -52,11 +52,15 @@ def test_a_run_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     assert not folder.is_running()
 
 
-def test_a_missing_run_names_those_there_are(tmp_path: Path) -> None:
+def test_a_run_is_found_by_id_by_path_and_from_inside_and_a_missing_one_names_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = made(tmp_path, "tsp-1")
     folder.journal.write_bytes(b"")
     assert RunFolder.find(tmp_path, "tsp-1") == folder
     assert RunFolder.find(tmp_path, str(folder.path)) == folder
+    monkeypatch.chdir(folder.path)
+    assert RunFolder.find(tmp_path, ".") == folder
     with pytest.raises(UsageError, match="tsp-1"):
         RunFolder.find(tmp_path, "tsp-2")
 
