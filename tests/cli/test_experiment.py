@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from behavesim_cli.laboratory import toml
+from behavesim_cli.options import cores
 
 import behavesim as bs
+from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
 
 TASK = '''
@@ -126,3 +132,24 @@ def test_a_run_that_fails_is_named_and_the_others_are_compared(behavesim: Comman
 @pytest.mark.parametrize("value", [3, 0.1, True, 'a "quoted" word', [1, 2], {"gpt-5-nano": 1.0, "b c": [True]}])
 def test_any_setting_fits_on_one_line(value: object) -> None:
     assert tomllib.loads(f"value = {toml(value)}")["value"] == value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's death")
+def test_runs_end_in_order_when_their_experiment_is_killed(files: Path) -> None:
+    (files / "small.toml").write_text(FILE.replace("budget = 4", "budget = 100000"))
+    command = [sys.executable, "-c", "from behavesim_cli.app import main; main()", "experiment", "small.toml"]
+    experiment = subprocess.Popen(command, cwd=files, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folders = [RunFolder(files / "runs/small" / name) for name in ("near-best-of-n-seed0", "near-eoh-seed0")]
+    wait_until(lambda: all(folder.has_begun() and folder.is_running() for folder in folders[: cores()]))
+    experiment.kill()
+    experiment.wait()
+    wait_until(lambda: not any(folder.is_running() for folder in folders))
+    for folder in folders[: cores()]:
+        assert bs.load_run(folder.path).state.stopped == "interrupted"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
