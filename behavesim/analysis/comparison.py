@@ -122,7 +122,8 @@ def comparison(runs: Sequence[Run], documents: Sequence[Document], pairs: Pairs 
         }
         for task, here in by_task.items()
     ]
-    _correct([test for entry in entries for test in entry["tests"]])
+    for made in ("tests", "choice"):
+        _correct([test for entry in entries for test in entry[made]])
     return entries
 
 
@@ -207,11 +208,12 @@ def _group(group: Group) -> dict[str, Any]:
 
 def _over_time(group: Group) -> list[dict[str, Any]]:
     """Means over the runs at every tenth of the budget; None where no run has a value."""
-    moments = zip(*(run["diversity_over_time"] for run in group.runs), strict=False)
+    moments: dict[int, list[Document]] = {}
+    for point in (point for run in group.runs for point in run["diversity_over_time"]):
+        moments.setdefault(point["told"], []).append(point)
     return [
-        {"told": points[0]["told"]}
-        | {name: _known_mean([value(point) for point in points]) for name, value in DIVERSITY.items()}
-        for points in moments
+        {"told": told} | {name: _known_mean([value(point) for point in points]) for name, value in DIVERSITY.items()}
+        for told, points in sorted(moments.items())
     ]
 
 
@@ -225,12 +227,39 @@ def _values(group: Group, metric: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _choices(groups: Sequence[Group]) -> dict[str, Any] | None:
-    """What choosing the winner on validation instances was worth, over the runs of all groups."""
-    for metric in ("held_out_choice_gap", "held_out_choice"):
-        if values := [value for group in groups for value in _values(group, metric)]:
-            return {"metric": metric, **asdict(paired(values))}
-    return None
+CHOICES = ("held_out_choice_gap", "held_out_choice")
+
+
+def _choices(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """What choosing the winner on validation instances was worth, over the runs of all groups, by gap and by gain.
+
+    Runs of one seed begin alike, so that the interval and the test take their mean as one value. `unknown` counts the
+    runs of which either program failed on held-out instances.
+    """
+    tried = [run for group in groups for run in group.runs if "held_out" in run]
+    return [choice for metric in CHOICES if (choice := _choice_by(metric, tried)) is not None]
+
+
+def _choice_by(metric: str, tried: Sequence[Document]) -> dict[str, Any] | None:
+    by_seed: dict[int, list[float]] = {}
+    for run in tried:
+        if (value := METRICS[metric](run)) is not None:
+            by_seed.setdefault(run["seed"], []).append(value)
+    values = [value for alike in by_seed.values() for value in alike]
+    if not values:
+        return None
+    whole = paired([sum(alike) / len(alike) for alike in by_seed.values()])
+    return {
+        "metric": metric,
+        "runs": len(values),
+        "better": sum(value > 0 for value in values),
+        "equal": sum(value == 0 for value in values),
+        "worse": sum(value < 0 for value in values),
+        "unknown": len(tried) - len(values),
+        "seeds": len(by_seed),
+        **asdict(whole),
+        "p_holm": None,
+    }
 
 
 def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ from behavesim.events import (
 from behavesim.state import TEMPLATE, RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events, read_trajectories
+from behavesim.store.progress import progress
 from behavesim.task import Objective, TaskReference
 from behavesim.trajectory import Trajectory
 
@@ -72,7 +73,8 @@ class Candidate:
 class Run:
     """A run: its settings, its state as of the last event, and every candidate in ticket order."""
 
-    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]]) -> None:
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], told: int = 0) -> None:
+        """`told` is how far the events go, where that may be further than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
         self._candidates: dict[Ticket, Candidate] = {}
@@ -84,6 +86,7 @@ class Run:
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = Settings.model_validate(dict(first[1].settings))
+        self._span = max(told, self.settings.budget)
         self.state = RunState(_objective(first[1].fingerprint))
         self._take(*first)
         for at, event in pairs:
@@ -193,8 +196,8 @@ class Run:
                 self.regroupings.append((self.state.told, event))
 
     def _remember(self) -> None:
-        """Keep the islands' members as they are at every tenth of the budget."""
-        if self.state.told * TENTHS // self.settings.budget > len(self.archives):
+        """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
+        if self.state.told * TENTHS // self._span > len(self.archives):
             islands = tuple(tuple(island.members) for island in self.state.islands)
             self.archives.append((self.state.told, islands))
 
@@ -208,7 +211,8 @@ def load_run(path: str | Path) -> Run:
     Raises UsageError where there is no run, JournalError where its journal cannot be read.
     """
     folder = RunFolder.find(Path("runs"), str(path))
-    return Run(folder, ((at, event) for _, at, event in read_events(folder.journal)))
+    events = ((at, event) for _, at, event in read_events(folder.journal))
+    return Run(folder, events, progress(folder.journal).told)
 
 
 def _objective(fingerprint: Mapping[str, str]) -> Objective:

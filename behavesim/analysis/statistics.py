@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 LEVEL = 0.95
 RESAMPLES = 10_000
+FEW = 8
+"""Values of each group up to which all ways to divide them can be counted, as ties make it necessary."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences within pairs: how often positive, zero and negative, their mean, and Wilcoxon's signed-rank test.
+    """Differences within pairs: their mean with a 95 % bootstrap interval, and Wilcoxon's signed-rank test (two-sided).
 
-    The interval is a 95 % bootstrap interval of the mean; `p` is two-sided. Both are None for fewer than two pairs.
+    All but the mean are None for fewer than two pairs.
     """
 
-    pairs: int
-    positive: int
-    zero: int
-    negative: int
     mean: float
     low: float | None
     high: float | None
@@ -60,10 +59,8 @@ class Paired:
 
 def paired(differences: Sequence[float]) -> Paired:
     """The summary of at least one difference."""
-    values = np.asarray(differences, dtype=np.float64)
     whole = sample(differences)
-    signs = (int((values > 0).sum()), int((values == 0).sum()), int((values < 0).sum()))
-    return Paired(len(values), *signs, whole.mean, whole.low, whole.high, signed_rank(differences))
+    return Paired(whole.mean, whole.low, whole.high, signed_rank(differences))
 
 
 def signed_rank(differences: Sequence[float]) -> float | None:
@@ -94,12 +91,18 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
-    """The two-sided p-value of the Mann–Whitney U test; 1 where all values are equal."""
-    from scipy.stats import mannwhitneyu
+    """The two-sided p-value of the Mann–Whitney U test; 1 where all values are equal.
 
-    if len({*a, *b}) == 1:
+    Exact for up to eight values each, with ties and without; beyond, ties call for the normal approximation.
+    """
+    from scipy.stats import PermutationMethod, mannwhitneyu
+
+    together = {*a, *b}
+    if len(together) == 1:
         return 1.0
-    return float(mannwhitneyu(a, b, alternative="two-sided").pvalue)
+    counts = len(together) < len(a) + len(b) and max(len(a), len(b)) <= FEW
+    method = PermutationMethod(n_resamples=math.comb(2 * FEW, FEW)) if counts else "auto"
+    return float(mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
 
 
 def superiority(a: Sequence[float], b: Sequence[float]) -> float:

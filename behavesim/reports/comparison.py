@@ -49,7 +49,7 @@ def comparison_tables(comparison: Sequence[Mapping[str, Any]]) -> list[Table]:
         if table := _over_time(entry):
             tables.append(table)
         if entry["choice"]:
-            tables.append(_choice(entry))
+            tables.append(_choices(entry))
     return tables
 
 
@@ -93,17 +93,23 @@ def _groups(entry: Mapping[str, Any], columns: Mapping[str, str]) -> Table | Non
     for title in shown.values():
         table.add_column(title, justify="right")
     for group in entry["groups"]:
-        cells = [_cell(group["metrics"].get(name), title) for name, title in shown.items()]
+        cells = [_cell(group["metrics"].get(name), title, len(group["runs"])) for name, title in shown.items()]
         table.add_row(group["label"], str(len(group["runs"])), *cells)
     table.caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
     return table
 
 
-def _cell(sample: Mapping[str, Any] | None, title: str) -> str:
+def _cell(sample: Mapping[str, Any] | None, title: str, runs: int) -> str:
+    """A sample; where some runs have no value, with how many it is of."""
     if sample is None:
         return ""
     factor, digits = (100, 2) if title.endswith("%") else (1, 4)
-    mean = f"{factor * sample['mean']:.{digits}f}"
+    known = len(sample["values"])
+    mean = (
+        f"{factor * sample['mean']:.{digits}f}"
+        if known == runs
+        else f"of {known}: {factor * sample['mean']:.{digits}f}"
+    )
     if sample["sd"] is None:
         return mean
     low, high, sd = (f"{factor * sample[name]:.{digits}f}" for name in ("low", "high", "sd"))
@@ -113,15 +119,19 @@ def _cell(sample: Mapping[str, Any] | None, title: str) -> str:
 def _tests(entry: Mapping[str, Any]) -> Table:
     title = f"differences on {entry['task']} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     table = Table(title=title, title_justify="left", header_style="bold")
-    for name in ("metric", "a", "b", "mean a − mean b, %", "P(a > b)", "p", "p, Holm"):
+    for name in ("metric", "a", "b", "mean a − mean b", "P(a > b)", "p", "p, Holm"):
         table.add_column(name, justify="left" if name in ("metric", "a", "b") else "right", overflow="fold")
     tested = {test["metric"] for test in entry["tests"]}
+    titles = TESTED if "best_gap" in tested else {**TESTED, "best_score": "best score"}
     for test in entry["tests"]:
-        if test["metric"] not in TESTED or test["p"] is None or f"{test['metric']}_gap" in tested:
+        if test["metric"] not in titles or test["p"] is None or f"{test['metric']}_gap" in tested:
             continue
-        between = f"{100 * test['difference']:.2f} [{100 * test['low']:.2f}, {100 * test['high']:.2f}]"
+        name = titles[test["metric"]]
+        factor = 100 if name.endswith("%") else 1
+        low, high = factor * test["low"], factor * test["high"]
+        between = f"{factor * test['difference']:.2f} [{low:.2f}, {high:.2f}]"
         table.add_row(
-            TESTED[test["metric"]].rstrip(" %"),
+            name,
             test["a"],
             test["b"],
             between,
@@ -149,17 +159,31 @@ def _over_time(entry: Mapping[str, Any]) -> Table | None:
     return table
 
 
-def _choice(entry: Mapping[str, Any]) -> Table:
-    choice = entry["choice"]
+def _choices(entry: Mapping[str, Any]) -> Table:
     title = f"the recommended program beside the best of the search, on held-out instances of {entry['task']}"
     table = Table(title=title, title_justify="left", header_style="bold")
-    unit = "points of gap" if choice["metric"].endswith("_gap") else "points of gain"
-    for name in ("runs", "better", "equal", "worse", f"mean advantage, {unit}", "p (Wilcoxon)"):
-        table.add_column(name, justify="right")
-    interval = "" if choice["low"] is None else f" [{100 * choice['low']:.2f}, {100 * choice['high']:.2f}]"
-    counts = (str(choice[name]) for name in ("pairs", "positive", "zero", "negative"))
-    p = "" if choice["p"] is None else f"{choice['p']:.4f}"
-    table.add_row(*counts, f"{100 * choice['mean']:.2f}{interval}", p)
+    for name in (
+        "by",
+        "runs",
+        "better",
+        "equal",
+        "worse",
+        "unknown",
+        "seeds",
+        "mean advantage, points",
+        "p",
+        "p, Holm",
+    ):
+        table.add_column(name, justify="left" if name == "by" else "right", overflow="fold")
+    for choice in entry["choice"]:
+        interval = "" if choice["low"] is None else f" [{100 * choice['low']:.2f}, {100 * choice['high']:.2f}]"
+        table.add_row(
+            "gap" if choice["metric"].endswith("_gap") else "gain on the template",
+            *(str(choice[name]) for name in ("runs", "better", "equal", "worse", "unknown", "seeds")),
+            f"{100 * choice['mean']:.2f}{interval}",
+            *("" if choice[name] is None else f"{choice[name]:.4f}" for name in ("p", "p_holm")),
+        )
+    table.caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
     return table
 
 
@@ -187,7 +211,7 @@ def _csv_tables(document: Mapping[str, Any]) -> dict[str, Iterable[dict[str, Any
             for metric, sample in group["metrics"].items()
         ),
         "tests": ({"task": entry["task"], **test} for entry in comparison for test in entry["tests"]),
-        "choice": ({"task": entry["task"], **entry["choice"]} for entry in comparison if entry["choice"]),
+        "choice": ({"task": entry["task"], **choice} for entry in comparison for choice in entry["choice"]),
     }
 
 

@@ -137,12 +137,14 @@ def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_run
             document["held_out"]["best"]["improvement"] = 0.5
             document["held_out"]["recommended"]["improvement"] = 0.5 + 0.1 * (number - 2)
     (entry,) = compared(*given)
-    choice = entry["choice"]
-    assert (choice["metric"], choice["pairs"]) == ("held_out_choice", 7)
-    assert (choice["positive"], choice["zero"], choice["negative"]) == (5, 1, 1)
-    assert choice["mean"] == pytest.approx(0.2)
+    (choice,) = entry["choice"]
+    assert (choice["metric"], choice["runs"], choice["unknown"]) == ("held_out_choice", 7, 1)
+    assert (choice["better"], choice["equal"], choice["worse"]) == (5, 1, 1)
+    assert choice["seeds"] == 4
+    assert choice["mean"] == pytest.approx((0.2 + (-0.1 + 0.3) / 2 + (0.0 + 0.4) / 2 + (0.1 + 0.5) / 2) / 4)
+    assert choice["p"] == choice["p_holm"] == pytest.approx(2 / 2**4)
     assert entry["groups"][0]["metrics"]["held_out_choice"]["mean"] == pytest.approx(0.0)
-    assert compared(*grid())[0]["choice"] is None
+    assert compared(*grid())[0]["choice"] == []
 
 
 def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:
@@ -152,6 +154,32 @@ def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:
     assert second == {
         "told": 20, "intra": pytest.approx(0.3), "inter": 0.6, "separation": pytest.approx((3.0 + 1.5) / 2),
     }  # fmt: skip
+
+
+def test_moments_are_put_together_by_how_many_were_told() -> None:
+    longer = run("eoh", 2, 0.1)
+    longer[1]["diversity_over_time"] = [{"told": told, "intra": [0.5], "inter": None} for told in (20, 40)]
+    (entry,) = compared(run("eoh", 0, 0.1), longer)
+    found = {point["told"]: point["intra"] for point in entry["groups"][0]["diversity_over_time"]}
+    assert found == {10: pytest.approx(0.1), 20: pytest.approx(0.35), 40: pytest.approx(0.5)}
+
+
+def test_a_value_that_some_runs_lack_says_of_how_many_it_is() -> None:
+    console = Console(file=io.StringIO(), width=100)
+    for table in comparison_tables(compared(run("eoh", 0, None), run("eoh", 1, 0.3), run("niche", 0, 0.1))):
+        console.print(table)
+    assert "of 1: 30.00" in cast(io.StringIO, console.file).getvalue()
+
+
+def test_where_no_best_is_known_scores_are_tested() -> None:
+    given = [run(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(3)]
+    for _, document in given:
+        document["best"]["gap"] = document["top10_gap"] = None
+    console = Console(file=io.StringIO(), width=100)
+    for table in comparison_tables(compared(*given)):
+        console.print(table)
+    rows = [line for line in cast(io.StringIO, console.file).getvalue().splitlines() if "best score" in line]
+    assert "0.00 [-0.13, 0.13]" in rows[-1]
 
 
 def test_repetitions_are_shares_of_what_could_repeat() -> None:
