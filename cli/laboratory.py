@@ -101,7 +101,7 @@ def _is_finished(run: Planned, runs_dir: Path) -> bool:
 def _command(run: Planned, bench: Bench) -> list[str]:
     from behavesim.store.folder import RunFolder
 
-    python = [sys.executable, "-c", "from behavesim_cli.laboratory import member; member()"]
+    python = [sys.executable, "-c", "from behavesim_cli.member import main; main()"]
     common = ["--runs-dir", str(bench.runs_dir), "--workers", str(bench.workers), "--json"]
     folder = RunFolder(bench.runs_dir / run.name)
     if folder.journal.exists():
@@ -111,16 +111,6 @@ def _command(run: Planned, bench: Bench) -> list[str]:
     others = {key: value for key, value in run.given.items() if key not in (*FLAGS, "task", "workers")}
     sets = [part for key, value in others.items() for part in ("--set", f"{key}={toml(value)}")]
     return [*python, "run", str(run.given["task"]), "--name", run.name, *flags, *sets, *common]
-
-
-def member() -> None:
-    """One run of an experiment, in a process of its own that ends in order when the experiment's is killed."""
-    from behavesim.sandbox.processes import die_with_parent
-
-    from .app import main
-
-    die_with_parent(signal.SIGTERM)
-    main()
 
 
 def _clear(folder: RunFolder) -> None:
