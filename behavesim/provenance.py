@@ -42,9 +42,9 @@ def instances_hash(task: Task, split: Split) -> str:
 
     Raises TaskError where they cannot be pickled.
     """
-    written = io.BytesIO()
+    instances, written = task.instances(split), io.BytesIO()
     try:
-        _Pickler(written, protocol=4).dump(task.instances(split))
+        _Pickler(written, protocol=4).dump(instances)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise TaskError(
             f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "

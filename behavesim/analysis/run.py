@@ -30,8 +30,7 @@ from behavesim.events import (
 )
 from behavesim.state import TEMPLATE, RunState
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events, read_trajectories
-from behavesim.store.progress import progress
+from behavesim.store.journal import count_told, read_events, read_trajectories
 from behavesim.task import Objective, TaskReference
 from behavesim.trajectory import Trajectory
 
@@ -73,7 +72,7 @@ class Candidate:
 class Run:
     """A run: its settings, its state as of the last event, and every candidate in ticket order."""
 
-    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], told: int = 0) -> None:
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], told: int) -> None:
         """`told` is how far the events go, where that may be further than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
@@ -212,7 +211,7 @@ def load_run(path: str | Path) -> Run:
     """
     folder = RunFolder.find(Path("runs"), str(path))
     events = ((at, event) for _, at, event in read_events(folder.journal))
-    return Run(folder, events, progress(folder.journal).told)
+    return Run(folder, events, count_told(folder.journal))
 
 
 def _objective(fingerprint: Mapping[str, str]) -> Objective:

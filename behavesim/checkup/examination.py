@@ -65,8 +65,11 @@ def _described(task: Task) -> Finding:
 
 async def _elsewhere(reference: TaskReference, task: Task, split: Split, limits: Limits) -> Finding:
     """The template on the instances that the search does not see."""
-    async with Pool(reference, split, 1, limits, allow_weak_isolation=True) as pool:
-        verdict = await Judge(task, split, pool).evaluate(task.template)
+    try:
+        async with Pool(reference, split, 1, limits, allow_weak_isolation=True) as pool:
+            verdict = await Judge(task, split, pool).evaluate(task.template)
+    except TaskError as error:
+        return Finding(f"on {split}", "mend", str(error))
     if isinstance(verdict, Verdict):
         return Finding(f"on {split}", "ok", f"the template scores {verdict.score:.6g}")
     return Finding(f"on {split}", "mend", f"the template fails ({verdict.reason}): {verdict.message}")

@@ -45,10 +45,13 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
         *(sys.executable, "-c", TELL_INSTANCES, reference.text),
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
     )
-    said, _ = await process.communicate()
-    found = json.loads(said.splitlines()[-1]) if process.returncode == 0 else {}
+    said, complaint = await process.communicate()
+    if process.returncode != 0:
+        last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+        return Finding("another process", "mend", f"it cannot load the instances: {last}")
+    found = json.loads(said.splitlines()[-1])
     moved = [split for split in SPLITS if found.get(split) != pristine[split]]
     if moved:
         advice = "draw them from fixed seeds, and sort what comes out of sets"

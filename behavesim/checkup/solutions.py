@@ -15,7 +15,7 @@ from behavesim.checkup.forgeries import forgeries
 from behavesim.errors import TaskError, TrajectoryError
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox import Limits
-from behavesim.sandbox.judge import PROVOKED
+from behavesim.sandbox.judge import PROVOKED, trajectories_only
 from behavesim.task import Solution, Task
 from behavesim.trajectory import Trajectory
 
@@ -50,16 +50,12 @@ def examined(
 def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[Trajectory, ...]]:
     """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
     pairs = list(zip(task.instances("search"), solutions, strict=True))
-    scores = tuple(float(_called("score", task.score, *pair)) for pair in pairs)
-    trajectories = tuple(_called("trajectory", task.trajectory, *pair) for pair in pairs)
+    scores = tuple(_called("score", lambda *pair: float(task.score(*pair)), *pair) for pair in pairs)
+    found = [_called("trajectory", task.trajectory, *pair) for pair in pairs]
     for number, score in enumerate(scores):
         if not math.isfinite(score):
             raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
-    for found in trajectories:
-        if not isinstance(found, Trajectory):
-            kind = type(found).__name__
-            raise TaskError(f"`trajectory` returns a {kind}; return a behavesim.Trajectory, as prefixes(decisions)")
-    return scores, trajectories
+    return scores, trajectories_only(task, found)
 
 
 def _called(name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -105,11 +105,7 @@ def _cell(sample: Mapping[str, Any] | None, title: str, runs: int) -> str:
         return ""
     factor, digits = (100, 2) if title.endswith("%") else (1, 4)
     known = len(sample["values"])
-    mean = (
-        f"{factor * sample['mean']:.{digits}f}"
-        if known == runs
-        else f"of {known}: {factor * sample['mean']:.{digits}f}"
-    )
+    mean = f"{'' if known == runs else f'of {known}: '}{factor * sample['mean']:.{digits}f}"
     if sample["sd"] is None:
         return mean
     low, high, sd = (f"{factor * sample[name]:.{digits}f}" for name in ("low", "high", "sd"))

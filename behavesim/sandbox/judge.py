@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,19 +46,21 @@ class Judge:
                 mean = float(self._task.mean_score(scores))
                 if not all(math.isfinite(score) for score in (*scores, mean)):
                     return Failure("non-finite", f"the scores are {scores[:5]}", solved.cpu_s)
-                trajectories = tuple(self._trajectory(instance, solution) for instance, solution in pairs)
+                found = [self._task.trajectory(instance, solution) for instance, solution in pairs]
         except PROVOKED as error:
             return Failure("invalid-solution", printable(str(error) or type(error).__name__), solved.cpu_s)
-        return Verdict(mean, scores, trajectories, solved.cpu_s)
+        return Verdict(mean, scores, trajectories_only(self._task, found), solved.cpu_s)
 
     def _number(self, instance: Any, solution: Solution) -> float:
         return float(self._task.score(instance, solution))
 
-    def _trajectory(self, instance: Any, solution: Solution) -> Trajectory:
-        found = self._task.trajectory(instance, solution)
-        if not isinstance(found, Trajectory):
-            raise TaskError(
-                f"`trajectory` of task {self._task.name!r} must return a behavesim.Trajectory, such as "
-                f"Trajectory.prefixes(decisions), not {type(found).__name__}"
-            )
-        return found
+
+def trajectories_only(task: Task, found: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
+    """What a task gave as trajectories; raises TaskError where one of them is none."""
+    strange = [type(each).__name__ for each in found if not isinstance(each, Trajectory)]
+    if strange:
+        raise TaskError(
+            f"`trajectory` of task {task.name!r} must return a behavesim.Trajectory, such as "
+            f"Trajectory.prefixes(decisions), not {strange[0]}"
+        )
+    return tuple(found)

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from behavesim.checkup.finding import Finding
-from behavesim.checkup.instances import present
+from behavesim.checkup.instances import known_again, present
 from behavesim.checkup.solutions import examined
 from behavesim.errors import TaskError
 from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
-from behavesim.task import InvalidSolution, Objective, Task
+from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
 
 
@@ -120,11 +120,12 @@ def test_a_forged_solution_that_may_be_right_is_for_the_author_to_judge() -> Non
 @pytest.mark.parametrize(
     ("name", "function", "said"),
     [
-        ("trajectory", lambda instance, solution: solution.tolist(), "returns a list"),
-        ("trajectory", lambda instance, solution: None, "returns a NoneType"),
+        ("trajectory", lambda instance, solution: solution.tolist(), "Trajectory.*, not list"),
+        ("trajectory", lambda instance, solution: None, "Trajectory.*, not NoneType"),
         ("trajectory", lambda instance, solution: Trajectory.prefixes([]), "`trajectory` raised TrajectoryError"),
         ("score", lambda instance, solution: instance.nope, "`score` raised AttributeError in line"),
         ("score", lambda instance, solution: np.nan, "must be finite"),
+        ("score", lambda instance, solution: None, "`score` raised TypeError"),
     ],
 )
 def test_trusted_code_that_fails_on_an_honest_solution_is_named(
@@ -177,3 +178,9 @@ def test_instances_that_cannot_be_kept_are_named(monkeypatch: pytest.MonkeyPatch
 def test_a_direction_that_is_neither_is_refused(direction: Any) -> None:
     with pytest.raises(TaskError, match="to 'minimise' or to 'maximise'"):
         Objective(direction)
+
+
+async def test_another_process_that_cannot_load_the_task_says_why() -> None:
+    found = await known_again(TaskReference("nowhere.py"), dict.fromkeys(SPLITS, ""))
+    assert found.result == "mend"
+    assert "there is no task file nowhere.py" in found.message
