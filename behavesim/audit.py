@@ -7,6 +7,7 @@ from typing import Any
 
 from behavesim.build import behaviours
 from behavesim.config import Settings
+from behavesim.due import Permits, Rules, due
 from behavesim.events import (
     Asked,
     Clustered,
@@ -23,10 +24,10 @@ from behavesim.events import (
     Ticket,
 )
 from behavesim.methods.choice import method
+from behavesim.methods.protocol import Measurement
 from behavesim.programs.extract import Program
-from behavesim.prompts.repair import repair
 from behavesim.search import extracted
-from behavesim.state import OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.task import Task
 
 DECISIONS = (Asked, Compared, Placed, Discarded, Clustered, IslandsRestarted, ElitesRenewed)
@@ -57,7 +58,8 @@ class Audit:
         self._task = task
         self._settings = settings
         self._behaviours = behaviours(settings, task)
-        self._method = method(settings, task, self._behaviours)
+        self._method = method(settings, task)
+        self._rules = Rules(settings.window, settings.repair)
         caps = (settings.max_calls, settings.max_tokens, settings.max_cost_usd, settings.max_time_s)
         self._is_capped = any(cap is not None for cap in caps)
 
@@ -72,23 +74,11 @@ class Audit:
 
         How soon a cap ended the asking and repairing, and how far a budget was raised later, is the journal's to say.
         """
-        candidate = self.state.open.get(self.state.told)
-        if isinstance(event, Asked) and event.candidate in self.state.open:
-            return self._repair(self.state.open[event.candidate])
-        goes_on = isinstance(event, REGROUPINGS) or self.state.told < self._settings.budget
-        if goes_on and (regrouped := self._method.regroup(self.state)) is not None:
-            return regrouped
-        if self._may_ask(event) and (asked := self._method.ask(self.state, self.state.asked)) is not None:
-            return asked
-        if candidate is None or candidate.outcome is None:
-            return None
-        if not self._is_capped and self._repair(candidate) is not None:
-            return None
-        if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
-            groups = self._method.groups(self.state, candidate)
-            if groups and self._behaviours is not None:
-                return Compared(self.state.told, self._behaviours.means(self.state.told, groups))
-        return self._method.tell(self.state, candidate)
+        decision = due(self.state, self._method, self._rules, self._permits(event))
+        if isinstance(decision, Measurement):
+            assert self._behaviours is not None, "a method that measures comes with behaviours"
+            return decision.decide(self._behaviours)
+        return decision
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""
@@ -97,17 +87,15 @@ class Audit:
         responded = Responded(event.candidate, candidate.reply)
         return extracted(self._task, responded, candidate.asked.prompt.operator)
 
-    def _may_ask(self, event: Event) -> bool:
-        state = self.state
-        is_open = isinstance(event, Asked) or (not self._is_capped and state.asked < self._settings.budget)
-        return is_open and state.asked < state.told + self._settings.window
-
-    def _repair(self, candidate: OpenCandidate) -> Asked | None:
-        outcome = candidate.outcome
-        if not isinstance(outcome, Rejected) or candidate.repairs >= self._settings.repair:
-            return None
-        assert candidate.reply is not None, "a candidate is rejected for what was replied"
-        return repair(candidate.asked, candidate.reply.text, outcome)
+    def _permits(self, event: Event) -> Permits:
+        """What was left to decide: what was done was allowed, and where a cap allows an ask it allows a repair."""
+        asks = isinstance(event, Asked) and event.candidate not in self.state.open
+        within = self.state.told < self._settings.budget
+        return Permits(
+            regroup=isinstance(event, REGROUPINGS) or within,
+            repair=isinstance(event, Asked) or not self._is_capped,
+            ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
+        )
 
 
 def misfit(seq: int, expected: str, recorded: Event) -> Difference:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
+from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
 from behavesim.events import Evaluated, Responded, RunForked, RunResumed, RunStarted
 from behavesim.methods.choice import EOH, chooses_by_dissimilarity, compares, method
@@ -168,10 +169,9 @@ def _wired(
     known = behaviours(settings, task)
     return Search(
         task=task,
-        window=settings.window,
-        repairs=settings.repair,
+        rules=Rules(settings.window, settings.repair),
         caps=_caps(settings, active_before_s),
-        method=method(settings, task, known),
+        method=method(settings, task),
         proposer=proposer,
         judge=judge,
         journal=journal,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from behavesim.build import behaviours, evaluated_template, sandbox
 from behavesim.caps import Caps
 from behavesim.config import Settings
+from behavesim.due import Rules
 from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
@@ -27,7 +28,7 @@ from behavesim.events import (
     Ticket,
 )
 from behavesim.methods.choice import method
-from behavesim.methods.protocol import Regrouping, SearchMethod
+from behavesim.methods.protocol import Measurement, Regrouping, SearchMethod
 from behavesim.programs.fingerprint import fingerprint
 from behavesim.protocols import Failure, Judge, Verdict
 from behavesim.provenance import provenance
@@ -131,10 +132,9 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
                 await journal.append([started, template])
                 search = Search(
                     task,
-                    settings.window,
-                    settings.repair,
+                    Rules(settings.window, settings.repair),
                     Caps(settings.budget, price=lambda model, tokens: 0.0),
-                    SalvagedMethod(method(settings, task, known), salvage.asked),
+                    SalvagedMethod(method(settings, task), salvage.asked),
                     proposer,
                     SalvagedJudge(judge, salvage.verdicts),
                     journal,
@@ -151,7 +151,7 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Ticket) 
 
     def is_dry() -> bool:
         state = search.state
-        has_asked = state.asked >= min(replied, state.told + search.window)
+        has_asked = state.asked >= min(replied, state.told + search.rules.window)
         is_waiting = all(c.outcome is not None or ticket in proposer.waiting for ticket, c in state.open.items())
         return has_asked and is_waiting and state.told in proposer.waiting
 
@@ -211,7 +211,7 @@ class SalvagedMethod:
         self._method = method
         self._asked = asked
 
-    def regroup(self, state: RunState) -> Regrouping | None:
+    def regroup(self, state: RunState) -> Regrouping | Measurement | None:
         """As the method does."""
         return self._method.regroup(state)
 
@@ -220,9 +220,9 @@ class SalvagedMethod:
         asked = self._method.ask(state, ticket)
         return None if asked is None else self._asked.get(ticket, asked)
 
-    def groups(self, state: RunState, candidate: OpenCandidate) -> Mapping[int, Sequence[Ticket]]:
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
         """As the method does."""
-        return self._method.groups(state, candidate)
+        return self._method.compare(state, candidate)
 
     def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
         """As the method does."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, ParamSpec
 
 from behavesim.caps import Caps
+from behavesim.due import Permits, Rules, due
 from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
-    Compared,
     Evaluated,
     Event,
     Operator,
@@ -21,10 +22,9 @@ from behavesim.events import (
     RunStopped,
     Ticket,
 )
-from behavesim.methods.protocol import SearchMethod
+from behavesim.methods.protocol import Measurement, SearchMethod
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fingerprint import fingerprint
-from behavesim.prompts.repair import repair
 from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
@@ -39,16 +39,17 @@ Show = Callable[[Event, RunState], None]
 class Search:
     """A run in progress, and the only writer of its journal.
 
-    Workers return events and touch nothing. Events are committed as they arrive; candidates are told to the method in
-    ticket order, and ticket t is asked for when ticket t − window has been told: so what is decided never depends on
-    which reply came first, and a resumed run decides as if it had never stopped.
+    Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
+    one transaction; in between, one step is started or one decision taken at a time, so that no reply waits for more
+    than one of them. Candidates are told to the method in ticket order, and ticket t is asked for when ticket
+    t − window has been told: so what is decided never depends on which reply came first, and a resumed run decides as
+    if it had never stopped.
     """
 
     def __init__(
         self,
         task: Task,
-        window: int,
-        repairs: int,
+        rules: Rules,
         caps: Caps,
         method: SearchMethod,
         proposer: Proposer,
@@ -58,22 +59,24 @@ class Search:
         show: Show = lambda event, state: None,
     ) -> None:
         self.state = RunState(task.objective)
-        self._task = task
-        self.window = window
-        self._repairs = repairs
+        self.rules = rules
         self.caps = caps
+        self._task = task
         self._method = method
         self._proposer = proposer
         self._judge = judge
         self._journal = journal
         self._behaviours = behaviours
         self._show = show
-        self._inbox: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._arrived: list[Event] = []
+        self._steps: deque[Event] = deque()
+        self._woken = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._first: dict[str, Ticket] = {}
         self._evaluating: dict[Ticket, asyncio.Event] = {}
         self._interrupted: str | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._measuring: tuple[Measurement, asyncio.Task[Event]] | None = None
 
     def fold(self, event: Event) -> None:
         """Take in an event that is committed already, and start nothing."""
@@ -85,17 +88,18 @@ class Search:
         elif isinstance(event, RunForked):
             self._first.clear()  # what was found under another task or other limits is no result of this run
 
-    async def record(self, event: Event) -> None:
-        """The spine: append to the journal, apply to the state, show, start the next step."""
-        await self._journal.append([event])
-        self.fold(event)
-        self._show(event, self.state)
-        self._advance(event)
+    async def record(self, *events: Event) -> None:
+        """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
+        await self._journal.append(events)
+        for event in events:
+            self.fold(event)
+            self._show(event, self.state)
+            self._steps.append(event)
 
     def stop(self, reason: str) -> None:
         """End the run in order; requests in flight are given up, everything that has arrived is kept."""
         self._interrupted = self._interrupted or reason
-        self._inbox.put_nowait(None)
+        self._woken.set()
 
     @property
     def is_warming(self) -> bool:
@@ -108,6 +112,7 @@ class Search:
         Raises what a worker raised (ProposerError, SandboxError), JournalError, or a defect; the journal then holds
         all that had arrived, and the run can be resumed.
         """
+        self._steps.extend(_latest(candidate) for candidate in self.state.open.values())
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -119,74 +124,60 @@ class Search:
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]
             if not isinstance(failure, JournalError):
-                await self._flush()
+                await self._commit_arrived()
                 await self._journal.append([RunStopped("failed")])
             raise failure from None
-        await self._flush()
+        await self._commit_arrived()
         reason = self._interrupted or self.caps.reached(self.state) or "budget"
         await self.record(RunStopped(reason))
         return reason
 
     async def _work(self) -> None:
-        for candidate in list(self.state.open.values()):
-            self._advance(_latest(candidate))
-        await self._settle()
-        while not self._interrupted and self.state.open:
-            event = await self._inbox.get()
-            if event is not None:
-                await self.record(event)
-                await self._settle()
+        """Commit what has arrived, then start one step or take one decision, and again, until there is nothing left."""
+        while not self._interrupted:
+            await self._commit_arrived()
+            if self._steps:
+                self._advance(self._steps.popleft())
+            elif (decision := self._decision()) is not None:
+                await self.record(decision)
+            elif self.state.open or self._measuring is not None:
+                await self._woken.wait()
+            else:
+                return
+            self._woken.clear()
+            await asyncio.sleep(0)  # whatever is ready to arrive does so now
 
-    async def _flush(self) -> None:
-        """Commit what has arrived and is still unread; whatever follows from it is for the next resume."""
-        while not self._inbox.empty():
-            event = self._inbox.get_nowait()
-            if event is not None:
-                await self._journal.append([event])
-                self.fold(event)
+    async def _commit_arrived(self) -> None:
+        """Commit all that has arrived in one transaction."""
+        if self._arrived:
+            arrived, self._arrived = self._arrived, []
+            await self.record(*arrived)
 
-    async def _settle(self) -> None:
-        """Take every decision that is due, one after another."""
-        while not self._interrupted and (event := await self._due()) is not None:
-            await self.record(event)
-
-    async def _due(self) -> Event | None:
-        """The next decision, a function of the state alone: regroup, else repair, else ask, else tell."""
-        state, method = self.state, self._method
-        if state.told and self._warming is not None and not self._warming.done():
-            await self._warming  # the kernels load while the first replies are on their way
-        goes_on = state.told < self.caps.budget  # or islands would be emptied for nobody
-        if goes_on and (regrouped := method.regroup(state)) is not None:
-            return regrouped
-        if (mended := self._repair()) is not None:
-            return mended
-        if self._may_ask() and (asked := method.ask(state, state.asked)) is not None:
-            return asked
-        candidate = state.open.get(state.told)
-        if candidate is None or candidate.outcome is None:
+    def _decision(self) -> Event | None:
+        """The decision that is due; None where none is, or while behaviours are being measured for it."""
+        if self._measuring is not None and not self._measuring[1].done():
             return None
-        if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
-            groups = method.groups(state, candidate)
-            if groups:
-                assert self._behaviours is not None, "a method that compares comes with behaviours"
-                means = await asyncio.to_thread(self._behaviours.means, state.told, groups)
-                return Compared(state.told, means)
-        return method.tell(state, candidate)
+        goes_on = self.state.told < self.caps.budget  # or islands would be emptied for nobody
+        permits = Permits(goes_on, self.caps.exhausted(self.state) is None, self.caps.reached(self.state) is None)
+        decision = due(self.state, self._method, self.rules, permits)
+        return self._measured(decision) if isinstance(decision, Measurement) else decision
 
-    def _may_ask(self) -> bool:
-        state = self.state
-        return state.asked < state.told + self.window and self.caps.reached(state) is None
+    def _measured(self, measurement: Measurement) -> Event | None:
+        """The decision that a measurement leads to; None where it has only been begun now."""
+        if self._measuring is None or self._measuring[0] != measurement:
+            self._measuring = measurement, self._group.create_task(self._measure(measurement))
+            return None
+        (_, measuring), self._measuring = self._measuring, None
+        return measuring.result()
 
-    def _repair(self) -> Asked | None:
-        """The question that gives a rejected candidate another try, where one has any left and no cap forbids it."""
-        for candidate in self.state.open.values() if self._repairs else ():
-            outcome, reply = candidate.outcome, candidate.reply
-            if isinstance(outcome, Rejected) and candidate.repairs < self._repairs:
-                if self.caps.exhausted(self.state) is not None:
-                    return None
-                assert reply is not None, "a candidate is rejected for what was replied"
-                return repair(candidate.asked, reply.text, outcome)
-        return None
+    async def _measure(self, measurement: Measurement) -> Event:
+        assert self._behaviours is not None, "a method that measures comes with behaviours"
+        assert self._warming is not None, "what measuring needs is loaded from the start"
+        try:
+            await self._warming
+            return await asyncio.to_thread(measurement.decide, self._behaviours)
+        finally:
+            self._woken.set()
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""
@@ -197,7 +188,7 @@ class Search:
                 operator = self.state.open[event.candidate].asked.prompt.operator
                 program = extracted(self._task, event, operator)
                 if isinstance(program, Rejected):
-                    self._inbox.put_nowait(program)
+                    self._arrive(program)
                 else:
                     self._start(self._evaluate, event.candidate, program)
             case Evaluated(candidate) | Rejected(candidate):
@@ -206,11 +197,15 @@ class Search:
 
     def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         async def deliver() -> None:
-            self._inbox.put_nowait(await step(*args, **kwargs))
+            self._arrive(await step(*args, **kwargs))
 
         worker = self._group.create_task(deliver())
         self._workers.add(worker)
         worker.add_done_callback(self._workers.discard)
+
+    def _arrive(self, event: Event) -> None:
+        self._arrived.append(event)
+        self._woken.set()
 
     async def _propose(self, asked: Asked) -> Responded:
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))

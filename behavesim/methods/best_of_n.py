@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from behavesim.events import Asked, Discarded, Evaluated, Placed, Prompt, Ticket
 from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.state import TEMPLATE, OpenCandidate, RunState
@@ -23,9 +21,9 @@ class BestOfN:
         """The same question as ever."""
         return Asked(ticket, (TEMPLATE,), None, self._prompt)
 
-    def groups(self, state: RunState, candidate: OpenCandidate) -> Mapping[int, Sequence[Ticket]]:
-        """None: nothing depends on behaviour."""
-        return {}
+    def compare(self, state: RunState, candidate: OpenCandidate) -> None:
+        """Nothing: no decision depends on behaviour."""
+        return
 
     def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
         """Every feasible program is kept."""

@@ -10,24 +10,21 @@ from behavesim.methods.niche import Niche
 from behavesim.methods.protocol import SearchMethod
 from behavesim.prompts.eoh import EohPrompts
 from behavesim.prompts.funsearch import FunSearchPrompts
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.task import Task
 
 EOH = ("eoh", "eoh+behavesim")
 
 
-def method(settings: Settings, task: Task, behaviours: Behaviours | None) -> SearchMethod:
-    """The method the settings name; where it depends on behaviour, it comes with behaviours (`compares`)."""
-    assert behaviours is not None or not compares(settings), "a method that compares comes with behaviours"
+def method(settings: Settings, task: Task) -> SearchMethod:
+    """The method the settings name."""
     prompts = FunSearchPrompts(task.description, task.template, task.entry_point)
     if settings.method in EOH:
         return EoH(settings, EohPrompts(task.description, task.template, task.entry_point))
     if settings.method == "niche":
-        assert behaviours is not None
-        return Niche(settings, prompts, behaviours.elites)
+        return Niche(settings, prompts)
     if settings.method == "best-of-n":
         return BestOfN(prompts)
-    return FunSearch(settings, prompts, None if behaviours is None else behaviours.group)
+    return FunSearch(settings, prompts)
 
 
 def compares(settings: Settings) -> bool:

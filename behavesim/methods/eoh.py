@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.config import Settings
 from behavesim.events import Asked, Compared, Discarded, Evaluated, Operator, Placed, Prompt, Ticket
+from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, generator, softmax
 from behavesim.prompts.eoh import EohPrompts, Example
@@ -49,11 +48,12 @@ class EoH:
         text = self._prompts.vary(operator, [Example(parent.source, parent.thought) for parent in parents])
         return Asked(ticket, tuple(parent.candidate for parent in parents), POPULATION, Prompt(text, operator))
 
-    def groups(self, state: RunState, candidate: OpenCandidate) -> Mapping[int, Sequence[Ticket]]:
-        """Every member of the population for itself, where behaviour decides and the newcomer is new."""
-        if self._settings.selection != "dissimilarity" or _is_known(state, candidate.outcome):
-            return {}
-        return {member: (member,) for member in state.islands[POPULATION].members}
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
+        """With every member of the population, where behaviour decides and the newcomer is new."""
+        members = state.islands[POPULATION].members
+        if self._settings.selection != "dissimilarity" or not members or _is_known(state, candidate.outcome):
+            return None
+        return Comparison(candidate.asked.candidate, {member: (member,) for member in members})
 
     def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
         """Whether a candidate joins the population, and who leaves it; copies and infeasible ones do not join."""

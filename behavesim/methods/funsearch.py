@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,24 @@ from behavesim.events import (
     Prompt,
     Ticket,
 )
+from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, generator, pick_cluster, pick_program
 from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import TEMPLATE, Member, OpenCandidate, RunState
 
-Grouping = Callable[[Sequence[Ticket], int], Sequence[Sequence[Ticket]]]
-"""Groups candidates by behaviour into at most so many groups."""
+
+@dataclass(frozen=True)
+class Clustering:
+    """Islands of programs that behave alike are wanted."""
+
+    members: tuple[Member, ...]
+    islands: int
+
+    def decide(self, behaviours: Behaviours) -> Clustered:
+        """The islands, by average linkage on 1 − BehaveSim."""
+        groups = behaviours.group([member.candidate for member in self.members], self.islands)
+        return founded([tuple(group) for group in groups], self.islands, self.members)
 
 
 class FunSearch:
@@ -33,12 +46,11 @@ class FunSearch:
     from one island or two, and which island a child joins.
     """
 
-    def __init__(self, settings: Settings, prompts: FunSearchPrompts, group: Grouping | None) -> None:
+    def __init__(self, settings: Settings, prompts: FunSearchPrompts) -> None:
         self._settings = settings
         self._prompts = prompts
-        self._group = group
 
-    def regroup(self, state: RunState) -> Clustered | IslandsRestarted | None:
+    def regroup(self, state: RunState) -> Clustered | Clustering | IslandsRestarted | None:
         """The founding or the restart of islands, where the tickets told so far make one due."""
         settings = self._settings
         if not state.clustered:
@@ -60,11 +72,12 @@ class FunSearch:
         text = self._prompts.improve([parent.source for parent in parents])
         return Asked(ticket, tuple(parent.candidate for parent in parents), island, Prompt(text, "improve"))
 
-    def groups(self, state: RunState, candidate: OpenCandidate) -> Mapping[int, Sequence[Ticket]]:
-        """The groups whose mean similarity decides where the next candidate goes; none where it decides nothing."""
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
+        """Each island's mean similarity decides where the next candidate goes, where behaviour decides."""
         if self._settings.placement != "behaviour" or not state.clustered:
-            return {}
-        return {index: island.members for index, island in enumerate(state.islands)}
+            return None
+        groups = {index: tuple(island.members) for index, island in enumerate(state.islands)}
+        return Comparison(candidate.asked.candidate, groups)
 
     def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
         """Where a candidate goes; infeasible ones go nowhere."""
@@ -90,21 +103,17 @@ class FunSearch:
             return asked.island
         return int(generator(settings.seed, asked.candidate, "place").integers(len(state.islands)))
 
-    def _found(self, state: RunState) -> Clustered:
+    def _found(self, state: RunState) -> Clustered | Clustering:
         """The first islands: copies of the template, or the first programs, by behaviour or dealt at random."""
         count, members = self._settings.islands, state.nursery
         if not members:
             return Clustered(((TEMPLATE,),) * count)
+        programs = tuple(state.members[member] for member in members)
         if self._settings.clustered_start:
-            assert self._group is not None, "a method that groups by behaviour comes with behaviours"
-            groups: list[tuple[Ticket, ...]] = [tuple(group) for group in self._group(members, count)]
-        else:
-            order = generator(self._settings.seed, state.told, "deal").permutation(len(members))
-            groups = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
-        groups = [group for group in groups if group]
-        largest = max(groups, key=lambda group: len(group))
-        best = state.best_member(largest).candidate
-        return Clustered((*groups, *((best,) for _ in range(count - len(groups)))))
+            return Clustering(programs, count)
+        order = generator(self._settings.seed, state.told, "deal").permutation(len(members))
+        dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
+        return founded(dealt, count, programs)
 
     def _restart(self, state: RunState) -> IslandsRestarted:
         """Empty the half with the lowest best scores, refill each from a random survivor ("Restarting Islands")."""
@@ -152,3 +161,11 @@ class FunSearch:
         cooled = (registrations % settings.cluster_temperature_period) / settings.cluster_temperature_period
         temperature = settings.cluster_temperature * (1 - cooled)
         return pick_program(pick_cluster(groups, settings.score_scale, temperature, rng), rng)
+
+
+def founded(groups: Sequence[tuple[Ticket, ...]], islands: int, members: Sequence[Member]) -> Clustered:
+    """The first islands; a group left empty takes the best program of the largest."""
+    filled = [group for group in groups if group]
+    largest = max(filled, key=lambda group: len(group))
+    best = max((m for m in members if m.candidate in largest), key=lambda m: (m.utility, -m.candidate)).candidate
+    return Clustered((*filled, *((best,) for _ in range(islands - len(filled)))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,14 +10,8 @@ from behavesim.config import Settings
 from behavesim.events import Asked, Discarded, ElitesRenewed, Evaluated, Placed, Prompt, Ticket
 from behavesim.methods.draw import Generator, generator, softmax
 from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import TEMPLATE, Member, OpenCandidate, RunState
-
-Preference = tuple[float, int, Ticket]
-"""What makes a program the better of two, smallest first: its negated utility, its length, its age."""
-
-Election = Callable[[Sequence[Ticket], Callable[[Ticket], Preference], float, int], Sequence[Ticket]]
-"""Of programs in ticket order, the best of each niche, best first: given what each is worth, the radius of a niche, and
-how many there shall be at most."""
 
 ARCHIVE = 0
 """The island that holds every feasible program."""
@@ -26,18 +20,31 @@ PRESSURE = 4.0
 """How much likelier the best elite is to be drawn than the last one: e to this power."""
 
 
+@dataclass(frozen=True)
+class Election:
+    """The best program of each niche is wanted, best first: of programs in ticket order, at most `count`."""
+
+    archive: tuple[Member, ...]
+    radius: float
+    count: int
+
+    def decide(self, behaviours: Behaviours) -> ElitesRenewed:
+        """The elites: of equal score the shorter is preferred, then the older."""
+        preferences = [(-member.utility, len(member.source), member.candidate) for member in self.archive]
+        return ElitesRenewed(tuple(behaviours.elites(preferences, self.radius, self.count)))
+
+
 class Niche:
     """A pure function from the state of a run to its next decision; no islands, restarts or temperature.
 
     With `niche_radius = 0` similarity plays no part: what remains is an archive of the best distinct behaviours.
     """
 
-    def __init__(self, settings: Settings, prompts: FunSearchPrompts, elect: Election) -> None:
+    def __init__(self, settings: Settings, prompts: FunSearchPrompts) -> None:
         self._settings = settings
         self._prompts = prompts
-        self._elect = elect
 
-    def regroup(self, state: RunState) -> ElitesRenewed | None:
+    def regroup(self, state: RunState) -> Election | None:
         """The election of elites once the first programs are told, and again whenever some more are."""
         settings = self._settings
         if state.elites_at is None:
@@ -46,13 +53,8 @@ class Niche:
             due = state.told >= state.elites_at + settings.renew_every
         if not due:
             return None
-
-        def preference(candidate: Ticket) -> Preference:
-            member = state.members[candidate]
-            return -member.utility, len(member.source), candidate
-
-        archive = state.islands[ARCHIVE].members
-        return ElitesRenewed(tuple(self._elect(archive, preference, settings.niche_radius, settings.elites)))
+        archive = tuple(state.members[member] for member in state.islands[ARCHIVE].members)
+        return Election(archive, settings.niche_radius, settings.elites)
 
     def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
         """The next question; None while the first election is awaited."""
@@ -70,9 +72,9 @@ class Niche:
         text = self._prompts.improve([parent.source for parent in parents])
         return Asked(ticket, tuple(parent.candidate for parent in parents), ARCHIVE, Prompt(text, "improve"))
 
-    def groups(self, state: RunState, candidate: OpenCandidate) -> Mapping[int, Sequence[Ticket]]:
-        """None: elites are elected from all at once."""
-        return {}
+    def compare(self, state: RunState, candidate: OpenCandidate) -> None:
+        """Nothing: elites are elected from all at once."""
+        return
 
     def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
         """Every feasible program is kept."""

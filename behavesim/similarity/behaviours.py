@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -75,16 +75,14 @@ class Behaviours:
             [m for m, label in zip(members, labels, strict=True) if label == wanted] for wanted in sorted(set(labels))
         ]
 
-    def elites(
-        self, members: Sequence[Ticket], preference: Callable[[Ticket], Preference], radius: float, count: int
-    ) -> list[Ticket]:
+    def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[Ticket]:
         """The best of each niche, best first; `members` are those of the last time, and then some."""
         from behavesim.similarity.niches import Niches
 
         if self._niches is None:
             self._niches = Niches(self._clipped)
-        for member in members[self._in_niches :]:
-            self._niches.add(self._algorithms[member], preference(member))
+        for preference in members[self._in_niches :]:
+            self._niches.add(self._algorithms[preference[-1]], preference)
         self._in_niches = len(members)
         return self._niches.clear(radius, count)
 

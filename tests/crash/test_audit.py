@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.audit import DECISIONS, Audit, difference
 from behavesim.config import resolve
-from behavesim.events import RunStarted
+from behavesim.events import Asked, RunStarted
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, search
@@ -48,3 +48,20 @@ async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
         audit.take(event)
     assert decided >= 120
     assert isinstance(decode(*journal.rows[0]), RunStarted)
+
+
+async def test_an_audit_finds_an_ask_that_jumps_a_due_repair() -> None:
+    settings = {**SMALL, "method": "funsearch", "repair": 1}
+    journal = MemoryJournal()
+    await (await search(journal, settings, random.Random(4))).run()
+    events = [decode(*row) for row in journal.rows]
+    repaired = next(n for n, e in enumerate(events) if isinstance(e, Asked) and e.prompt.operator == "repair")
+    asked = next(n for n, e in enumerate(events) if n > repaired and isinstance(e, Asked) and e.candidate > 30)
+    audit = Audit(resolve({"task": "toy", **settings}), Toy())
+    for event in events[:repaired]:
+        audit.take(event)
+    assert audit.state.open[events[repaired].candidate].outcome is not None
+    assert difference(repaired, audit.due(events[repaired]), events[repaired]) is None
+    jumped = difference(repaired, audit.due(events[asked]), events[asked])
+    assert jumped is not None
+    assert f"candidate={events[repaired].candidate}, " in jumped.expected

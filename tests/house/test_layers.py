@@ -20,6 +20,7 @@ CHAIN = [
     {"prompts"},
     {"caps", "experiment"},
     {"methods"},
+    {"due"},
     {"proposers", "sandbox", "store"},
     {"checkup", "search"},
     {"build"},

@@ -149,7 +149,7 @@ def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) 
             state.members[member.candidate] = member
     state.clustered = True
     resolved = resolve({"task": "toy", "islands": len(islands), "n_init": 0, **settings})
-    method = FunSearch(resolved, FunSearchPrompts("", "", "f"), None)
+    method = FunSearch(resolved, FunSearchPrompts("", "", "f"))
     asked = [method.ask(state, ticket) for ticket in range(0, 2 * draws, 2)]
     return [[names[parent] for parent in each.parents] for each in asked if each is not None]
 

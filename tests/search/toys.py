@@ -12,6 +12,7 @@ import numpy as np
 
 from behavesim.caps import Caps
 from behavesim.config import resolve
+from behavesim.due import Rules
 from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
 from behavesim.methods.choice import chooses_by_dissimilarity, method
 from behavesim.protocols import Failure, Journal, Verdict
@@ -135,10 +136,9 @@ async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Ra
     behaviours = Behaviours(BehaveSim(task.normaliser, clip=clips), BehaveSim(task.normaliser))
     built = Search(
         task,
-        resolved.window,
-        resolved.repair,
+        Rules(resolved.window, resolved.repair),
         Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
-        method(resolved, task, behaviours),
+        method(resolved, task),
         Proposer(resolved.seed, delay, resolved.connections),
         Judge(task, delay, resolved.workers),
         journal,

@@ -1,0 +1,64 @@
+"""What is due: the one place that says what a run does next, as a pure function of its state.
+
+The search performs it, the audit compares the journal with it, and a recovery takes it once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from behavesim.events import Asked, Evaluated, Event, Rejected
+from behavesim.methods.protocol import Measurement, SearchMethod
+from behavesim.prompts.repair import repair
+from behavesim.state import RunState
+
+
+@dataclass(frozen=True)
+class Permits:
+    """What the budget and the caps leave to decide."""
+
+    regroup: bool
+    repair: bool
+    ask: bool
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The settings of a run that say in which order it goes on, whatever its method."""
+
+    window: int
+    """Candidate t is asked for once candidate t - window has been told to the method."""
+    repairs: int
+    """Further tries a rejected candidate gets."""
+
+
+def due(state: RunState, method: SearchMethod, rules: Rules, permits: Permits) -> Event | Measurement | None:
+    """The next decision, or the measurement it needs: regroup, else repair, else ask, else tell; None while none is.
+
+    What arrives meanwhile (replies, outcomes) can put a repair before it, and changes nothing else about it.
+    """
+    if permits.regroup and (regrouped := method.regroup(state)) is not None:
+        return regrouped
+    if permits.repair and (repaired := _repair(state, rules.repairs)) is not None:
+        return repaired
+    may_ask = permits.ask and state.asked < state.told + rules.window
+    if may_ask and (asked := method.ask(state, state.asked)) is not None:
+        return asked
+    candidate = state.open.get(state.told)
+    if candidate is None or candidate.outcome is None:
+        return None
+    if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
+        comparison = method.compare(state, candidate)
+        if comparison is not None:
+            return comparison
+    return method.tell(state, candidate)
+
+
+def _repair(state: RunState, repairs: int) -> Asked | None:
+    """The question that gives the first rejected candidate another try, where one has any left."""
+    for candidate in state.open.values() if repairs else ():
+        outcome, reply = candidate.outcome, candidate.reply
+        if isinstance(outcome, Rejected) and candidate.repairs < repairs:
+            assert reply is not None, "a candidate is rejected for what was replied"
+            return repair(candidate.asked, reply.text, outcome)
+    return None
