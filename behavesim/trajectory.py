@@ -45,6 +45,7 @@ class Trajectory:
     """sequences and sets: (states,), where each state ends in `data`."""
 
     def __post_init__(self) -> None:
+        _check(self.kind, self.data, self.ends)
         for array in (self.data, self.ends):
             if array is not None:
                 array.setflags(write=False)
@@ -56,7 +57,7 @@ class Trajectory:
         Two states are compared by edit distance. Only the final sequence is stored.
         """
         array = _array(decisions)
-        _check_states(array.size)
+        _check_states(array.size)  # before they are copied
         return cls("prefixes", _tokens(array, "decisions"))
 
     @classmethod
@@ -81,16 +82,7 @@ class Trajectory:
                 "vectors need an array of real numbers with shape (states, dimensions); "
                 f"got {array.dtype} with shape {array.shape}"
             )
-        _check_states(array.shape[0])
-        if array.shape[1] == 0:
-            raise TrajectoryError("vectors need at least one dimension; got states without a coordinate")
-        array = array.astype("<f8")
-        if not np.isfinite(array).all():
-            row, column = np.argwhere(~np.isfinite(array))[0]
-            raise TrajectoryError(
-                f"vectors must be finite; state {row} has {array[row, column]} at coordinate {column}"
-            )
-        return cls("vectors", array + 0.0)  # -0.0 + 0.0 is 0.0: equal numbers have equal bytes
+        return cls("vectors", array.astype("<f8") + 0.0)  # -0.0 + 0.0 is 0.0: equal numbers have equal bytes
 
     def __len__(self) -> int:
         """The number of states, at least one."""
@@ -153,6 +145,29 @@ def _array(values: ArrayLike) -> NDArray[Any]:
         return np.asarray(values)
     except (ValueError, OverflowError) as error:
         raise TrajectoryError(f"the states of a trajectory must be numbers in a regular array: {error}") from error
+
+
+def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> None:
+    """Raise TrajectoryError where the parts of a trajectory do not make one, whoever put them together."""
+    if kind not in KINDS or (ends is None) == (kind in ("sequences", "sets")):
+        raise TrajectoryError(f"a trajectory is made by one of {', '.join(KINDS)}; got parts of none")
+    if data.ndim != (2 if kind == "vectors" else 1) or not (
+        data.dtype == np.float64 if kind == "vectors" else data.dtype.kind == "i"
+    ):
+        raise TrajectoryError(f"{kind} are not stored as {data.dtype} of shape {data.shape}")
+    _check_states(len(data) if ends is None else len(ends))
+    if ends is not None and (ends[0] < 0 or ends[-1] != data.size or (ends[1:] < ends[:-1]).any()):
+        raise TrajectoryError(f"the states of {kind} must lie end to end in their data")
+    if kind == "vectors":
+        _check_coordinates(data)
+
+
+def _check_coordinates(states: NDArray[np.float64]) -> None:
+    if states.shape[1] == 0:
+        raise TrajectoryError("vectors need at least one dimension; got states without a coordinate")
+    if not np.isfinite(states).all():
+        row, column = np.argwhere(~np.isfinite(states))[0]
+        raise TrajectoryError(f"vectors must be finite; state {row} has {states[row, column]} at coordinate {column}")
 
 
 def _check_states(count: int) -> None:

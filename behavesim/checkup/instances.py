@@ -7,10 +7,9 @@ import json
 import os
 import sys
 
-from behavesim.checkup.finding import Finding
+from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.errors import TaskError
 from behavesim.provenance import instances_hash
-from behavesim.sandbox.judge import PROVOKED
 from behavesim.task import SPLITS, Split, Task, TaskReference
 
 

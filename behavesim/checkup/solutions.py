@@ -10,12 +10,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from behavesim.checkup.finding import Finding
+from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.checkup.forgeries import forgeries
 from behavesim.errors import TaskError, TrajectoryError
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox import Limits
-from behavesim.sandbox.judge import PROVOKED, trajectories_only
+from behavesim.sandbox.judge import usable
 from behavesim.task import Solution, Task
 from behavesim.trajectory import Trajectory
 
@@ -55,7 +55,7 @@ def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...
     for number, score in enumerate(scores):
         if not math.isfinite(score):
             raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
-    return scores, trajectories_only(task, found)
+    return scores, usable(task, found)
 
 
 def _called(name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -23,6 +23,8 @@ PREFIX = struct.Struct("<II")
 HEADER_LIMIT = 1 << 16
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
 DIMENSIONS_LIMIT = 8
+EMPTY_LIMIT = 1 << 16
+"""What the lengths of an empty array, but for its zeros, may multiply to: it is sent for nothing, its sums are not."""
 MESSAGE_LIMIT = 500
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
 """The reasons a candidate's process may give for itself; timeout, crash and non-finite are others' to find."""
@@ -52,15 +54,17 @@ class _Layout:
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
     """The frame of one solution for each instance, of at most `limit` bytes of arrays, or TooLarge is raised.
 
-    Raises FrameError for arrays of anything but plain numbers.
+    Raises FrameError for arrays that `decode` would refuse, such as those of anything but plain numbers.
     """
-    arrays = [(name, _plain(array)) for solution in solutions for name, array in solution.items()]
-    size = sum(array.nbytes for _, array in arrays)
+    plain = [{name: _plain(array) for name, array in solution.items()} for solution in solutions]
+    arrays = [array for solution in plain for array in solution.values()]
+    size = sum(array.nbytes for array in arrays)
     if size > limit:
         raise TooLarge(f"solutions of {size} bytes came; the limit is {limit}")
-    described = iter([[name, array.dtype.str, list(array.shape)] for name, array in arrays])
-    header = {"solutions": [[next(described) for _ in solution] for solution in solutions]}
-    return _frame(header, b"".join(array.tobytes() for _, array in arrays))
+    described = [[[name, array.dtype.str, list(array.shape)] for name, array in each.items()] for each in plain]
+    for each in described:
+        _layouts(each)
+    return _frame({"solutions": described}, b"".join(array.tobytes() for array in arrays))
 
 
 def encode_failure(reason: str, message: str) -> bytes:
@@ -98,6 +102,8 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 
 def _frame(header: Mapping[str, Any], data: bytes) -> bytes:
     encoded = json.dumps(header).encode()
+    if len(encoded) > HEADER_LIMIT:
+        raise TooLarge(f"the arrays take {len(encoded)} bytes to describe; the limit is {HEADER_LIMIT}: return fewer")
     return PREFIX.pack(len(encoded) + len(data), len(encoded)) + encoded + data
 
 
@@ -135,7 +141,7 @@ def _solutions(described: object, data: memoryview, instances: int) -> tuple[Sol
 
 def _layouts(described: object) -> list[_Layout]:
     if not isinstance(described, list) or not described:
-        _refuse("a solution holds no array")
+        _refuse("a solution has no array")
     layouts = [_layout(*entry) if isinstance(entry, list) and len(entry) == 3 else _refuse("an array is not described")
                for entry in described]  # fmt: skip
     if len({layout.name for layout in layouts}) < len(layouts):
@@ -152,16 +158,18 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
         _refuse("an array's shape is none")
     if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):
         _refuse("an array's shape is not made of lengths")
+    if 0 in shape and math.prod(length or 1 for length in shape) > EMPTY_LIMIT:
+        _refuse("an array is empty and vast")
     return _Layout(name, np.dtype(dtype), tuple(shape))
 
 
 def _array(layout: _Layout, data: memoryview) -> NDArray[Any]:
     if layout.size == 0:
         return np.zeros(layout.shape, layout.dtype)
-    if layout.dtype.kind == "b" and max(data) > 1:
+    if layout.dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
         _refuse("a truth value is neither 0 nor 1")  # numpy would let it be both
     return np.frombuffer(data, layout.dtype).reshape(layout.shape)
 
 
 def _refuse(why: str) -> NoReturn:
-    raise FrameError(f"the program's process sent a broken frame: {why}")
+    raise FrameError(f"the program's solutions cannot be read: {why}")

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
-from typing import Any
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from behavesim.errors import TaskError
 from behavesim.protocols import Failure, Sandbox, Solved, Verdict
 from behavesim.sandbox.frames import printable
-from behavesim.task import Solution, Split, Task
+from behavesim.task import InvalidSolution, Split, Task
 from behavesim.trajectory import Trajectory
 
-PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What rubbish can provoke in a task's code: the program chose the data, so it is its failure and not the run's.
-InvalidSolution is a ValueError; anything else (an AssertionError, an OSError) is the task's fault and stops the run."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_STATES = 10_000
+"""States of a trajectory: to compare two takes time, and may take memory, in proportion to the product."""
+MOST_NUMBERS = 1 << 20
+"""Numbers in all trajectories of a program: up to 8 MB in the journal."""
+FURTHEST = 1e100
+"""Coordinates of a vector, in either direction: the squares of their differences can still be added up."""
 
 
 class Judge:
@@ -29,38 +36,57 @@ class Judge:
         self._sandbox = sandbox
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """The verdict on a program, or why there is none.
+        """The verdict on a program, or why there is none; whatever the task's code raises is the solutions' doing.
 
-        Raises SandboxError if the sandbox itself fails, TaskError if the task gives no trajectory.
+        Raises SandboxError if the sandbox itself fails, TaskError if the task's instances are others there than here.
         """
         solved = await self._sandbox.evaluate(source)
         if isinstance(solved, Failure):
             return solved
+        if len(solved.solutions) != len(self._instances):
+            raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         return await asyncio.to_thread(self._score, solved)
 
     def _score(self, solved: Solved) -> Verdict | Failure:
         pairs = list(zip(self._instances, solved.solutions, strict=True))
         try:
+            scores = tuple(self._number("score", *pair) for pair in pairs)
+            mean = self._number("mean_score", scores)
+            if not all(math.isfinite(score) for score in (*scores, mean)):
+                return Failure("non-finite", f"the scores are {scores[:5]}", solved.cpu_s)
+            found = [self._called("trajectory", self._task.trajectory, *pair) for pair in pairs]
+            return Verdict(mean, scores, usable(self._task, found), solved.cpu_s)
+        except (InvalidSolution, TaskError) as error:
+            return Failure("invalid-solution", printable(str(error) or "the task says no more"), solved.cpu_s)
+
+    def _number(self, name: str, *arguments: Any) -> float:
+        return self._called(name, lambda: float(getattr(self._task, name)(*arguments)))
+
+    def _called(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function of the task returns; raises TaskError, which names it, for whatever it raises but a refusal.
+
+        The template's solutions went through the same code, so the program's are what it could not take.
+        """
+        try:
             with np.errstate(all="ignore"):
-                scores = tuple(self._number(instance, solution) for instance, solution in pairs)
-                mean = float(self._task.mean_score(scores))
-                if not all(math.isfinite(score) for score in (*scores, mean)):
-                    return Failure("non-finite", f"the scores are {scores[:5]}", solved.cpu_s)
-                found = [self._task.trajectory(instance, solution) for instance, solution in pairs]
-        except PROVOKED as error:
-            return Failure("invalid-solution", printable(str(error) or type(error).__name__), solved.cpu_s)
-        return Verdict(mean, scores, trajectories_only(self._task, found), solved.cpu_s)
-
-    def _number(self, instance: Any, solution: Solution) -> float:
-        return float(self._task.score(instance, solution))
+                return function(*args, **kwargs)
+        except InvalidSolution:
+            raise
+        except (Exception, SystemExit) as error:
+            said = traceback.format_exception_only(error)[-1].strip()
+            raise TaskError(f"`{name}` of task {self._task.name!r} raised {said}") from error
 
 
-def trajectories_only(task: Task, found: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
-    """What a task gave as trajectories; raises TaskError where one of them is none."""
-    strange = [type(each).__name__ for each in found if not isinstance(each, Trajectory)]
-    if strange:
-        raise TaskError(
-            f"`trajectory` of task {task.name!r} must return a behavesim.Trajectory, such as "
-            f"Trajectory.prefixes(decisions), not {strange[0]}"
-        )
+def usable(task: Task, found: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
+    """What a task gave as trajectories; raises TaskError where one is none, or they are too much to be compared."""
+    must = f"`trajectory` of task {task.name!r} must"
+    if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory)]:
+        advice = f"return a behavesim.Trajectory, such as Trajectory.prefixes(decisions), not {strange[0]}"
+        raise TaskError(f"{must} {advice}")
+    if (longest := max(map(len, found), default=0)) > MOST_STATES:
+        raise TaskError(f"{must} give at most {MOST_STATES} states, got {longest}; keep every so many")
+    if (numbers := sum(each.data.size for each in found)) > MOST_NUMBERS:
+        raise TaskError(f"{must} give at most {MOST_NUMBERS} numbers over all instances, got {numbers}")
+    if any(each.kind == "vectors" and np.abs(each.data).max() > FURTHEST for each in found):
+        raise TaskError(f"{must} give coordinates within ±{FURTHEST:g}")
     return tuple(found)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from behavesim.protocols import Failure
 from behavesim.sandbox.frames import (
+    EMPTY_LIMIT,
     HEADER_LIMIT,
     PREFIX,
     FrameError,
@@ -98,6 +101,9 @@ ONE = {"solutions": [[["", "<i8", [2]]]]}
         frame({"solutions": [[["", "<i8", [0, 10**30]]]]}),
         frame({"solutions": [[["", "<i8", [0] * 9]]]}),
         frame({"solutions": [[["", "<i8", [1 << 30, 1 << 30, 1 << 30]]]]}),
+        frame({"solutions": [[["", "<i8", [0, 2**31 - 1, 2**31 - 1, 2**31 - 1]]]]}),
+        frame({"solutions": [[["", "|b1", [0, 2**31 - 1]]]]}),
+        frame({"solutions": [[["", "<i8", [EMPTY_LIMIT + 1, 0]]]]}),
         frame({"solutions": [[["\u001b[2J", "<i8", [2]]]]}, b"\0" * 16),
         frame({"solutions": [[["x" * 101, "<i8", [2]]]]}, b"\0" * 16),
         frame({"solutions": [[["", "|b1", [2]]]]}, b"\x01\x02"),
@@ -112,6 +118,75 @@ ONE = {"solutions": [[["", "<i8", [2]]]]}
 def test_a_frame_that_breaks_a_rule_is_refused(broken: bytes) -> None:
     with pytest.raises(FrameError):
         decode(broken, 1)
+
+
+@pytest.mark.parametrize(
+    ("solution", "said"),
+    [
+        ({"": np.zeros((0, 1 << 40), bool)}, "shape is not made of lengths"),
+        ({"": np.zeros((0, 1 << 20))}, "empty and vast"),
+        ({"": np.zeros((1,) * 9)}, "shape is none"),
+        ({"x" * 101: np.zeros(1)}, "name is none"),
+        ({f"{number:0>90}": np.zeros(1) for number in range(1000)}, "bytes to describe"),
+        ({}, "no array"),
+    ],
+)
+def test_what_the_other_side_would_refuse_an_honest_program_hears_of_in_its_own_process(
+    solution: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(FrameError, match=said):
+        encode_solutions([solution], MEGABYTE)
+
+
+RUBBISH = st.one_of(
+    *(st.none(), st.booleans(), st.floats(), st.integers(-(2**70), 2**70), st.text(max_size=3)),
+    *(st.just([]), st.just({}), st.sampled_from(["|O", ">i8", "<c16", "\ud800", "\x1b[2J", 2**31, [0] * 9])),
+)
+ODD = st.sampled_from([EMPTY_LIMIT, EMPTY_LIMIT + 1, 2**31 - 1])
+SHAPES = st.one_of(st.lists(st.integers(0, 4), max_size=4), st.lists(st.one_of(st.just(0), ODD), max_size=8))
+ARRAYS = st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["|b1", "<i8", "<f2", "<f8"]), SHAPES).map(list)
+SOLUTIONS = st.lists(ARRAYS, min_size=1, max_size=3, unique_by=lambda array: array[0])
+
+
+@st.composite
+def headers(draw: st.DrawFn) -> Any:
+    """The header of one solution, or of one in which a part of any depth is something else."""
+    header: Any = {"solutions": [draw(SOLUTIONS)]}
+    node, depth = header, draw(st.integers(0, 10))
+    for _ in range(depth if depth < 6 else 0):
+        keys = list(node) if isinstance(node, dict) else range(len(node))
+        key = draw(st.sampled_from(keys))
+        if isinstance(node[key], list) and node[key] and draw(st.booleans()):
+            node = node[key]
+        else:
+            node[key] = draw(RUBBISH)
+            break
+    return header
+
+
+def promised(header: Any) -> int:
+    """The bytes that a header's arrays take, as far as that can be said."""
+    try:
+        entries = [entry for solution in header["solutions"] for entry in solution]
+        return min(sum(math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in entries), MEGABYTE)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+@given(headers(), st.sampled_from([0, 0, 0, -1, 1]), st.sampled_from([b"\0", b"\1", b"\xff"]))
+@settings(max_examples=1000, deadline=None)
+def test_whatever_a_header_says_is_refused_or_can_be_worked_with(header: Any, beside: int, fill: bytes) -> None:
+    data = fill * max(0, promised(header) + beside)
+    try:
+        held = decode(frame(header, data), 1)
+    except FrameError:
+        return
+    assert not isinstance(held, Failure)
+    arrays = held[0].values() if isinstance(held[0], dict) else [held[0]]
+    for array in arrays:
+        assert math.prod(length or 1 for length in array.shape) <= max(EMPTY_LIMIT, len(data))
+        with np.errstate(all="ignore"):
+            array.astype(float).sum(axis=0 if array.ndim else None)  # as any task's score may
 
 
 def test_fifteen_thousand_damaged_frames_are_refused_or_hold_what_a_frame_may_hold() -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from behavesim.errors import TaskError
 from behavesim.protocols import Failure, Solved, Verdict
 from behavesim.sandbox import Judge
+from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
 
@@ -89,6 +95,18 @@ async def test_a_score_that_is_not_finite_is_a_failure(value: float) -> None:
     assert verdict.reason == "non-finite"
 
 
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise KeyError("no words")
+
+
+def raising(error: type[BaseException]) -> Callable[[Any], Any]:
+    def function(_: object) -> float:
+        raise error("as told")
+
+    return function
+
+
 @pytest.mark.parametrize(
     "provoke",
     [
@@ -101,23 +119,112 @@ async def test_a_score_that_is_not_finite_is_a_failure(value: float) -> None:
         lambda _: 10.0**1000,
         lambda _: np.zeros(3) + np.zeros(4),
         lambda _: np.zeros(1 << 60),
+        lambda _: next(iter([])),
         lambda _: "no number",
+        lambda _: None,
+        lambda _: 10**400,
+        *map(raising, (AssertionError, OSError, RuntimeError, StopIteration, SystemExit, MemoryError, Mute)),
     ],
 )
-async def test_whatever_rubbish_provokes_in_a_tasks_code_is_the_programs_failure(provoke: Callable[[Any], Any]) -> None:
-    for task in (Scored(provoke), Scored(lambda _: 1.0, trajectory=provoke)):
-        verdict = await judged(task)
-        assert isinstance(verdict, Failure)
-        assert verdict.reason == "invalid-solution"
-        assert verdict.message
+@pytest.mark.parametrize("where", ["score", "mean_score", "trajectory"])
+async def test_whatever_a_solution_provokes_in_a_tasks_code_rejects_it_and_names_the_function(
+    provoke: Callable[[Any], Any], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Scored(lambda _: 1.0)
+    task.name = "careless"
+    monkeypatch.setattr(task, where, lambda *arguments: provoke(arguments))
+    verdict = await judged(task)
+    assert isinstance(verdict, Failure)
+    assert verdict.reason == "invalid-solution"
+    assert f"`{where}` of task 'careless'" in verdict.message
+    assert verdict.message.isprintable()
 
 
-async def test_a_fault_that_no_solution_provokes_is_the_tasks_own_and_is_raised() -> None:
-    def faulty(_: object) -> float:
-        raise AssertionError("the task is wrong")
+async def test_an_interruption_by_the_user_is_no_failure_of_a_program() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Judge(Scored(raising(KeyboardInterrupt)), "search", Returns(1))._score(Solved((1,), 0.0))
 
-    with pytest.raises(AssertionError, match="the task is wrong"):
-        await judged(Scored(faulty))
+
+async def test_a_score_is_taken_as_float_takes_it() -> None:
+    verdict = await judged(Scored(lambda _: np.array(2, np.int8)))
+    assert isinstance(verdict, Verdict)
+    assert verdict.scores == (2.0,)
+    assert type(verdict.scores[0]) is float
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "said"),
+    [
+        (lambda _: Trajectory.prefixes([]), "TrajectoryError: a trajectory needs at least one state"),
+        (lambda _: Trajectory.vectors([[np.nan]]), "vectors must be finite"),
+        (lambda _: Trajectory("vectors", np.array([[np.inf]])), "vectors must be finite"),
+        (lambda _: Trajectory("vectors", np.zeros((2, 2), np.float32)), "not stored as float32"),
+        (lambda _: Trajectory("sequences", np.zeros(2, int), np.array([2, 1])), "end to end"),
+        (lambda _: Trajectory.vectors([[1e101]]), "within ±1e\\+100"),
+        (lambda _: Trajectory.prefixes(range(MOST_STATES + 1)), "at most 10000 states, got 10001"),
+        (lambda _: Trajectory.vectors(np.zeros((2, MOST_NUMBERS // 2 + 1))), "at most 1048576 numbers"),
+        (lambda _: [1, 2], "must return a behavesim.Trajectory"),
+        (lambda _: None, "must return a behavesim.Trajectory"),
+    ],
+)
+async def test_a_trajectory_that_nothing_could_be_compared_with_is_a_failure(
+    trajectory: Callable[[Any], Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Scored(lambda _: 1.0)
+    monkeypatch.setattr(task, "trajectory", lambda instance, solution: trajectory(solution))
+    verdict = await judged(task)
+    assert isinstance(verdict, Failure)
+    assert verdict.reason == "invalid-solution"
+    assert re.search(said, verdict.message)
+    assert "`trajectory` of task" in verdict.message
+
+
+async def test_a_trajectory_as_long_as_may_be_is_taken() -> None:
+    verdict = await judged(Scored(lambda _: 1.0, trajectory=lambda _: range(MOST_STATES)))
+    assert isinstance(verdict, Verdict)
+
+
+async def test_instances_that_are_others_in_the_sandbox_are_the_tasks_fault() -> None:
+    with pytest.raises(TaskError, match="must give the same on every call"):
+        await Judge(Scored(lambda _: 1.0), "search", Returns(1, 2)).evaluate("")
+
+
+@cache
+def honest(name: str) -> tuple[Task, tuple[np.ndarray, ...]]:
+    """A task of ours, and the solutions of its template."""
+    task, scope = TaskReference(name).load(), dict[str, Any]()
+    exec(task.template, scope)
+    return task, tuple(np.asarray(task.solve(scope[task.entry_point], each)) for each in task.instances("search"))
+
+
+DTYPES = [np.bool_, np.int8, np.uint8, np.uint64, np.float16, np.float64]
+EXTREMES = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 2.0**63, -1, 0]
+SHAPES: list[Callable[[np.ndarray], Any]] = [
+    *(lambda a: a[:0], lambda a: a[:1], lambda a: a[0], lambda a: a[::-1], lambda a: a[None], lambda a: a[..., None]),
+    *(lambda a: np.concatenate([a, a]), lambda a: {"": a, "b": a}, lambda a: {"a": a}, lambda a: {}),
+    *(lambda a: np.zeros((0, *a.shape)), lambda a: np.zeros((*a.shape, 0)), lambda a: np.zeros((len(a), 1 << 10))),
+]
+
+
+@pytest.mark.parametrize("name", ["tsp", "asp", "cpp", "bin_packing"])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_our_own_tasks_refuse_by_their_rules_whatever_is_done_to_a_solution(name: str, data: st.DataObject) -> None:
+    task, solutions = honest(name)
+    damaged = solutions[0]
+    if (dtype := data.draw(st.none() | st.sampled_from(DTYPES))) is not None:
+        with np.errstate(all="ignore"):
+            damaged = damaged.astype(dtype)
+    for place in data.draw(st.lists(st.integers(0, damaged.size - 1), max_size=3)):
+        extreme = data.draw(st.sampled_from(EXTREMES)) if damaged.dtype.kind == "f" else data.draw(st.integers(-3, 127))
+        with np.errstate(all="ignore"):
+            damaged = damaged.copy()
+            damaged.flat[place] = np.array(extreme).astype(damaged.dtype)
+    if (reshaped := data.draw(st.none() | st.sampled_from(SHAPES))) is not None:
+        damaged = reshaped(damaged)
+    verdict = Judge(task, "search", Returns())._score(Solved((damaged, *solutions[1:]), 0.0))
+    assert isinstance(verdict, Verdict) or verdict.reason in ("invalid-solution", "non-finite")
+    assert isinstance(verdict, Verdict) or "raised" not in verdict.message
 
 
 async def test_scoring_does_not_hold_up_the_event_loop() -> None:
