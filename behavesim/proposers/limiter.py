@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 
+from behavesim.clock import world_s
+
 RECOVERY = 0.25
 """How much a success adds to the allowance after a cut: four successes for one more request at a time."""
 
@@ -20,7 +22,8 @@ _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 class Limiter:
     """One limit for all requests: additive growth, halved by a refusal, closed while the endpoint wants a pause.
 
-    A burst of refusals counts once: only a request that started after the last cut can cause another.
+    A burst of refusals counts once: only a request that started after the last cut can cause another. A pause is over
+    when the endpoint's time says so, which goes on while this process is asleep or stopped.
     """
 
     def __init__(
@@ -28,7 +31,7 @@ class Limiter:
         connections: int,
         backoff_s: float = 1.0,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = world_s,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -92,7 +95,7 @@ class Limiter:
         while True:
             pause = self._opens_at - self._clock()
             if pause > 0:
-                await self._sleep(pause)
+                await self._sleep(min(pause, LONGEST_BACKOFF_S))  # then look again: the machine may have slept
             elif self._in_flight >= self.allowance:
                 waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._waiting.append(waiter)

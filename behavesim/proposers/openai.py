@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -12,6 +11,7 @@ from typing import NoReturn, Self
 
 from behavesim.errors import ProposerError
 from behavesim.events import Prompt, Reply, Ticket, Usage
+from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
@@ -57,7 +57,7 @@ class OpenAIProposer:
 
     OPENAI_API_KEY and OPENAI_BASE_URL are read as the openai package reads them; an endpoint other than OpenAI's own
     may do without a key. `notes` is told, in a line each, what a run should know: parameters that were dropped,
-    pauses, faults, prompts that were given up. Neither notes nor errors ever hold the key.
+    pauses, faults, prompts that were given up. Neither notes nor errors ever hold the key. Time limits are by `clock`.
     """
 
     def __init__(
@@ -66,11 +66,13 @@ class OpenAIProposer:
         connections: int = 8,
         patience: Patience | None = None,
         notes: Callable[[str], None] = lambda line: None,
+        clock: Heartbeat | None = None,
     ) -> None:
         """Raises UsageError where the environment names no usable endpoint."""
         self._sampling, self._patience = sampling, patience or Patience()
-        self._endpoint = Endpoint(self._patience.request_s)
-        self._limiter = Limiter(connections, self._patience.backoff_s)
+        self._clock = clock or Heartbeat()
+        self._endpoint = Endpoint(self._patience.request_s, self._clock)
+        self._limiter = Limiter(connections, self._patience.backoff_s, clock=self._clock.world)
         self._dialect = Dialect(sampling, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
         self._tell = notes
         self._fatal: str | None = None
@@ -95,7 +97,7 @@ class OpenAIProposer:
         An empty text with the finish reason "given_up" stands for a prompt that the endpoint takes from nobody.
         Raises ProposerError where the endpoint refuses for good, or has been out of reach for too long.
         """
-        trials = _Trials(ticket, self._sampling.model_of(ticket), time.monotonic())
+        trials = _Trials(ticket, self._sampling.model_of(ticket), self._clock())
         while True:
             result = await self._ask(trials.model, prompt.text)
             if result.usage is not None:
@@ -116,7 +118,7 @@ class OpenAIProposer:
             path, body = self._endpoint.path, self._dialect.body(model, prompt)
             result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
             if isinstance(result, Completion):
-                self._replied_at = time.monotonic()
+                self._replied_at = self._clock()
                 self._limiter.succeeded(headers)
             elif result.meaning == "limited":
                 pause = self._limiter.refused(cuts, result.wait_s)
@@ -176,7 +178,7 @@ class OpenAIProposer:
     def _refuse_outage(self, fault: Fault, trials: _Trials) -> None:
         """Stop the run where nobody has had a reply for as long as patience lasts, and not for one fault alone."""
         patience = self._patience.start_s if self._replied_at is None else self._patience.outage_s
-        silence = time.monotonic() - max(trials.since, self._replied_at or 0.0)
+        silence = self._clock() - max(trials.since, self._replied_at or 0.0)
         if silence > patience and trials.faults + trials.refusals >= 3:
             self._stop(f"no reply for {silence:.0f} s; the last fault: {fault.message}")
 
@@ -194,8 +196,8 @@ class OpenAIProposer:
 
     def _note_fault(self, line: str) -> None:
         """A note about a fault, once a minute at most: they come in crowds."""
-        if time.monotonic() >= self._next_fault_note:
-            self._next_fault_note = time.monotonic() + 60.0
+        if self._clock() >= self._next_fault_note:
+            self._next_fault_note = self._clock() + 60.0
             self._note(line)
 
     def _note(self, line: str) -> None:

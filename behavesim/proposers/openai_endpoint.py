@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from behavesim.errors import UsageError
+from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.openai_answers import Completion, Fault, answer
 
 if TYPE_CHECKING:
@@ -25,10 +25,13 @@ _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
 class Endpoint:
     """An endpoint as the environment names it: OPENAI_BASE_URL (OpenAI's own unless set) and OPENAI_API_KEY."""
 
-    def __init__(self, timeout_s: float) -> None:
-        """`timeout_s` bounds a request as a whole; raises UsageError where the environment names no usable endpoint."""
+    def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
+        """`timeout_s` bounds a request as a whole, by `clock`.
+
+        Raises UsageError where the environment names no usable endpoint.
+        """
         self._key = os.environ.get("OPENAI_API_KEY", "")
-        self._timeout_s = timeout_s
+        self._timeout_s, self._clock = timeout_s, clock
         url = os.environ.get("OPENAI_BASE_URL", "")
         _refuse_unusable(url, self._key)
         self._client = _client(self._key or NO_KEY, timeout_s)
@@ -64,7 +67,7 @@ class Endpoint:
         # Client.post instead of chat.completions.create, the aiohttp transport, and the response as it came: together
         # they more than halve the client's own time for a request, and no endpoint's odd reply can fail to validate.
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with self._clock.timeout(self._timeout_s):
                 response = await self._client.post(path, body=dict(body), cast_to=httpx2.Response)
         except openai.APIStatusError as error:
             response = error.response
@@ -84,7 +87,7 @@ def _client(key: str, timeout_s: float) -> AsyncOpenAI:
     return openai.AsyncOpenAI(
         api_key=key,
         max_retries=0,  # the limiter decides, for all requests together
-        timeout=openai.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+        timeout=openai.Timeout(None, connect=min(10.0, timeout_s)),  # an answer has the time that `exchange` gives it
         http_client=openai.DefaultAioHttpClient(),
     )
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from behavesim.errors import SandboxError
+from behavesim.heartbeat import Heartbeat
 from behavesim.sandbox.link import Link
 from behavesim.sandbox.orders import Assignment, Ready
 
@@ -16,9 +17,10 @@ STARTS = 5
 class Lineage:
     """The zygotes of one assignment; `accept` may refuse one by raising, before it serves."""
 
-    def __init__(self, assignment: Assignment, accept: Callable[[Ready], None]) -> None:
+    def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:
         self._assignment = assignment
         self._accept = accept
+        self._clock = clock
         self._opening = asyncio.Lock()
         self._link: Link | None = None
         self._closed = False
@@ -47,7 +49,7 @@ class Lineage:
         for failures in range(attempts):
             await asyncio.sleep(0.1 * (2**failures - 1))
             try:
-                return await Link.open(self._assignment)
+                return await Link.open(self._assignment, self._clock)
             except SandboxError as error:
                 failed = error
         raise failed

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.errors import SandboxError
+from behavesim.heartbeat import Heartbeat
 from behavesim.sandbox.candidate import SOURCE_PREFIX
 from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
 from behavesim.sandbox.limits import MEGABYTE
@@ -25,6 +26,8 @@ from behavesim.sandbox.orders import FORK, KILL, ORDER, Assignment, Ending, Read
 START_S = 120.0
 GRACE_S = 5.0
 """How long after a candidate's last deadline a zygote that says nothing is taken for dead."""
+REST_S = 1.0
+"""How long the reading of what a dead candidate sent may take: it is in the socket by then."""
 _CHUNK = 1 << 18
 _INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _ENVIRONMENT = {
@@ -52,10 +55,13 @@ class Run:
 
 
 class Link:
-    """A zygote, from its start to its end."""
+    """A zygote, from its start to its end; how long it may be silent is a matter of `clock`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment, clock: Heartbeat
+    ) -> None:
         self.alive = True
+        self._clock = clock
         self._process = process
         self._control = control
         self._limits = assignment.limits
@@ -66,15 +72,16 @@ class Link:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(cls, assignment: Assignment) -> tuple[Link, Ready]:
+    async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[Link, Ready]:
         """Start a zygote and wait until it serves; raises SandboxError, in the zygote's words, if it never does."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs, tempfile.TemporaryFile() as errors:
-            link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment)
+            link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment, clock)
             theirs.close()
             try:
-                return link, await asyncio.wait_for(link._ready, START_S)
+                async with clock.timeout(START_S):
+                    return link, await link._ready
             except TimeoutError as error:
                 raise SandboxError(
                     f"the sandbox did not start within {START_S:g} s; does its task load, and its template end?"
@@ -98,8 +105,11 @@ class Link:
             try:
                 with theirs:
                     self._order(FORK, job, theirs.fileno())
-                ended = await asyncio.wait_for(asyncio.shield(ending), self._limits.wall_s + GRACE_S)
-                await asyncio.wait([exchange], timeout=1)  # all it sent is in the socket by now
+                async with self._clock.timeout(self._limits.wall_s + GRACE_S):
+                    ended = await asyncio.shield(ending)
+                with contextlib.suppress(TimeoutError):
+                    async with self._clock.timeout(REST_S):
+                        await asyncio.wait([exchange])
                 frame, overflowed = exchange.result() if exchange.done() else (b"", False)
                 return Run(ended, frame, overflowed)
             except TimeoutError:
@@ -108,7 +118,8 @@ class Link:
             except asyncio.CancelledError:
                 with contextlib.suppress(ZygoteDied, TimeoutError):
                     self._order(KILL, job)
-                    await asyncio.wait_for(asyncio.shield(ending), GRACE_S)
+                    async with self._clock.timeout(GRACE_S):
+                        await asyncio.shield(ending)
                 raise
             finally:
                 self._endings.pop(job)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from behavesim.errors import SandboxError, UsageError
+from behavesim.heartbeat import Heartbeat
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
@@ -37,7 +38,8 @@ class Pool:
     """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
 
     `isolation` is the level that a self-test found, `notes` say what is missing or different from the best. Where the
-    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests.
+    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests. How long
+    to wait for a zygote is a matter of `clock`.
 
     There are two zygotes: one for the programs that name scipy, started when the first of them comes, and one for all
     others. They have the modules `preloaded` imported already; that for scipy has the `scientific` ones as well.
@@ -53,11 +55,14 @@ class Pool:
         layers: tuple[str, ...] = LAYERS,
         preloaded: tuple[str, ...] = PRELOADED,
         scientific: tuple[str, ...] = SCIENTIFIC,
+        clock: Heartbeat | None = None,
     ) -> None:
         self._limits = limits or Limits()
+        clock = clock or Heartbeat()
         assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
-        self._basic = Lineage(assignment, self._accept)
-        self._scientific = Lineage(replace(assignment, preloaded=preloaded + scientific), self._accept)
+        self._basic = Lineage(assignment, self._accept, clock)
+        with_scipy = replace(assignment, preloaded=preloaded + scientific)
+        self._scientific = Lineage(with_scipy, self._accept, clock)
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
         self._ready: Ready | None = None

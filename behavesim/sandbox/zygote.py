@@ -13,11 +13,11 @@ import selectors
 import signal
 import socket
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from behavesim.clock import STEP_S, Clock
 from behavesim.errors import SandboxError
 from behavesim.sandbox import candidate, isolation, layers, processes
 from behavesim.sandbox.limits import Limits
@@ -43,6 +43,7 @@ class Zygote:
         self._work = work
         self._limits = limits
         self._shell = shell
+        self._clock = Clock()
         self._children: dict[int, _Child] = {}
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._selector = selectors.DefaultSelector()
@@ -90,7 +91,7 @@ class Zygote:
             self._run_candidate(fd)
         self._shell.after_fork()
         os.close(fd)
-        self._children[pid] = _Child(job, pid, time.monotonic() + self._limits.wall_s)
+        self._children[pid] = _Child(job, pid, self._clock() + self._limits.wall_s)
 
     def _run_candidate(self, fd: int) -> NoReturn:
         leave = os._exit
@@ -119,7 +120,7 @@ class Zygote:
                 self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
 
     def _enforce_limits(self) -> None:
-        now = time.monotonic()
+        now = self._clock()
         for child in self._children.values():
             if now >= child.deadline:
                 self._kill(child, "wall")
@@ -127,14 +128,18 @@ class Zygote:
                 self._kill(child, "cpu")
 
     def _patience(self) -> float | None:
-        """Seconds until the first moment at which a child could have exceeded a limit, were it to use every core."""
+        """Seconds until the first moment at which a child could have exceeded a limit, were it to use every core.
+
+        Never so many that the clock would take the waiting for an absence.
+        """
         if not self._children:
             return None
-        now, cores = time.monotonic(), os.cpu_count() or 1
-        return max(0.01, min(
+        now, cores = self._clock(), os.cpu_count() or 1
+        soonest = min(
             min(child.deadline - now, (self._limits.timeout_s - processes.cpu_seconds(child.pid)) / cores)
             for child in self._children.values()
-        ))  # fmt: skip
+        )
+        return max(0.01, min(soonest, STEP_S / 2))
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:

@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CHAIN = [
-    {"errors", "similarity.kernels"},
+    {"clock", "errors", "similarity.kernels"},
+    {"heartbeat"},
     {"trajectory"},
     {"task"},
     {"events"},
