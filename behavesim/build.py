@@ -26,7 +26,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.keeper import Keeper
 from behavesim.store.upgrade import copy_journal
-from behavesim.task import Task, TaskReference
+from behavesim.task import Split, Task, TaskReference
 
 if TYPE_CHECKING:
     from behavesim.proposers.openai import Sampling
@@ -135,11 +135,11 @@ def active_s(times: Iterable[tuple[float, str]]) -> float:
     return total + last - begun
 
 
-def sandbox(settings: Settings) -> Pool:
-    """The sandbox of a run, not entered yet."""
+def sandbox(settings: Settings, split: Split = "search") -> Pool:
+    """The sandbox of a run for the instances of a split, not entered yet."""
     return Pool(
         TaskReference(settings.task),
-        "search",
+        split,
         settings.workers,
         Limits(settings.timeout_s, settings.memory_mb, settings.output_mb),
         allow_weak_isolation=settings.allow_weak_isolation,

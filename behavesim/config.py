@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticUndefined
 
-from behavesim.errors import UsageError
+from behavesim.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from behavesim.task import Task
@@ -259,9 +258,3 @@ def _assignment(text: str) -> tuple[str, Any]:
 def _unknown(key: str) -> str:
     hint = nearest(key, Settings.model_fields) or "`behavesim settings` lists them all"
     return f"there is no setting {key!r}; {hint}"
-
-
-def nearest(key: str, known: Iterable[str]) -> str:
-    """The question whether the known name nearest to an unknown one was meant; empty where none is near."""
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
-    return f"did you mean {near[0]!r}?" if near else ""

@@ -1,5 +1,10 @@
 """What can go wrong, as a person would name it; each error knows the exit code it ends a command with."""
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
 
 class BehavesimError(Exception):
     """Anything behavesim itself reports; its message says what was expected, what came and what to do next."""
@@ -37,3 +42,9 @@ class SandboxError(BehavesimError):
 
 class JournalError(BehavesimError):
     """The journal cannot be opened, written or read."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question whether the known name nearest to an unknown one was meant; empty where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import TaskError
+from behavesim.errors import TaskError, nearest
 from behavesim.trajectory import Trajectory
 
 Split = Literal["search", "validation", "held-out"]
@@ -158,8 +158,9 @@ def installed_tasks() -> list[str]:
 def _from_entry_point(name: str) -> Any:
     points = entry_points(group="behavesim.tasks", name=name)
     if not points:
-        known = ", ".join(installed_tasks())
-        raise TaskError(f"no task {name!r}; there are {known}, or give the path of a task file, which ends in .py")
+        known = installed_tasks()
+        listed = f"there are {', '.join(known)}, or give the path of a task file, which ends in .py"
+        raise TaskError(f"no task {name!r}; {nearest(name, known) or listed}")
     return next(iter(points)).load()
 
 

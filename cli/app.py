@@ -3,37 +3,66 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from importlib.metadata import version
+from itertools import groupby
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from .compare import compare
-from .doctor import doctor
-from .evaluate import evaluate, tasks
-from .experiment import experiment
-from .recommend import recommend
-from .recover import recover
-from .report import report, runs
-from .run import resume, run
-from .settings import settings
-from .task import task
-from .verify import verify
-from .watch import watch
+from behavesim.errors import BehavesimError, UsageError, nearest
+
+from .commands import COMMANDS, PLAIN, Command
+
+
+class Commands(TyperGroup):
+    """The commands of the table; each is imported when it is named, so that none pays for what another needs.
+
+    What Typer hands to these methods is Click's, which it keeps under private names.
+    """
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """The names of all commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup:
+        """Import a command; raises UsageError with the nearest name where there is none of this one."""
+        if cmd_name not in COMMANDS:
+            hint = nearest(cmd_name, COMMANDS) or "`behavesim --help` lists them all"
+            raise UsageError(f"there is no command {cmd_name!r}; {hint}")
+        return _loaded(COMMANDS[cmd_name])
+
+    def format_commands(self, ctx: object, formatter: Any) -> None:
+        """Write the help's list of commands, section by section, without importing any."""
+        for section, commands in groupby(COMMANDS.values(), key=lambda command: command.section):
+            with formatter.section(section):
+                formatter.write_dl([(command.name, command.help) for command in commands])
+
+
+def _loaded(command: Command) -> TyperCommand | TyperGroup:
+    module, _, name = command.target.partition(":")
+    target = getattr(import_module(f".{module}", __package__), name)
+    if not isinstance(target, typer.Typer):
+        function, target = target, typer.Typer(**PLAIN)
+        target.command(command.name)(function)
+    built = typer.main.get_command(target)
+    assert isinstance(built, TyperCommand | TyperGroup), "Typer builds commands and groups of its own"
+    return built
+
 
 app = typer.Typer(
     name="behavesim",
+    cls=Commands,
     help="Search for algorithms with language models, and know them by what they do.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **PLAIN,
 )
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
         typer.echo(f"behavesim {version('behavesim')}")
         raise typer.Exit
 
@@ -47,27 +76,8 @@ def behavesim(
     """What the command takes before its verb."""
 
 
-app.command("run")(run)
-app.command("resume")(resume)
-app.command("watch")(watch)
-app.command("verify")(verify)
-app.command("recover")(recover)
-app.command("report")(report)
-app.command("recommend")(recommend)
-app.command("list")(runs)
-app.command("experiment")(experiment)
-app.command("evaluate")(evaluate)
-app.command("compare")(compare)
-app.command("tasks")(tasks)
-app.command("settings")(settings)
-app.add_typer(task, name="task")
-app.command("doctor")(doctor)
-
-
 def main() -> None:
     """Run the command; what behavesim itself reports becomes one line on stderr and the error's exit code."""
-    from behavesim.errors import BehavesimError
-
     try:
         app()
     except BehavesimError as error:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from .options import AsJson, Assignments, print_json
-from .programs import Judged, judged, read_program
+from behavesim.application.evaluation import Evaluation, evaluate, read_program
+from behavesim.config import resolve
+from behavesim.errors import DistanceError, UsageError
+from behavesim.protocols import Failure
+from behavesim.reports.heatmap import check_figure, draw_heatmap
+from behavesim.similarity import BehaveSim
+from behavesim.task import Split, Task, TaskReference
+from behavesim.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from behavesim.similarity import BehaveSim
-    from behavesim.task import Task
-    from behavesim.trajectory import Trajectory
-
-REJECTED = 3
+from .options import REJECTED, AsJson, Assignments, busy, print_json, tell
 
 Metric = Literal["dtw", "erp", "mean", "cosine"]
 
@@ -41,14 +45,6 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare programs by behaviour (BehaveSim); exit code 3 where one is rejected."""
-    import asyncio
-
-    from behavesim.config import resolve
-    from behavesim.errors import DistanceError, UsageError
-    from behavesim.reports.heatmap import check_figure, draw_heatmap
-    from behavesim.similarity import BehaveSim
-    from behavesim.task import TaskReference
-
     if len(files) < 2:
         raise UsageError("compare takes two programs or more; `template` names the task's own")
     reference = TaskReference(task).resolved()
@@ -58,7 +54,9 @@ def compare(
     if figure is not None:
         check_figure(figure)
     programs = [(str(file), read_program(file, loaded)) for file in files]
-    results = asyncio.run(judged(settings, loaded, programs, "held-out" if held_out else "search"))
+    split: Split = "held-out" if held_out else "search"
+    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
+    results = asyncio.run(evaluate(settings, loaded, programs, split))
     behaviours = _behaviours(results)
     try:
         document = _document([file for file, _ in programs], behaviours, measure)
@@ -75,8 +73,6 @@ def compare(
 
 
 def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
-    from behavesim.errors import UsageError
-
     if text is None:
         return task.normaliser
     if text == "pair":
@@ -87,15 +83,13 @@ def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
         raise UsageError(f"--normaliser takes a number or 'pair', not {text!r}") from None
 
 
-def _behaviours(results: list[Judged]) -> list[tuple[Trajectory, ...]]:
+def _behaviours(results: list[Evaluation]) -> list[tuple[Trajectory, ...]]:
     """The trajectories of every program; says which were rejected, and ends the command where one was."""
-    from behavesim.protocols import Failure
-
     behaviours = []
     for result in results:
         if isinstance(result.verdict, Failure):
             why = f"{result.stage}: {result.verdict.reason}: {result.verdict.message}"
-            typer.echo(f"behavesim: {result.file} was rejected and cannot be compared: {why}", err=True)
+            tell(f"{result.file} was rejected and cannot be compared: {why}")
         else:
             behaviours.append(result.verdict.trajectories)
     if len(behaviours) < len(results):
@@ -119,9 +113,6 @@ def _document(labels: list[str], behaviours: list[tuple[Trajectory, ...]], measu
 
 
 def _print_table(document: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     def table(title: str, matrix: list[list[float]]) -> Table:
         grid = Table("", *map(str, range(1, len(matrix) + 1)), title=title, title_justify="left")
         for number, (label, row) in enumerate(zip(document["labels"], matrix, strict=True), start=1):

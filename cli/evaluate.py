@@ -1,19 +1,22 @@
-"""`behavesim evaluate` and `behavesim tasks`."""
+"""`behavesim evaluate`."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from .options import AsJson, Assignments, print_json
-from .programs import Judged, judged, read_program
+from behavesim.application import evaluation
+from behavesim.config import resolve
+from behavesim.protocols import Failure
+from behavesim.reports.summary import percent
+from behavesim.task import Objective, Split, TaskReference
 
-if TYPE_CHECKING:
-    from behavesim.task import Objective, Split
-
-REJECTED = 3
+from .options import REJECTED, AsJson, Assignments, busy, print_json
 
 
 def evaluate(
@@ -27,17 +30,13 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Score programs in the sandbox; exit code 3 where one is rejected."""
-    import asyncio
-
-    from behavesim.config import resolve
-    from behavesim.task import TaskReference
-
     reference = TaskReference(task).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments)
-    programs = [(str(file), read_program(file, loaded)) for file in files]
+    programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
     split: Split = "held-out" if held_out else "search"
-    verdicts = asyncio.run(judged(settings, loaded, programs, split))
+    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
+    verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split))
     results = [_document(verdict, loaded.objective_on(split)) for verdict in verdicts]
     if as_json:
         print_json(results)
@@ -47,32 +46,7 @@ def evaluate(
         raise typer.Exit(REJECTED)
 
 
-def tasks(as_json: AsJson = False) -> None:
-    """The installed tasks."""
-    from behavesim.task import TaskReference, installed_tasks
-
-    rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
-    if as_json:
-        print_json(
-            [
-                {
-                    "task": name,
-                    "direction": task.objective.direction,
-                    "best_known": task.objective.best_known,
-                    "budget": task.budget,
-                    "entry_point": task.entry_point,
-                }
-                for name, task in rows
-            ]
-        )
-        return
-    for name, task in rows:
-        typer.echo(f"{name:14} {task.objective.direction}, {task.entry_point}(): {task.description.splitlines()[0]}")
-
-
-def _document(result: Judged, objective: Objective) -> dict[str, Any]:
-    from behavesim.protocols import Failure
-
+def _document(result: evaluation.Evaluation, objective: Objective) -> dict[str, Any]:
     verdict = result.verdict
     common = {
         "file": result.file,
@@ -95,11 +69,6 @@ def _document(result: Judged, objective: Objective) -> dict[str, Any]:
 
 
 def _print_table(results: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from behavesim.reports.summary import percent
-
     table = Table(title=f"isolation {results[0]['isolation']}", title_justify="left")
     for name in ("program", "score", "gap", "seconds", "result"):
         table.add_column(name, justify="right" if name in ("score", "gap", "seconds") else "left", overflow="fold")

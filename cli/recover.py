@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 import typer
 
-from .options import RUNS, RunsDir, cores
+from behavesim.application.machine import cores
+from behavesim.recover import recover as recovered
+from behavesim.store.folder import RunFolder
+
+from .options import RUNS, RunsDir
 
 
 def recover(
@@ -16,11 +21,6 @@ def recover(
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Make a new run of all that can be read of a damaged one; the old one is left as it is."""
-    import asyncio
-
-    from behavesim.recover import recover as recovered
-    from behavesim.store.folder import RunFolder
-
     folder = RunFolder.find(runs_dir, run)
     target = RunFolder.named(runs_dir, name or f"{folder.run}-recovered")
     done = asyncio.run(recovered(folder, target, workers or cores()))

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from .options import (
-    NO_ENDPOINT,
-    RUNS,
-    AsJson,
-    Assignments,
-    RunsDir,
-    cores,
-    has_endpoint,
-    print_json,
-    seconds,
-    weighted_models,
-)
-from .recommend import recommended
-from .signals import when_asked_to_end
+from behavesim.analysis.replayed import beside_original
+from behavesim.analysis.run import load_run
+from behavesim.application import session
+from behavesim.application.console import shown_search
+from behavesim.application.launch import new_launch, next_launch
+from behavesim.application.machine import has_endpoint
+from behavesim.application.signals import run_until_asked_to_end
+from behavesim.build import Launch
+from behavesim.errors import BehavesimError
+from behavesim.reports.summary import summary, summary_table
+from behavesim.store.folder import RunFolder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
-
-    from behavesim.analysis.replayed import Replayed
-    from behavesim.analysis.run import Run
-    from behavesim.build import Launch
-    from behavesim.search import Search
-    from behavesim.store.folder import RunFolder
-
-    Begin = Callable[[], AbstractAsyncContextManager[Search]]
-
-INTERRUPTED = 130
+from .options import INTERRUPTED, RUNS, AsJson, Assignments, RunsDir, busy, print_json, seconds, tell, weighted_models
 
 Task = Annotated[str, typer.Argument(help="A task's name, or the path of a task file.")]
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
@@ -71,21 +58,10 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Search for a program; resumable at any moment."""
-    from datetime import datetime
-
-    from behavesim.build import Launch, new_search
-    from behavesim.config import resolve, task_defaults
-    from behavesim.errors import UsageError
-    from behavesim.store.folder import RunFolder
-    from behavesim.task import TaskReference
-
-    reference = TaskReference(task).resolved()
-    loaded = reference.load()
-    flags = {
-        "task": reference.text,
+    given = {
         "budget": budget,
         "method": method,
-        "proposer": None if proposer == "auto" else proposer,
+        "proposer": proposer,
         "models": weighted_models(model),
         "seed": seed,
         "workers": workers,
@@ -97,16 +73,10 @@ def run(
         "max_time_s": seconds(max_time),
         "allow_weak_isolation": allow_weak_isolation,
     }
-    unsaid = "openai" if model or has_endpoint() else "genetic"  # who names a model wants it asked
-    defaults = {**task_defaults(loaded), "workers": cores(), "proposer": unsaid}
-    settings = resolve(flags, assignments, config, defaults)
-    if settings.proposer == "openai" and not has_endpoint():
-        raise UsageError(f"{NO_ENDPOINT}; --proposer genetic asks none")
-    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
-    launch = Launch(settings, loaded, folder)
-    if proposer == "auto" and settings.proposer == "genetic" and not has_endpoint():
-        typer.echo("behavesim: no OPENAI_API_KEY is set, so the offline proposer writes the programs", err=True)
-    _carry_out(launch, lambda: new_search(launch), as_json)
+    launch = new_launch(task, runs_dir, given, assignments, config, name)
+    if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
+        tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
+    _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
 
 
 def resume(
@@ -125,15 +95,6 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run from its last event; needs nothing but the run."""
-    import asyncio
-
-    from behavesim.analysis.run import load_run
-    from behavesim.build import Launch, forked_search, refuse_changes, resumed_search
-    from behavesim.config import amended
-    from behavesim.store.folder import RunFolder
-    from behavesim.store.journal import count_told
-    from behavesim.task import TaskReference
-
     folder = RunFolder.find(runs_dir, run)
     changes = {
         "budget": budget,
@@ -143,88 +104,35 @@ def resume(
         "max_tokens": max_tokens,
         "max_time_s": seconds(max_time),
     }
-    settings = amended(folder.read_settings(), changes, assignments)
-    task = TaskReference(settings.task).load()
-    if fork is not None:
-        new = Launch(settings, task, RunFolder.named(runs_dir, fork))
-        _carry_out(new, lambda: forked_search(new, folder), as_json)
-        return
-    launch = Launch(settings, task, folder)
-    if count_told(folder.journal) >= settings.budget:
-        refuse_changes(launch)
-        if settings.recommend and load_run(folder.path).state.recommended is None:
-            asyncio.run(recommended(folder, task))
-        _report_end(folder, as_json, f"run {folder.run} is finished; give it a larger --budget to go on")
-        return
-    _carry_out(launch, lambda: resumed_search(launch), as_json)
+    if fork is None:
+        launch = next_launch(folder, changes, assignments)
+        _carry_out(launch, session.resume(launch, shown_search, busy), as_json)
+    else:
+        launch = next_launch(folder, changes, assignments, RunFolder.named(runs_dir, fork))
+        _carry_out(launch, session.fork(launch, folder, shown_search, busy), as_json)
 
 
-def _carry_out(launch: Launch, begin: Begin, as_json: bool) -> None:
-    import asyncio
-
-    from behavesim.errors import BehavesimError
-
-    run = launch.folder.argument
+def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:
+    run, has_begun = launch.folder.argument, launch.folder.has_begun
     try:
-        reason = asyncio.run(_searched(launch, begin))
-    except BehavesimError as error:
-        if error.exit_code == 1 and launch.folder.has_begun():
-            typer.echo(f"behavesim: what has arrived is kept; go on with: behavesim resume {run}", err=True)
-        raise
-    if reason == "interrupted" and not launch.folder.has_begun():
-        typer.echo("behavesim: interrupted before the run began; nothing is left behind", err=True)
-        raise typer.Exit(INTERRUPTED)
-    if reason == "interrupted":
-        typer.echo(f"behavesim: interrupted; everything is kept, go on with: behavesim resume {run}", err=True)
-    _report_end(launch.folder, as_json, _next_step(run, reason))
-    if reason == "interrupted":
-        raise typer.Exit(INTERRUPTED)
-
-
-async def _searched(launch: Launch, begin: Begin) -> str:
-    import asyncio
-
-    this = asyncio.current_task()
-    assert this is not None
-    when_asked_to_end(this.cancel)
-    try:
-        async with begin() as search:
-            when_asked_to_end(partial(search.stop, "interrupted"))
-            reason = await _shown(launch, search)
-        if reason != "interrupted" and launch.settings.recommend:
-            when_asked_to_end(this.cancel)
-            await recommended(launch.folder, launch.task)
+        reason = run_until_asked_to_end(work)
     except asyncio.CancelledError:
-        return "interrupted"
-    return reason
-
-
-async def _shown(launch: Launch, search: Search) -> str:
-    """Run the search, and show it."""
-    from behavesim.reports.panels import Moment
-
-    from .console import Rate, shown
-
-    rate = Rate(search.state.told)
-
-    def moment() -> Moment:
-        state, caps = search.state, search.caps
-        speed = rate.of(state.told)
-        cost = caps.cost(state)
-        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
-
-    async with shown(moment):
-        return await search.run()
+        if not has_begun():
+            tell("interrupted before the run began; nothing is left behind")
+            raise typer.Exit(INTERRUPTED) from None
+        tell(f"interrupted; everything is kept, go on with: behavesim resume {run}")
+        _report_end(launch.folder, as_json, f"next: behavesim report {run}")
+        raise typer.Exit(INTERRUPTED) from None
+    except BehavesimError as error:
+        if error.exit_code == 1 and has_begun():
+            tell(f"what has arrived is kept; go on with: behavesim resume {run}")
+        raise
+    _report_end(launch.folder, as_json, _next_step(launch.folder, reason))
 
 
 def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
-    from rich.console import Console
-
-    from behavesim.analysis.run import load_run
-    from behavesim.reports.summary import summary, summary_table
-
     run = load_run(folder.path)
-    document, beside = summary(run), _beside_its_original(run)
+    document, beside = summary(run), beside_original(run)
     if as_json:
         print_json(document if beside is None else {**document, "replay": asdict(beside)})
         return
@@ -239,18 +147,9 @@ def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
     console.print(next_step, highlight=False, soft_wrap=True)
 
 
-def _beside_its_original(run: Run) -> Replayed | None:
-    """How a replay differs from the run whose replies it had; None of any other run."""
-    from behavesim.analysis.replayed import replayed
-    from behavesim.store.folder import RunFolder
-
-    kind, _, original = run.settings.proposer.partition(":")
-    if kind != "replay":
-        return None
-    return replayed(run.folder, RunFolder.find(run.folder.path.parent, original))
-
-
-def _next_step(run: str, reason: str) -> str:
-    if reason in ("budget", "interrupted"):  # how to go on with an interrupted one has been said
-        return f"next: behavesim report {run}"
-    return f"stopped by {reason}; next: behavesim resume {run}, or behavesim report {run}"
+def _next_step(folder: RunFolder, reason: str) -> str:
+    if reason == "finished":
+        return f"run {folder.run} is finished; give it a larger --budget to go on"
+    if reason == "budget":
+        return f"next: behavesim report {folder.argument}"
+    return f"stopped by {reason}; next: behavesim resume {folder.argument}, or behavesim report {folder.argument}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from rich.console import Console
+from rich.table import Table
+
+from behavesim.config import described
+
 from .options import AsJson, print_json
 
 
 def settings(as_json: AsJson = False) -> None:
-    """Every setting that --set and --config take."""
-    from behavesim.config import described
-
+    """List every setting that --set and --config take."""
     rows = described()
     if as_json:
         print_json([{"setting": name, "default": default, "description": text} for name, default, text in rows])
         return
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table()
     for name in ("setting", "default", ""):
         table.add_column(name, overflow="fold")

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from behavesim.checkup import Finding, checkup
+from behavesim.config import resolve
+from behavesim.errors import UsageError
+from behavesim.sandbox import Limits
+from behavesim.task import TaskReference
+
+from .commands import PLAIN
 from .options import AsJson, Assignments, print_json
 
-task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True)
+task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
 
 MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
 
@@ -17,8 +25,6 @@ MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
 @task.command("init")
 def init(name: Annotated[str, typer.Argument(help="The task's name; the file is NAME.py here.")]) -> None:
     """Write a commented task file to start from."""
-    from behavesim.errors import UsageError
-
     if not name.isidentifier():
         raise UsageError(f"a task's name is a Python name, not {name!r}")
     path = Path(f"{name}.py")
@@ -39,14 +45,10 @@ def check(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Examine a task before any money is spent: exit code 1 where something is to be mended."""
-    import asyncio
+    """Examine a task before any money is spent.
 
-    from behavesim.checkup import Finding, checkup
-    from behavesim.config import resolve
-    from behavesim.sandbox import Limits
-    from behavesim.task import TaskReference
-
+    Exit code 1 where something is to be mended.
+    """
     reference = TaskReference(path).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text}, assignments)

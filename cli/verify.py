@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 
-from .options import RUNS, AsJson, RunsDir, cores, print_json
+from behavesim.application.machine import cores
+from behavesim.store.folder import RunFolder
+from behavesim.verify import Verification
+from behavesim.verify import verify as verified
 
-if TYPE_CHECKING:
-    from behavesim.store.folder import RunFolder
-    from behavesim.verify import Verification
+from .options import RUNS, AsJson, RunsDir, print_json
 
 
 def verify(
@@ -21,8 +25,6 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Run every program of a run again, derive every decision again, and name the first difference."""
-    from behavesim.store.folder import RunFolder
-
     folder = RunFolder.find(runs_dir, run)
     found = _verified(folder, workers or cores())
     if as_json:
@@ -35,13 +37,6 @@ def verify(
 
 
 def _verified(folder: RunFolder, workers: int) -> Verification:
-    import asyncio
-
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    from behavesim.verify import verify as verified
-
     console = Console(stderr=True)
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         bar = progress.add_task(f"verifying {folder.run}", total=None)

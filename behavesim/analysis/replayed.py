@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from behavesim.analysis.run import Run
 from behavesim.events import Asked, Evaluated, Placed, Rejected, Ticket
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
@@ -35,6 +36,12 @@ class Replayed:
             f"the first is {self.first[aspect]}"
             for aspect, count in self.differing.items()
         ]
+
+
+def beside_original(run: Run) -> Replayed | None:
+    """How a replay differs from the run whose replies it had; None of any other run."""
+    kind, _, original = run.settings.proposer.partition(":")
+    return replayed(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
 
 
 def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:

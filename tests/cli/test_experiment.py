@@ -7,15 +7,13 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from behavesim_cli.laboratory import toml
-from behavesim_cli.options import cores
 
 import behavesim as bs
+from behavesim.application.machine import cores
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
 
@@ -129,9 +127,23 @@ def test_a_run_that_fails_is_named_and_the_others_are_compared(behavesim: Comman
     assert "template" in (files / "runs/small/broken-eoh-seed0.log").read_text()
 
 
-@pytest.mark.parametrize("value", [3, 0.1, True, 'a "quoted" word', [1, 2], {"gpt-5-nano": 1.0, "b c": [True]}])
-def test_any_setting_fits_on_one_line(value: object) -> None:
-    assert tomllib.loads(f"value = {toml(value)}")["value"] == value
+def test_any_setting_reaches_the_run_as_it_was_planned(behavesim: Command, files: Path) -> None:
+    (files / "odd.toml").write_text(FILE.replace("recommend = false", ODD).replace(', "eoh"]', "]").replace(TESTS, ""))
+    assert behavesim("experiment", "odd.toml").code == 0
+    settings = RunFolder(files / "runs/small/near-best-of-n-seed0").read_settings()
+    assert settings.models == {"gpt-5-nano": 0.5, "a b": 1.0}
+    assert settings.system_prompt == 'a "quoted" word'
+    assert settings.extra_body == {"stop": ["a", "b"], "deep": {"er": True}}
+    assert settings.operators == ("e1", "m1")
+
+
+TESTS = 'tests = [["eoh", "best-of-n"]]'
+ODD = """recommend = false
+models = { gpt-5-nano = 0.5, "a b" = 1.0 }
+system_prompt = 'a "quoted" word'
+extra_body = { stop = ["a", "b"], deep = { er = true } }
+operators = ["e1", "m1"]
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's death")

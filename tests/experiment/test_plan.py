@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.errors import UsageError
-from behavesim.experiment import Planned, plan, read_experiment
+from behavesim.experiment.plan import Planned, plan, read_experiment
 
 SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 

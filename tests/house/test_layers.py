@@ -19,7 +19,7 @@ CHAIN = [
     {"protocols", "provenance"},
     {"config", "programs", "similarity", "state"},
     {"prompts"},
-    {"caps", "experiment"},
+    {"caps"},
     {"methods"},
     {"due"},
     {"proposers", "sandbox", "store"},
@@ -29,6 +29,9 @@ CHAIN = [
     {"recover", "verify"},
     {"analysis"},
     {"reports"},
+    {"application"},
+    {"experiment"},
+    {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
 APART = {("analysis", "search"), ("analysis", "build"), ("reports", "search"), ("reports", "build")}

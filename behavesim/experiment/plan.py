@@ -1,4 +1,4 @@
-"""An experiment: which runs answer a question, written down before the first of them is made."""
+"""The plan of an experiment: which runs answer a question, written down before the first of them is made."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import HARMLESS, Method, Settings, nearest, read_toml, resolve, task_defaults
-from behavesim.errors import UsageError
+from behavesim.config import HARMLESS, Method, Settings, read_toml, resolve, task_defaults
+from behavesim.errors import UsageError, nearest
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from rich.console import Console
 from rich.live import Live
 
+from behavesim.analysis.run import Run
+from behavesim.build import Launch
+from behavesim.caps import spent
+from behavesim.proposers.prices import Prices
 from behavesim.reports.panels import Moment, dashboard, line
+from behavesim.search import Search
 
 REFRESH_S = 0.25
 LINE_S = 5.0
+POLL_S = 0.5
+"""How often to look whether a run of another process is still going on."""
 
 
 @asynccontextmanager
@@ -56,3 +63,35 @@ class Rate:
         """The mean rate since this session began."""
         elapsed = time.monotonic() - self._since
         return (told - self._told) / elapsed if elapsed > 0 else 0.0
+
+
+def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
+    """Show a search of this process."""
+    rate = Rate(search.state.told)
+
+    def moment() -> Moment:
+        state, caps = search.state, search.caps
+        speed, cost = rate.of(state.told), caps.cost(state)
+        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
+
+    return shown(moment)
+
+
+async def watch(run: Run) -> None:
+    """Show a run of whichever process until it ends, from its journal alone."""
+    rate = Rate(run.state.told)
+
+    def moment() -> Moment:
+        run.follow()
+        return moment_of(run, rate.of(run.state.told))
+
+    async with shown(moment):
+        while run.folder.is_running():
+            await asyncio.sleep(POLL_S)
+    run.follow()
+
+
+def moment_of(run: Run, rate: float = 0.0) -> Moment:
+    """A run as it was when it was loaded, or followed last."""
+    cost = spent(run.state.tokens, Prices.extended(run.settings.prices).cost)
+    return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)

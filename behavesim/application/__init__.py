@@ -1,0 +1,1 @@
+"""What the commands do, to be called from Python as well: nothing here reads a command line."""

@@ -1,0 +1,54 @@
+"""Programs of a person's own: read, extracted as a model's reply would be, and judged in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from behavesim.build import sandbox
+from behavesim.config import Settings
+from behavesim.errors import UsageError
+from behavesim.events import Stage
+from behavesim.programs.extract import extract
+from behavesim.programs.fences import fenced
+from behavesim.protocols import Failure, Verdict
+from behavesim.sandbox import Judge
+from behavesim.task import Split, Task
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What became of one program, at which stage, and how well the sandbox was closed."""
+
+    file: str
+    stage: Stage
+    verdict: Verdict | Failure
+    isolation: str
+
+
+def read_program(file: Path, task: Task) -> str:
+    """The source in a file, or of the task's own template where it is called `template`; raises UsageError."""
+    if str(file) == "template":
+        return task.template
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the program {file}: {error}") from None
+
+
+async def evaluate(
+    settings: Settings, task: Task, programs: Iterable[tuple[str, str]], split: Split = "search"
+) -> list[Evaluation]:
+    """Evaluate programs, each a file's name and its source, one after another in one sandbox; in their order."""
+    evaluations = []
+    async with sandbox(settings, split) as pool:
+        judge = Judge(task, split, pool)
+        for file, source in programs:
+            program = extract(fenced(source), task.template, task.entry_point)
+            if isinstance(program, Failure):
+                evaluations.append(Evaluation(file, "extraction", program, pool.isolation))
+            else:
+                verdict = await judge.evaluate(program.source)
+                evaluations.append(Evaluation(file, "evaluation", verdict, pool.isolation))
+    return evaluations

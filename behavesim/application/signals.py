@@ -1,0 +1,32 @@
+"""What a process does where a person or the system asks it to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def when_asked_to_end(act: Callable[[], object]) -> None:
+    """Call `act` on SIGINT, SIGTERM and SIGHUP from now on; one that is ignored (nohup does that) stays ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def run_until_asked_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end of some work, or until this process is asked to end: then it is cancelled, once.
+
+    Raises CancelledError where it was.
+    """
+
+    async def cancellable() -> T:
+        this = asyncio.current_task()
+        assert this is not None, "a coroutine that runs is a task's"
+        when_asked_to_end(lambda: this.cancelling() or this.cancel())
+        return await work
+
+    return asyncio.run(cancellable())

@@ -1,0 +1,62 @@
+"""What the runs of an experiment will take of a model, said before any money is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from behavesim.experiment.plan import Planned
+from behavesim.proposers.prices import Prices
+from behavesim.state import Tokens
+from behavesim.store.progress import Progress, progress
+from behavesim.task import TaskReference
+
+COMPLETION = 2500
+"""Tokens of a reply, its reasoning included, where nothing is known of the model yet."""
+GROWTH = 3
+"""How many times as long as the template the programs of a prompt are taken to be."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Requests and their tokens, and the cost in USD at the dearest model's price, None where one is unknown.
+
+    `answered` is how many requests made so far it goes by; where there are none, it is a guess.
+    """
+
+    models: tuple[str, ...]
+    tokens: Tokens
+    cost_usd: float | None
+    answered: int
+
+
+def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> Estimate:
+    """What the runs that still ask a model, at least one, will take if they go on like the planned ones so far."""
+    made = {run.name: runs_dir / run.name / "run.db" for run in planned}
+    known = {name: progress(journal) for name, journal in made.items() if journal.exists()}
+    calls = sum(run.settings.budget - (known[run.name].told if run.name in known else 0) for run in asking)
+    answered = sum(found.calls for found in known.values())
+    each_in, each_out = _each(known.values(), answered) if answered else (_prompt_tokens(asking), float(COMPLETION))
+    tokens = Tokens(calls, prompt=round(calls * each_in), completion=round(calls * each_out))
+    settings = asking[0].settings
+    costs = [Prices.extended(settings.prices).cost(model, tokens) for model in settings.models]
+    known_costs = [cost for cost in costs if cost is not None]
+    cost = max(known_costs) if len(known_costs) == len(costs) else None
+    return Estimate(tuple(settings.models), tokens, cost, answered)
+
+
+def _each(known: Iterable[Progress], answered: int) -> tuple[float, float]:
+    """The mean prompt and reply of the requests answered so far, in tokens."""
+    found = list(known)
+    return sum(each.prompt_tokens for each in found) / answered, sum(e.completion_tokens for e in found) / answered
+
+
+def _prompt_tokens(asking: Sequence[Planned]) -> float:
+    """Tokens of a typical prompt, at four characters each: the description and a few programs."""
+    lengths = []
+    for run in asking:
+        task = TaskReference(run.settings.task).load()
+        programs = run.settings.examples_per_prompt * GROWTH * len(task.template)
+        lengths.append((len(task.description) + programs + 400) / 4)
+    return sum(lengths) / len(lengths)

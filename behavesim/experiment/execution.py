@@ -1,0 +1,122 @@
+"""The runs of an experiment carried out side by side, each begun or gone on with as its folder says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from behavesim.analysis.run import load_run
+from behavesim.config import differences
+from behavesim.errors import UsageError
+from behavesim.experiment.plan import Planned
+from behavesim.reports.panels import clock
+from behavesim.store.folder import RunFolder
+from behavesim.store.progress import progress
+
+
+def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
+    """The runs that are still to be done; raises UsageError where one was made under other settings."""
+    return [run for run in planned if not _is_finished(run, RunFolder(runs_dir / run.name))]
+
+
+def _is_finished(run: Planned, folder: RunFolder) -> bool:
+    if not folder.journal.exists():
+        return False
+    if moved := differences(folder.read_settings(), run.settings):
+        listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
+        raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
+    found = progress(folder.journal)
+    return found.told >= run.settings.budget and (found.recommended or not run.settings.recommend)
+
+
+class Execution:
+    """Carries runs out in processes of their own, `jobs` at once, each evaluating `workers` programs at once.
+
+    What each of them says is kept in `NAME.log` beside its folder; `tell` hears how it ended.
+    """
+
+    def __init__(
+        self, planned: Sequence[Planned], runs_dir: Path, jobs: int, workers: int, tell: Callable[[str], None]
+    ) -> None:
+        self._planned = planned
+        self._runs_dir = runs_dir
+        self._jobs = jobs
+        self._workers = workers
+        self._tell = tell
+        self._free = asyncio.Semaphore(jobs)
+        self._living: set[Process] = set()
+        self._is_ending = False
+        self._took: list[float] = []
+        self._failed: list[str] = []
+
+    async def run(self) -> list[str]:
+        """Make every run; returns the names of those that failed. Cancelled, it first lets every run end in order."""
+        self._runs_dir.mkdir(parents=True, exist_ok=True)
+        working = asyncio.gather(*map(self._one, self._planned))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._is_ending = True
+            for process in self._living:
+                _end(process)
+            await working
+            raise
+        return sorted(self._failed)
+
+    async def _one(self, run: Planned) -> None:
+        async with self._free:
+            if self._is_ending:
+                return
+            began = time.monotonic()
+            code = await self._carried_out(run)
+        if code and self._is_ending:
+            self._tell(f"{run.name}: interrupted")
+            return
+        if code:
+            self._failed.append(run.name)
+        self._took.append(time.monotonic() - began)
+        self._tell(f"{len(self._took)}/{len(self._planned)} {run.name}: {self._said(run, code)}{self._left()}")
+
+    async def _carried_out(self, run: Planned) -> int | None:
+        """The exit code of the process that makes a run or goes on with it."""
+        folder = self._runs_dir / run.name
+        settings = {**run.settings.model_dump(mode="json"), "workers": self._workers}
+        with folder.with_name(f"{run.name}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "behavesim.experiment.process"),
+                stdin=PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # a Ctrl-C reaches this process alone, which passes it on
+            )
+            self._living.add(process)
+            if self._is_ending:  # it came while the process was being made
+                _end(process)
+            order = {"parent": os.getpid(), "folder": str(folder), "settings": settings}
+            await process.communicate(json.dumps(order).encode())
+            self._living.discard(process)
+        return process.returncode
+
+    def _said(self, run: Planned, code: int | None) -> str:
+        if code:
+            return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
+        best = load_run(self._runs_dir / run.name).best
+        return "nothing feasible" if best is None else f"best {best.score:.6g}"
+
+    def _left(self) -> str:
+        """How long the runs that are left will take if they are like those so far."""
+        left = len(self._planned) - len(self._took)
+        each_s = sum(self._took) / len(self._took)
+        return f", about {clock(each_s * left / min(left, self._jobs))} left" if left else ""
+
+
+def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)

@@ -1,0 +1,63 @@
+"""One run of an experiment, in a process that ends in order when the experiment's own is killed.
+
+Standard input says as JSON who its `parent` is, which `folder` the run is kept in and what its `settings` are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from behavesim.application import session
+from behavesim.application.console import shown_search
+from behavesim.application.signals import run_until_asked_to_end
+from behavesim.build import Launch
+from behavesim.config import validated
+from behavesim.errors import BehavesimError
+from behavesim.sandbox.processes import die_with_parent
+from behavesim.store.folder import RunFolder
+from behavesim.task import TaskReference
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Make the run, or go on with it; exit codes are those of `behavesim run`."""
+    die_with_parent(signal.SIGTERM)
+    given = json.load(sys.stdin)
+    if os.getppid() != given["parent"]:
+        return  # it was killed before the kernel could be told to say so
+    try:
+        settings = validated(given["settings"])
+        launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
+        if launch.folder.journal.exists():
+            work = session.resume(launch, shown_search, _note)
+        else:
+            _clear(launch.folder)
+            work = session.begin(launch, shown_search, _note)
+        run_until_asked_to_end(work)
+    except asyncio.CancelledError:
+        sys.exit(INTERRUPTED)
+    except BehavesimError as error:
+        _note(str(error))
+        sys.exit(error.exit_code)
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"behavesim: {text}\n")
+
+
+def _clear(folder: RunFolder) -> None:
+    """Take away what a run leaves that was killed before its journal began."""
+    if folder.path.is_dir():
+        for path in folder.path.iterdir():
+            path.unlink()
+        folder.path.rmdir()
+
+
+if __name__ == "__main__":
+    main()

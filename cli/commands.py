@@ -1,0 +1,46 @@
+"""The commands: what each is called, where its function is, and what `behavesim --help` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PLAIN: Mapping[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+"""What every Typer app of ours has: help as plain text, and errors left to `main`."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command; `target` is the `module:name`, in this package, of its function or of the Typer app of a group.
+
+    `help` is a line of at most 64 characters, so that it is never cut on a terminal of 80.
+    """
+
+    name: str
+    target: str
+    section: str
+    help: str
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("run", "run:run", "Search", "Search for a program; resumable at any moment."),
+        Command("resume", "run:resume", "Search", "Go on with a run from its last event."),
+        Command("watch", "watch:watch", "Search", "Follow a run from another terminal until it ends."),
+        Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
+        Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
+        Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
+        Command("recommend", "recommend:recommend", "Results", "Choose a program of a run on validation instances."),
+        Command("verify", "verify:verify", "Results", "Derive a run again, and name the first difference."),
+        Command("recover", "recover:recover", "Results", "Make a new run of all that a damaged one still says."),
+        Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
+        Command("compare", "compare:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
+        Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
+        Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
+        Command("settings", "settings:settings", "Set-up", "List every setting that --set and --config take."),
+        Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, cores and sandbox."),
+    )
+}
+"""In the order, and under the sections, in which they are listed."""

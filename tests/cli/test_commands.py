@@ -1,0 +1,106 @@
+"""The commands as a list: all are there, none is loaded before it is named, and none loads what it does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from behavesim_cli.commands import COMMANDS
+
+from tests.cli.command import Command
+
+HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "openai", "aiohttp", "pandas"}
+
+REPORT_MODULES = """
+import sys
+from behavesim_cli.app import main
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=open("modules", "w"))
+"""
+
+
+def loaded(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command has loaded by its end, in a process of its own."""
+    command = [sys.executable, "-c", REPORT_MODULES, *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return set((folder / "modules").read_text().split())
+
+
+def test_the_help_lists_every_command_with_its_uncut_line_on_80_columns(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    listed = behavesim("--help").out.splitlines()
+    for command in COMMANDS.values():
+        assert [line.split(maxsplit=1)[1] for line in listed if line.startswith(f"  {command.name} ")] == [command.help]
+        assert f"{command.section}:" in listed
+
+
+def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "--help")
+    ours = {name for name in modules if name.startswith("behavesim")}
+    assert ours == {"behavesim", "behavesim.errors", "behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands"}
+    assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_loads_that_command_and_nothing_heavy(tmp_path: Path, name: str) -> None:
+    modules = loaded(tmp_path, name, "--help")
+    files = {command.target.partition(":")[0] for command in COMMANDS.values()}
+    theirs = {file for file in files if f"behavesim_cli.{file}" in modules}
+    assert theirs == {COMMANDS[name].target.partition(":")[0]}
+    assert not modules & HEAVY
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run tsp --budget 4 --method best-of-n --set recommend=false",
+        "evaluate tsp template",
+        "list",
+        "tasks",
+        "task init mine",
+        "settings",
+        "doctor",
+    ],
+)
+def test_a_command_that_compares_asks_and_draws_nothing_loads_nothing_heavy(tmp_path: Path, arguments: str) -> None:
+    assert not loaded(tmp_path, *arguments.split()) & HEAVY
+
+
+def test_a_command_that_compares_and_draws_nothing_loads_no_figures_and_no_client(tmp_path: Path) -> None:
+    heavy = loaded(tmp_path, "compare", "tsp", "template", "template") & HEAVY
+    assert "numba" in heavy
+    assert not heavy & {"matplotlib", "openai", "aiohttp", "pandas"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_answers_to_both_names_of_help(behavesim: Command, name: str) -> None:
+    short, long = behavesim(name, "-h"), behavesim(name, "--help")
+    assert (short.code, short.err) == (0, "")
+    assert f"Usage: behavesim {name}" in short.out
+    assert short == long
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["repot"], "behavesim: there is no command 'repot'; did you mean 'report'?\n"),
+        (["qqq"], "behavesim: there is no command 'qqq'; `behavesim --help` lists them all\n"),
+        (["run", "tps"], "behavesim: no task 'tps'; did you mean 'tsp'?\n"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(behavesim: Command, arguments: list[str], said: str) -> None:
+    ended = behavesim(*arguments)
+    assert (ended.code, ended.out, ended.err) == (2, "", said)
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "behavesim", "tasks", "--json"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"tsp"' in done.stdout
