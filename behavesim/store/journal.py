@@ -17,6 +17,7 @@ from behavesim.events import Evaluated, Event, Rejected, Ticket
 from behavesim.store.codec import decode, encode, unpack
 from behavesim.store.schema import VERSION
 from behavesim.store.upgrade import refuse_newer, upgrade, version_of
+from behavesim.store.wal import CHECKPOINT_PAGES, WriteAheadLog
 from behavesim.trajectory import Trajectory
 
 _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
@@ -28,8 +29,6 @@ WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'finge
 
 FLUSH_S = 1.0
 """How often commits are made to survive a power cut as well."""
-CHECKPOINT_PAGES = 16_384
-"""The write-ahead log may grow to 64 MB before it is moved into the database: a folder copied meanwhile is whole."""
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
 
@@ -45,10 +44,20 @@ class SqliteJournal:
     """
 
     def __init__(
-        self, path: Path, patience_s: float = PATIENCE_S, wall: Clock = time.time, steady: Clock = time.monotonic
+        self,
+        path: Path,
+        patience_s: float = PATIENCE_S,
+        wall: Clock = time.time,
+        steady: Clock = time.monotonic,
+        notes: Callable[[str], None] = lambda line: None,
+        checkpoint_pages: int = CHECKPOINT_PAGES,
     ) -> None:
-        """`wall` is read once, at the start: within a session time is `steady`, whatever is done to the clock."""
+        """`wall` is read once, at the start: within a session time is `steady`, whatever is done to the clock.
+
+        `notes` is told, in a line each, what a person should do something about.
+        """
         self._path = path
+        self._log = WriteAheadLog(path, checkpoint_pages, notes)
         self._patience_s = patience_s
         self._steady = steady
         self._began = wall() - steady()
@@ -62,7 +71,8 @@ class SqliteJournal:
             try:
                 await self._db.execute("PRAGMA journal_mode = WAL")
                 await self._db.execute("PRAGMA synchronous = NORMAL")
-                await self._db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+                for pragma in self._log.pragmas:
+                    await self._db.execute(pragma)
             except BaseException:
                 await self._db.close()
                 raise
@@ -83,6 +93,7 @@ class SqliteJournal:
             if is_due:
                 await self._db.execute("PRAGMA synchronous = NORMAL")
                 self._flushed = now
+                self._log.look()
 
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
