@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from importlib.metadata import version
@@ -78,6 +79,8 @@ def behavesim(
 
 def main() -> None:
     """Run the command; what behavesim itself reports becomes one line on stderr and the error's exit code."""
+    for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):  # read on loading; no sum of ours is worth a thread,
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # and OpenBLAS ends a process that may have none
     try:
         app()
     except BehavesimError as error:

@@ -26,6 +26,8 @@ FILENAME = "<candidate>"
 MODULE = "candidate"
 REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
 """How the kernel says no to what the layers forbid."""
+NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.strerror(errno.EAGAIN)})
+"""How Python says it, and how C++ does, where a thread was wanted."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def _why(error: BaseException) -> tuple[str, str]:
             return "output", str(error)
         case InvalidSolution() | FrameError():
             return "invalid-solution", str(error)
+        case RuntimeError() if str(error) in NO_THREAD:
+            return "forbidden", f"{_last_line(error)}; a program has one thread"
         case OSError() if error.errno in REFUSED:
             return "forbidden", _last_line(error)
         case _:

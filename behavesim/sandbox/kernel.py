@@ -21,8 +21,7 @@ _PLUMBING = {
     "poll": (7, None), "ppoll": (271, 73),
 }  # fmt: skip
 _MEMORY = {
-    "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "mremap": (25, 216), "madvise": (28, 233),
-    "brk": (12, 214), "mincore": (27, 232),
+    "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "mremap": (25, 216), "brk": (12, 214),
 }  # fmt: skip
 _OWN_SIGNALS = {
     "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "rt_sigtimedwait": (128, 137),
@@ -30,31 +29,39 @@ _OWN_SIGNALS = {
     "restart_syscall": (219, 128), "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None),
 }  # fmt: skip
 _TIME = {
-    "nanosleep": (35, 101), "clock_nanosleep": (230, 115), "clock_gettime": (228, 113), "clock_getres": (229, 114),
-    "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
+    "nanosleep": (35, 101), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
 }  # fmt: skip
 _SELF = {
     "getpid": (39, 172), "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175),
     "getgid": (104, 176), "getegid": (108, 177), "getrlimit": (97, 163), "getrusage": (98, 165), "uname": (63, 160),
-    "sysinfo": (99, 179), "sched_getaffinity": (204, 123), "getcpu": (309, 168), "getrandom": (318, 278),
-    "exit": (60, 93), "exit_group": (231, 94),
+    "sysinfo": (99, 179), "getcpu": (309, 168), "getrandom": (318, 278), "exit": (60, 93), "exit_group": (231, 94),
 }  # fmt: skip
-_THREADS = {
-    "futex": (202, 98), "set_robust_list": (273, 99), "get_robust_list": (274, 100), "rseq": (334, 293),
-    "set_tid_address": (218, 96), "arch_prctl": (158, None), "sched_yield": (24, 124), "membarrier": (324, 283),
+_LOCKS = {
+    "futex": (202, 98), "set_robust_list": (273, 99), "rseq": (334, 293), "set_tid_address": (218, 96),
+    "arch_prctl": (158, None), "sched_yield": (24, 124),
 }  # fmt: skip
-HARMLESS = {**_READING, **_PLUMBING, **_MEMORY, **_OWN_SIGNALS, **_TIME, **_SELF, **_THREADS}
+HARMLESS = {**_READING, **_PLUMBING, **_MEMORY, **_OWN_SIGNALS, **_TIME, **_SELF, **_LOCKS}
 """Calls that reach nothing beyond the process, its open files and what it may read: the number on each architecture."""
 DELICATE = {
-    "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "clone": (56, 220), "clone3": (435, 435),
-    "prlimit64": (302, 261), "ioctl": (16, 29), "fcntl": (72, 25),
+    "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "madvise": (28, 233), "prlimit64": (302, 261),
+    "sched_getaffinity": (204, 123), "clock_gettime": (228, 113), "clock_getres": (229, 114),
+    "clock_nanosleep": (230, 115), "ioctl": (16, 29), "fcntl": (72, 25),
 }  # fmt: skip
 """Calls whose harm depends on their arguments."""
 _LAYERS_OWN = {
-    "capset": (126, 91), "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
+    "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
     "landlock_restrict_self": (446, 446),
 }  # fmt: skip
+_CAPABILITY_VERSION_3 = 0x20080522
 _NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN}
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Capabilities(ctypes.Structure):
+    _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 
 def number(call: str) -> int | None:
@@ -84,6 +91,11 @@ def unshare(flags: int) -> None:
 def setns(fd: int, flags: int) -> None:
     """setns(2); raises OSError."""
     _checked("setns", _libc().setns, fd, flags)
+
+
+def drop_capabilities() -> None:
+    """Give up all of capabilities(7), for good where no program can be started; raises OSError."""
+    _checked("capset", _libc().capset, _CapabilityHeader(_CAPABILITY_VERSION_3, 0), _Capabilities())
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from behavesim.errors import SandboxError
 from behavesim.sandbox import kernel, landlock, libraries, namespaces, processes, seccomp
 from behavesim.sandbox.limits import MEGABYTE, Limits
 
@@ -22,6 +23,7 @@ LAYERS = ("user", "namespaces", "landlock", "seccomp")
 """The layers that a machine may lack, and that tests switch off; the others are always on."""
 NOBODY = 65534
 SPARE_TASKS = 256
+_NO_BOUND = 1 << 62
 T = TypeVar("T")
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
@@ -59,7 +61,6 @@ class Shell:
             limit_processes(self.tasks)
         if processes.LINUX:
             forbid_new_privileges()
-        if self.own_pids is not None:
             drop_capabilities()
         if self.rules is not None:
             restrict_files(self.rules)
@@ -74,6 +75,7 @@ def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
     be_first_to_go()
     readable = libraries.folders()
     address_space, tasks = processes.address_space(), processes.tasks_of_user() + SPARE_TASKS
+    require_memory(limits, address_space)
     notes: list[str] = []
 
     def attempt(layer: str, put_on: Callable[[], T]) -> T | None:
@@ -93,6 +95,16 @@ def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
     calls = attempt("seccomp", seccomp.program)
     hide_memory()
     return Shell(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
+
+
+def require_memory(limits: Limits, address_space: int) -> None:
+    """Raise SandboxError where this process's own limit would leave a program less memory than it is promised."""
+    left_mb = (_hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
+    if left_mb < limits.memory_mb:
+        raise SandboxError(
+            f"the limit on address space (ulimit -v) leaves a program {left_mb} MB where memory_mb promises it "
+            f"{limits.memory_mb}; raise that limit, or lower memory_mb"
+        )
 
 
 def leave_root(readable: tuple[Path, ...]) -> None:
@@ -129,9 +141,12 @@ def die_with_zygote(zygote: int | None) -> None:
 
 
 def limit_resources(limits: Limits, address_space: int) -> None:
-    """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them."""
+    """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them.
+
+    What this process was itself limited to (`ulimit`) remains where it is less.
+    """
     cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote is more exact; this holds where it cannot look
-    memory = address_space + limits.memory_mb * MEGABYTE if address_space else resource.RLIM_INFINITY
+    memory = address_space + limits.memory_mb * MEGABYTE if address_space else _NO_BOUND
     for kind, bound in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, cpu_s),
@@ -139,7 +154,8 @@ def limit_resources(limits: Limits, address_space: int) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
     ):
-        resource.setrlimit(kind, (bound, bound))
+        lowest = min(bound, _hard_limit(kind))
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def close_files(fd: int) -> None:
@@ -151,9 +167,9 @@ def close_files(fd: int) -> None:
 
 
 def limit_processes(tasks: int) -> None:
-    """Bound fork bombs where no filter forbids forks. It counts all the user's processes, and does nothing for root."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    bound = tasks if hard == resource.RLIM_INFINITY else min(tasks, hard)
+    """Bound fork and thread bombs where no filter forbids them. It counts all that the user runs, and does nothing for
+    root."""
+    bound = min(tasks, _hard_limit(resource.RLIMIT_NPROC))
     resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
 
 
@@ -174,8 +190,8 @@ def be_first_to_go() -> None:
 
 
 def drop_capabilities() -> None:
-    """Entering namespaces made this process their master; a program must not be."""
-    namespaces.drop_capabilities()
+    """Root's rights, where the user remained root, and those of a namespace's master: a program must not have them."""
+    kernel.drop_capabilities()
 
 
 def restrict_files(rules: int) -> None:
@@ -186,3 +202,9 @@ def restrict_files(rules: int) -> None:
 def restrict_calls(program: bytes) -> None:
     """No sockets, no processes, no signals to others, no writing, nothing that a computation does not need."""
     seccomp.install(program)
+
+
+def _hard_limit(kind: int) -> int:
+    """The greatest value this process may give a limit."""
+    _, hard = resource.getrlimit(kind)
+    return _NO_BOUND if hard == resource.RLIM_INFINITY else hard

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,11 @@ class Link:
     @classmethod
     async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[Link, Ready]:
         """Start a zygote and wait until it serves; raises SandboxError, in the zygote's words, if it never does."""
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs, tempfile.TemporaryFile() as errors:
-            link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment, clock)
-            theirs.close()
+        with _enough_files(), tempfile.TemporaryFile() as errors:
+            ours, theirs = socket.socketpair()
+            ours.setblocking(False)
+            with theirs:
+                link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment, clock)
             try:
                 async with clock.timeout(START_S):
                     return link, await link._ready
@@ -96,10 +96,11 @@ class Link:
 
     async def run(self, source: str) -> Run:
         """Have one program run; raises ZygoteDied if the zygote did not outlive it. Cancelling kills the program."""
+        with _enough_files():
+            ours, theirs = socket.socketpair()
+        ours.setblocking(False)
         job = next(self._jobs)
         ending = self._endings[job] = asyncio.get_running_loop().create_future()
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
         with ours:
             exchange = asyncio.create_task(self._exchange(ours, source, job))
             try:
@@ -180,6 +181,17 @@ class Link:
             self._ready.set_result(Ready(**{**message, "notes": tuple(message["notes"])}))
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(Ending(**message))
+
+
+@contextlib.contextmanager
+def _enough_files() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"the sandbox has too little to work with: {error.strerror}; raise the limits on open files and processes "
+            "(ulimit -n, -u), or set fewer workers"
+        ) from error
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:

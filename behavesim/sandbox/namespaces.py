@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
@@ -18,16 +17,7 @@ COVERED = ("/proc", "/dev/shm")
 """Folders that are empty inside: what the kernel tells of processes, and memory shared by name."""
 _PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
 _READ_ONLY_BARE = 1 | 2 | 4 | 8  # read-only, no setuid, no devices, no execution
-_CAPABILITY_VERSION_3 = 0x20080522
 _PR_SET_DUMPABLE = 4
-
-
-class _CapabilityHeader(ctypes.Structure):
-    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
-
-
-class _Capabilities(ctypes.Structure):
-    _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 
 def enter() -> int:
@@ -46,11 +36,6 @@ def next_child_alone(own: int | None) -> None:
         kernel.unshare(NEW_PIDS)
     else:
         kernel.setns(own, NEW_PIDS)
-
-
-def drop_capabilities() -> None:
-    """Give up every right that a process has over the namespaces it is in; raises OSError."""
-    kernel.syscall("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), _Capabilities())
 
 
 def _enter() -> int:

@@ -147,12 +147,22 @@ def _ended_badly(run: Run, limits: Limits) -> Failure | None:
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s >= limits.timeout_s):
         return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
-    if code == OUT_OF_MEMORY or (code == -signal.SIGKILL and ending.peak_bytes >= limits.memory_mb * MEGABYTE):
+    if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
+    if code == -signal.SIGKILL:  # by the kernel: no program can signal another, and the zygote would have said so
+        held_mb = ending.peak_bytes // MEGABYTE
+        return Failure("memory", f"the machine or container had no more memory; the program held {held_mb} MB")
     if code == -signal.SIGSYS:
         return Failure("forbidden", "the program made a system call that no program may make")
     if code < 0:
-        return Failure("crash", f"the program's process was killed by {signal.Signals(-code).name}")
+        return Failure("crash", f"the program's process was killed by {_signal_name(-code)}")
     if code > 0 or not run.frame:
         return Failure("exit", f"the program ended its process itself, with status {code}")
     return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"  # real-time signals but for the first and the last have no names

@@ -12,7 +12,7 @@ import fcntl
 import os
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from behavesim.sandbox import kernel
 
@@ -21,9 +21,10 @@ _LOAD, _SKIP, _IF_EQUAL, _IF_ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x45, 0x06
 _CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-_CLONE_THREAD = 0x00010000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _HARMLESS_FCNTL = (fcntl.F_DUPFD, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
+_HARMLESS_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
+"""How memory will be used, that it will not be, and the size of its pages; macOS knows no names for all of these."""
 
 Instruction = tuple[int, int, int, int]
 """Operation, how many instructions to skip if true and if false, operand."""
@@ -41,7 +42,7 @@ def program() -> bytes:
 
 
 def install(instructions: bytes) -> None:
-    """Filter this process's calls from now on, and those of its threads to come; raises OSError."""
+    """Filter this process's calls from now on; raises OSError."""
     kernel.prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
 
 
@@ -72,23 +73,33 @@ def _argument(position: int, half: int = 0) -> Instruction:
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
 
 
+def _one_of(position: int, values: Sequence[int]) -> tuple[Instruction, ...]:
+    """Grant the call if the lower half of an argument, all the kernel reads of it, is one of the values."""
+    tests = ((_IF_EQUAL, left, 0, value) for left, value in zip(range(len(values), 0, -1), values, strict=True))
+    return (_argument(position), *tests, _REFUSE, _GRANT)
+
+
 _DELICATE: dict[str, tuple[Instruction, ...]] = {
-    # Threads, but no processes. clone3 hides its flags in memory, where no filter can read them: libc then uses clone.
-    "clone": (_argument(0), (_IF_ANY_BIT, 0, 1, _CLONE_THREAD), _GRANT, _REFUSE),
-    "clone3": (_UNKNOWN,),
     # Files are read, never written; Landlock says which.
     "open": (_argument(1), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
     "openat": (_argument(2), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
     "openat2": (_UNKNOWN,),
-    # Limits are looked up (the new ones are a null pointer), not changed.
-    "prlimit64": (_argument(2), (_IF_EQUAL, 0, 3, 0), _argument(2, 1), (_IF_EQUAL, 0, 1, 0), _GRANT, _REFUSE),
+    # Its own limits are looked up (the new ones are a null pointer), not changed, and nobody else's.
+    "prlimit64": (
+        *(_argument(0), (_IF_EQUAL, 0, 5, 0)),
+        *(_argument(2), (_IF_EQUAL, 0, 3, 0), _argument(2, 1), (_IF_EQUAL, 0, 1, 0)),
+        *(_GRANT, _REFUSE),
+    ),
+    "sched_getaffinity": _one_of(0, (0,)),
+    # The world's time and its own; a negative clock is another process's time on the CPU.
+    **dict.fromkeys(
+        ("clock_gettime", "clock_getres", "clock_nanosleep"),
+        (_argument(0), (_IF_ANY_BIT, 0, 1, 0xFFFFFFF0), _REFUSE, _GRANT),
+    ),
     # Devices are not asked to do anything; opening a file asks whether it is a terminal.
     "ioctl": ((_RETURN, 0, 0, _ERROR | errno.ENOTTY),),
     # Descriptors are copied and flagged; other commands of fcntl send signals or take leases.
-    "fcntl": (
-        _argument(1),
-        *((_IF_EQUAL, left, 0, command) for left, command in zip(range(6, 0, -1), _HARMLESS_FCNTL, strict=True)),
-        _REFUSE,
-        _GRANT,
-    ),
+    "fcntl": _one_of(1, _HARMLESS_FCNTL),
+    # Memory is hinted about, not poisoned, shared with other processes or cut out of a file.
+    "madvise": _one_of(2, _HARMLESS_ADVICE),
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from behavesim.clock import STEP_S, Clock
-from behavesim.errors import SandboxError
+from behavesim.errors import BehavesimError, SandboxError
 from behavesim.sandbox import candidate, isolation, layers, processes
 from behavesim.sandbox.limits import Limits
 from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
@@ -151,7 +151,8 @@ def main(assignment: Assignment, control: socket.socket) -> None:
         with isolation.Witness() as witness:
             found = isolation.find(layers.prepare(assignment.layers, assignment.limits), witness)
     except Exception as error:  # the daemon raises it again
-        control.sendall(line({"error": f"{type(error).__name__}: {error}"}))
+        said = str(error) if isinstance(error, BehavesimError) else f"{type(error).__name__}: {error}"
+        control.sendall(line({"error": said}))
         raise
     candidate.settle_randomness()
     _mute()

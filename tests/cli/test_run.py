@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import shlex
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -199,3 +201,13 @@ def score(self, instance, solution):
 
 Mine.score = score
 """
+
+
+def test_the_commands_numeric_libraries_start_no_threads() -> None:
+    code = (
+        "import contextlib, os, sys\nfrom behavesim_cli.app import main\nsys.argv[1:] = ['--version']\n"
+        "with contextlib.suppress(SystemExit): main()\nimport numpy, scipy.linalg\n"
+        "print(os.environ['OPENBLAS_NUM_THREADS'], len(os.listdir('/proc/self/task')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1 1"

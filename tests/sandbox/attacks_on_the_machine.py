@@ -52,7 +52,7 @@ PROCESSES = (
     raw("clone3 by number", "435, ctypes.byref(ctypes.create_string_buffer(88)), 88"),
     raw("execve by number", "59, b'/bin/true', 0, 0"),
     raw("execveat by number", "322, -100, b'/bin/true', 0, 0, 0"),
-    body_of("a thread bomb", "score exception memory", """
+    body_of("a thread bomb", "forbidden", """
         import threading, time
         for _ in range(600):
             threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()

@@ -26,7 +26,7 @@ STALLING = (
     body_of("sleep", "timeout", "import time\ntime.sleep(1000)"),
     body_of("waiting for nothing", "timeout", "import select\nselect.select([], [], [])"),
     body_of("a deadlock", "timeout", "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()"),
-    body_of("spinning threads", "timeout", """
+    body_of("spinning threads", "forbidden", """
         import threading
         def spin():
             while True: pass
@@ -34,7 +34,7 @@ STALLING = (
         for each in threads: each.start()
         for each in threads: each.join()
     """),
-    body_of("a thread left behind", "score", """
+    body_of("a thread left behind", "forbidden", """
         import threading
         def spin():
             while True: pass

@@ -20,7 +20,9 @@ from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
 from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
 
 ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_SEARCH)
-LIMITS = Limits(timeout_s=0.25, memory_mb=512)
+PATIENT = Limits(timeout_s=30, memory_mb=512)
+HASTY = Limits(timeout_s=0.25, memory_mb=512)
+"""For programs that may well be out of time; with so little, a busy machine would condemn others too."""
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
@@ -28,12 +30,15 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
     reference, switched_on = TaskReference(task), tuple(layers)
     attacks = [attack for attack in ATTACKS if not names or attack.name in names]
     async with (
-        Pool(reference, "search", 12, LIMITS, True, switched_on, preloaded=()) as pool,
-        Pool(reference, "search", 1, Limits(), True, switched_on) as patient_pool,
+        Pool(reference, "search", 4, PATIENT, True, switched_on) as pool,
+        Pool(reference, "search", 12, HASTY, True, switched_on, preloaded=()) as hasty_pool,
     ):
-        judge, patient = Judge(reference.load(), "search", pool), Judge(reference.load(), "search", patient_pool)
-        demanding = asyncio.create_task(patient.evaluate(SCIPY_AND_NUMBA_HEURISTIC))
-        verdicts = await asyncio.gather(*[judge.evaluate(filled(attack.source, words)) for attack in attacks])
+        judge, hasty = Judge(reference.load(), "search", pool), Judge(reference.load(), "search", hasty_pool)
+        demanding = asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))
+        chosen = [hasty if "timeout" in attack.expected else judge for attack in attacks]
+        verdicts = await asyncio.gather(
+            *[each.evaluate(filled(attack.source, words)) for each, attack in zip(chosen, attacks, strict=True)]
+        )
         return {
             "isolation": pool.isolation,
             "notes": pool.notes,

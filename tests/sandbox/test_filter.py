@@ -14,6 +14,7 @@ from behavesim.sandbox import kernel, seccomp
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE_THREAD, SIGCHLD = 0x10000, 17
+MINUS_ONE = 2**32 - 1
 
 
 @pytest.fixture(params=kernel.ARCHITECTURES)
@@ -74,10 +75,28 @@ def test_calls_of_another_architecture_kill(machine: str) -> None:
     assert answer(other, number("read")) == KILL
 
 
-def test_threads_can_be_made_and_processes_cannot(machine: str) -> None:
-    assert answer(machine, number("clone"), CLONE_THREAD | 0x3D0F00) == ALLOW
-    assert answer(machine, number("clone"), SIGCHLD) == refused(errno.EPERM)
-    assert answer(machine, number("clone3"), CLONE_THREAD) == refused(errno.ENOSYS)
+@pytest.mark.parametrize("flags", [CLONE_THREAD | 0x3D0F00, SIGCHLD])
+def test_neither_threads_nor_processes_can_be_made(machine: str, flags: int) -> None:
+    for call in {"x86_64": (56, 435), "aarch64": (220, 435)}[machine]:
+        assert answer(machine, call, flags) == refused(errno.EPERM)
+
+
+def test_memory_is_hinted_about_and_neither_poisoned_nor_shared(machine: str) -> None:
+    for advice in (0, 1, 2, 3, 4, 8, 14, 15):
+        assert answer(machine, number("madvise"), 1 << 40, 4096, advice) == ALLOW
+    for advice in (9, 10, 11, 12, 13, 18, 21, 100, 101, MINUS_ONE):
+        assert answer(machine, number("madvise"), 1 << 40, 4096, advice) == refused(errno.EPERM)
+
+
+def test_the_time_of_other_processes_cannot_be_read_nor_their_limits_and_cores(machine: str) -> None:
+    for clock in range(12):
+        assert answer(machine, number("clock_gettime"), clock) == ALLOW
+    for pid in (1, 4711):
+        for call in ("clock_gettime", "clock_getres", "clock_nanosleep"):
+            assert answer(machine, number(call), (~pid << 3 | 2) & MINUS_ONE) == refused(errno.EPERM)
+        for call in ("prlimit64", "sched_getaffinity"):
+            assert answer(machine, number(call), pid) == refused(errno.EPERM)
+            assert answer(machine, number(call), 0) == ALLOW
 
 
 def test_files_are_opened_for_reading_alone(machine: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -75,6 +76,69 @@ async def test_in_a_namespace_every_program_is_process_one(cities: TaskReference
             assert [each.item() for each in solved.solutions] == [1, 1]
 
 
+SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
+THREADS = """
+import threading, time
+
+def order(points):
+    for _ in range(20):
+        try:
+            threading.Thread(target=time.sleep, args=(1000,)).start()
+        except RuntimeError:
+            pass
+    time.sleep(1000)
+"""
+
+
+async def seen_from_outside(pool: Pool, cities: TaskReference, source: str, seconds: float) -> dict[str, str]:
+    """What the kernel says of a program's process that has run for a while."""
+    idle = processes_naming(cities.text)
+    running = asyncio.create_task(pool.evaluate(source))
+    while not (new := set(processes_naming(cities.text)) - set(idle)):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(seconds)
+    lines = Path(f"/proc/{new.pop()}/status").read_text().splitlines()
+    running.cancel()
+    await asyncio.wait([running])
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+@pytest.mark.parametrize("layers", [("seccomp",), ("landlock", "seccomp"), LAYERS], ids=" and ".join)
+async def test_a_program_has_one_thread_whoever_it_runs_as(cities: TaskReference, layers: tuple[str, ...]) -> None:
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        assert (await seen_from_outside(pool, cities, THREADS, 0.3))["Threads"] == "1"
+
+
+@pytest.mark.parametrize("layers", LEVELS, ids=[" and ".join(each) or "none" for each in LEVELS])
+async def test_a_program_has_no_capabilities_even_where_it_is_root(
+    cities: TaskReference, layers: tuple[str, ...]
+) -> None:
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        status = await seen_from_outside(pool, cities, SLEEP, 0.3)
+    assert {status[f"Cap{kind}"] for kind in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [("-n 24", "Solved.* strong"), ("-v 900000", "ulimit -v.* 2048"), ("-n 10", "ulimit -n")],
+)
+async def test_what_a_shell_limits_is_kept_or_named_and_no_layer_is_blamed(
+    cities: TaskReference, limit: str, says: str
+) -> None:
+    script = (
+        "import asyncio, sys\nfrom behavesim.sandbox import Pool\nfrom behavesim.task import TaskReference\n"
+        "async def main():\n    async with Pool(TaskReference(sys.argv[1]), 'search', 1, preloaded=()) as pool:\n"
+        f"        print(await pool.evaluate({HONEST!r}), pool.isolation)\nasyncio.run(main())\n"
+    )
+    limited = await asyncio.create_subprocess_exec(
+        *("sh", "-c", f'ulimit {limit} && exec "$0" "$@"', sys.executable, "-c", script, cities.text),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=REPOSITORY,
+    )  # fmt: skip
+    said = (await limited.communicate())[0].decode()
+    assert re.search(says, said.splitlines()[-1]), said
+    assert "Landlock" not in said
+
+
 STRAY = """
 import os, time
 
@@ -111,7 +175,6 @@ async def main(task, layers):
 
 asyncio.run(main(sys.argv[1], tuple(filter(None, sys.argv[2].split()))))
 """
-SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
 LOOP = "def order(points):\n    while True: pass\n"
 
 

@@ -62,6 +62,58 @@ async def test_each_failure_has_its_reason_and_a_message(pool: Pool, reason: str
     assert failure.cpu_s > 0
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import threading\n    threading.Thread(target=print).start()",
+        "from concurrent.futures import ThreadPoolExecutor\n    list(ThreadPoolExecutor(4).map(abs, points))",
+        "import numpy as np, scipy.fft\n    return scipy.fft.fft(np.ones((64, 64)), workers=4)",
+    ],
+)
+async def test_a_program_that_wants_threads_is_told_that_it_has_one(pool: Pool, body: str) -> None:
+    failure = await pool.evaluate(f"def order(points):\n    {body}\n")
+    if pool.isolation == "process":
+        pytest.skip("no filter of calls")
+    assert isinstance(failure, Failure)
+    assert failure.reason == "forbidden"
+    assert failure.message.endswith("; a program has one thread")
+
+
+async def test_a_loop_that_numba_would_share_among_threads_is_run_by_one(cities: TaskReference) -> None:
+    source = """
+import numpy as np
+from numba import njit, prange
+
+@njit(parallel=True)
+def total(a):
+    s = 0.0
+    for i in prange(len(a)):
+        s += a[i]
+    return s
+
+def order(points):
+    return [total(np.ones(10))]
+"""
+    async with Pool(cities, "search", 1, allow_weak_isolation=True) as pool:
+        solved = await pool.evaluate(source)
+    assert isinstance(solved, Solved), solved
+    assert [each.tolist() for each in solved.solutions] == [[10.0], [10.0]]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "message"),
+    [(9, "memory", "no more memory"), (15, "crash", "SIGTERM"), (40, "crash", "signal 40"), (64, "crash", "SIGRTMAX")],
+)
+async def test_a_program_killed_by_any_signal_is_rejected(
+    cities: TaskReference, number: int, reason: str, message: str
+) -> None:
+    source = f"import os\ndef order(points):\n    os.kill(os.getpid(), {number})\n"
+    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
+        failure = await pool.evaluate(source)
+    assert isinstance(failure, Failure)
+    assert (failure.reason, message in failure.message) == (reason, True)
+
+
 async def test_the_line_of_an_exception_is_the_innermost_of_the_program(pool: Pool) -> None:
     source = """import numpy as np
 def inner(a):
