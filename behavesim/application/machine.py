@@ -35,7 +35,7 @@ async def findings() -> dict[str, str | int]:
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
         "key": "set" if os.environ.get("OPENAI_API_KEY") else NO_KEY,
-        "endpoint": await _endpoint(endpoint) if endpoint else "the default of the openai package",
+        "endpoint": await _endpoint(endpoint) if endpoint else "https://api.openai.com/v1",
         "sandbox": await _sandbox(),
     }
 

@@ -25,15 +25,17 @@ class Patience:
     """How long faults are ridden out, in seconds and attempts.
 
     A request that fails is repeated until the endpoint has answered nothing at all for `outage_s` (`start_s` before
-    its first reply); then the run stops. While others are answered, a prompt is given up after `attempts` faults of
-    its own. A reply without content is asked for again `empty` times. Pauses begin at `backoff_s`, and double; one of
-    more than `pause_s` that the endpoint asks for stops the run.
+    its first reply); then the run stops. Before its first reply it stops after `setup` tries where the endpoint does
+    not seem to be what it was said to be: no such host, a wrong certificate, a web page. While others are answered, a
+    prompt is given up after `attempts` faults of its own. A reply without content is asked for again `empty` times.
+    Pauses begin at `backoff_s`, and double; one of more than `pause_s` that the endpoint asks for stops the run.
     """
 
     request_s: float = 300.0
     outage_s: float = 600.0
     start_s: float = 60.0
     attempts: int = 12
+    setup: int = 3
     empty: int = 3
     backoff_s: float = 1.0
     pause_s: float = 3600.0
@@ -55,7 +57,7 @@ class _Trials:
 class OpenAIProposer:
     """Asks a model for each ticket, at most `connections` at a time; URL and key come from the environment.
 
-    OPENAI_API_KEY and OPENAI_BASE_URL are read as the openai package reads them; an endpoint other than OpenAI's own
+    The environment is read as the openai package reads it; an endpoint other than OpenAI's own
     may do without a key. `notes` is told, in a line each, what a run should know: parameters that were dropped,
     pauses, faults, prompts that were given up. Neither notes nor errors ever hold the key. Time limits are by `clock`.
     """
@@ -163,24 +165,31 @@ class OpenAIProposer:
                 if not fault.wait_s:
                     self._refuse_outage(fault, trials)
                 return 0.0
-            case "passing":
+            case "setup" | "passing":
                 return self._after_passing(fault, trials)
 
     def _after_passing(self, fault: Fault, trials: _Trials) -> float | None:
         trials.faults += 1
+        if fault.meaning == "setup" and self._replied_at is None and trials.faults >= self._patience.setup:
+            self._stop(fault.message)
         self._refuse_outage(fault, trials)
         healthy = self._replied_at is not None and self._replied_at > trials.since
         if healthy and trials.faults >= self._patience.attempts:
             return self._give_up(fault, trials)
-        self._note_fault(f"{fault.message}; asking again")
+        until = "" if fault.meaning == "setup" else f" until nobody has had a reply for {self._silence_s:g} s"
+        self._note_fault(f"{fault.message}; asking again{until}")
         return max(self._backoff(trials.faults), fault.wait_s or 0.0)
 
     def _refuse_outage(self, fault: Fault, trials: _Trials) -> None:
         """Stop the run where nobody has had a reply for as long as patience lasts, and not for one fault alone."""
-        patience = self._patience.start_s if self._replied_at is None else self._patience.outage_s
         silence = self._clock() - max(trials.since, self._replied_at or 0.0)
-        if silence > patience and trials.faults + trials.refusals >= 3:
+        if silence > self._silence_s and trials.faults + trials.refusals >= 3:
             self._stop(f"no reply for {silence:.0f} s; the last fault: {fault.message}")
+
+    @property
+    def _silence_s(self) -> float:
+        """How long nobody may get a reply before the run stops."""
+        return self._patience.start_s if self._replied_at is None else self._patience.outage_s
 
     def _drop(self, fault: Fault, model: str) -> None:
         if fault.parameter and self._dialect.refuse(model, fault.parameter):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from behavesim.events import Usage
 from behavesim.proposers.limiter import retry_after_s
+from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage
+from behavesim.text import one_line
 
-Meaning = Literal["fatal", "limited", "passing", "parameter", "prompt", "path", "request"]
-"""What a fault calls for: stop the run; slow down; ask again; drop the parameter; give up this prompt; try the path
-with /v1; or, of a request refused as such, stop unless others like it were answered."""
+Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
+"""What a fault calls for: stop the run; slow down; ask again; ask again and stop soon unless there were replies before,
+since the endpoint seems not to be what it was said to be; drop the parameter; give up this prompt; try the path with
+/v1; or, of a request refused as such, stop unless others like it were answered."""
 
-NO_USAGE = Usage()
 REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
 
 _NO_SUCH_MODEL = re.compile(
@@ -30,6 +33,13 @@ _SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messa
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
 _FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
+_INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+INTERRUPTED = ("length", "content_filter")
+"""Reasons for which a reply ended before its end."""
+
+REASON_LIMIT = 50
+"""Characters of a finish reason that are kept: the protocol's own have at most fourteen."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class Completion:
     @property
     def is_final(self) -> bool:
         """Whether asking again makes no sense: there is content, or the reason why there is none would come again."""
-        return bool(self.text.strip()) or self.finish_reason in ("length", "content_filter")
+        return bool(self.text.strip()) or self.finish_reason in INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -71,19 +81,45 @@ class _Error:
     @property
     def said(self) -> str:
         """The endpoint's own words on one line, as a clause."""
-        words = " ".join(self.text.split())
-        return f": {words[:300]}" if words else ""
+        words = one_line(self.text, 300)
+        return f": {words}" if words else ""
+
+    def cleaned(self, clean: Callable[[str], str]) -> _Error:
+        return _Error(clean(self.text), clean(self.code), clean(self.parameter))
 
 
-def answer(status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str]) -> Completion | Fault:
-    """The meaning of a response; `optional` names the parameters of the request that it could do without."""
+def answer(
+    status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
+) -> Completion | Fault:
+    """The meaning of a response; `optional` names the parameters of the request that it could do without.
+
+    Every text of the endpoint that a result holds has gone through `clean`, whole and before any of it is cut off.
+    """
+    try:
+        found = _answer(status, headers, body, optional, clean)
+    except RecursionError:
+        return Fault("passing", "the endpoint answered with JSON that is nested beyond reason", NO_USAGE)
+    if isinstance(found, Completion):
+        reason = found.finish_reason
+        return replace(found, text=clean(found.text), finish_reason=reason and one_line(clean(reason), REASON_LIMIT))
+    return found
+
+
+def redirected(url: str) -> Fault:
+    """An endpoint that sends a request elsewhere in a way that takes the prompt out of it."""
+    return Fault("setup", f"the endpoint has moved to {one_line(url, 200)}; put that into OPENAI_BASE_URL")
+
+
+def _answer(
+    status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
+) -> Completion | Fault:
     document = _document(body)
     error = _error(document)
     if status < 400 and error is None:
-        return _completion(document)
+        return _completion(document) if isinstance(document, Mapping) else _no_document(headers, clean(_words(body)))
     if status < 400 and error is not None:  # some gateways put the error behind them into a response of status 200
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
-    error = error or _Error(body[:400].decode("utf-8", "replace"))
+    error = (error or _Error(_words(body))).cleaned(clean)
     if error.code in _FILTERED or (status == 403 and _FLAGGED.search(error.text)):
         return Completion("", "content_filter", REFUSED)
     return _fault(status, headers, error, optional)
@@ -98,6 +134,10 @@ def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Col
         return Fault("fatal", f"the account has no credit left {said}; top it up")
     if status == 403:
         return Fault("fatal", f"the endpoint forbids this request {said}; check what the key may use")
+    if status == 407:
+        return Fault(
+            "setup", f"the proxy wants a login {said}; name it in HTTP_PROXY, as http://user:password@host:port"
+        )
     if status == 429 or (status in (503, 529) and "retry-after" in headers):
         return Fault("limited", f"the endpoint asks for a pause {said}", wait_s=retry_after_s(headers))
     if status >= 500 or status in (408, 409, 425):
@@ -132,59 +172,50 @@ def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
     return next(named, "")
 
 
-def _completion(document: object) -> Completion | Fault:
-    if not isinstance(document, Mapping):
-        return Fault("passing", "the endpoint answered with something that is not a JSON object", NO_USAGE)
-    usage = _usage(document.get("usage"))
+def _completion(document: Mapping[str, Any]) -> Completion | Fault:
+    used = usage(document.get("usage"))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
-        return Completion("", None, usage)
+        return Completion("", None, used)
     reason = choice.get("finish_reason")
     reason = reason if isinstance(reason, str) else None
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
-    text = _text(message.get("content"))
     if reason == "error":  # some gateways end a reply so that broke off behind them
-        return Fault("passing", "the model broke off", usage)
-    refusal = message.get("refusal")
-    if not text and isinstance(refusal, str) and refusal:
-        return Completion(refusal, "content_filter", usage)
-    return Completion(text, reason, usage)
+        return Fault("passing", "the model broke off", used)
+    text = said(choice, is_whole=reason not in INTERRUPTED)
+    declined = "" if text else refusal(choice)
+    return Completion(declined, "content_filter", used) if declined else Completion(text, reason, used)
 
 
-def _text(content: object) -> str:
-    """The content of a message: a string, or parts of which some are text."""
-    if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else ""
+def _no_document(headers: Mapping[str, str], words: str) -> Fault:
+    """An answer of status 200 that is no completion and no error either, named by what it says it is."""
+    kind, seen = headers.get("content-type", "").lower(), one_line(words, 100)
+    if "event-stream" in kind:
+        advice = "have it answer at once, with stream = false under [extra_body]"
+        return Fault("setup", f"the endpoint answered with an event stream; {advice}", NO_USAGE)
+    if "html" in kind:
+        return Fault("setup", f"the endpoint answered with a web page ({seen}); check OPENAI_BASE_URL", NO_USAGE)
+    return Fault("passing", f"the endpoint answered with something that is not a JSON object ({seen})", NO_USAGE)
 
 
-def _usage(counts: object) -> Usage:
-    """The tokens of a request as far as the endpoint counted them (cached also under DeepSeek's name)."""
-    if not isinstance(counts, Mapping):
-        return NO_USAGE
-    cached = _count(counts, "prompt_tokens_details", "cached_tokens")
-    return Usage(
-        prompt=_count(counts, "prompt_tokens"),
-        cached=cached if cached is not None else _count(counts, "prompt_cache_hit_tokens"),
-        completion=_count(counts, "completion_tokens"),
-        reasoning=_count(counts, "completion_tokens_details", "reasoning_tokens"),
-    )
-
-
-def _count(counts: Mapping[str, Any], *path: str) -> int | None:
-    value: object = counts
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _words(body: bytes) -> str:
+    """How a body begins; of a web page, what a person would read."""
+    text = body[:20_000].decode("utf-8", "replace")
+    if re.match(r"\s*<(?:!doctype|html|head|\?xml)", text, re.IGNORECASE):
+        text = html.unescape(_INVISIBLE.sub(" ", text))
+    return " ".join(text.split())
 
 
 def _document(body: bytes) -> object:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return json.loads(body, parse_int=_whole)
+    except ValueError:
         return None
+
+
+def _whole(digits: str) -> int | float:
+    """A number that Python can read whatever its length, so that one without sense costs no reply its text."""
+    return int(digits) if len(digits) < 20 else float(digits)
 
 
 def _error(document: object) -> _Error | None:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CHAIN = [
-    {"clock", "errors", "similarity.kernels"},
+    {"clock", "errors", "similarity.kernels", "text"},
     {"heartbeat"},
     {"trajectory"},
     {"task"},
@@ -79,4 +79,4 @@ def test_importing_behavesim_loads_nothing_heavy() -> None:
     code = "import sys, behavesim, behavesim_cli.app; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "openai", "pydantic", "aiosqlite", "pandas"}
+    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "pydantic", "aiosqlite", "aiohttp", "pandas"}

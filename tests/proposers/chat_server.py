@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,7 +50,8 @@ class Answer:
         return replace(self, delay_s=seconds)
 
     def with_headers(self, **headers: str) -> Answer:
-        return replace(self, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        new = {name.replace("_", "-"): value for name, value in headers.items()}
+        return replace(self, headers={**self.headers, **new})
 
 
 USAGE = {
@@ -91,6 +93,25 @@ def null_content() -> Answer:
 
 def invalid_json() -> Answer:
     return Answer(body=b'{"choices": [{"message": ')
+
+
+def web_page(status: int = 200, title: str = "Welcome to nginx!") -> Answer:
+    page = f"<!DOCTYPE html><html><head><style>h1 {{}}</style><title>{title}</title></head></html>"
+    return Answer(status, page.encode()).with_headers(Content_Type="text/html; charset=utf-8")
+
+
+def event_stream() -> Answer:
+    return Answer(body=b'data: {"choices": [{"delta": {"content": "a"}}]}\n\ndata: [DONE]\n\n').with_headers(
+        Content_Type="text/event-stream"
+    )
+
+
+def bomb(megabytes: int, status: int = 200) -> Answer:
+    """A completion of so many megabytes in a thousandth of them."""
+    compressor = zlib.compressobj(wbits=31)
+    pieces = [b'{"choices": [{"message": {"content": "', *[b"a" * 2**20] * megabytes, b'"}}]}']
+    body = b"".join([*map(compressor.compress, pieces), compressor.flush()])
+    return Answer(status, body).with_headers(Content_Encoding="gzip")
 
 
 def cut_off() -> Answer:

@@ -169,20 +169,3 @@ async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_on
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(300)]
     assert len(server.asked) > 300
-
-
-@pytest.mark.parametrize("noise", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"])
-async def test_a_server_that_speaks_something_else_counts_as_a_fault(
-    monkeypatch: pytest.MonkeyPatch, noise: bytes
-) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100)
-        writer.write(noise)
-        writer.close()
-
-    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
-    patience = Patience(request_s=0.5, start_s=0.05, backoff_s=0.01)
-    async with listening, OpenAIProposer(Sampling({"m": 1.0}), patience=patience) as proposer:
-        with pytest.raises(ProposerError, match="no reply for"):
-            await proposer.propose(prompt(), 0)

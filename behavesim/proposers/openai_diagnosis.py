@@ -1,0 +1,118 @@
+"""Why a request got no answer: the cause by its name, whether it may pass, and what a person can do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import SplitResult, urlsplit
+
+import aiohttp
+
+from behavesim.proposers.openai_answers import Fault, Meaning
+from behavesim.text import one_line
+
+PROBE_S = 3.0
+NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+"""What a resolver says of a name that there is not, as opposed to one that it cannot look up at present."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where requests go, and the proxy they go through: None where they go straight there."""
+
+    scheme: str
+    host: str
+    port: int
+    proxy: str | None
+
+    @classmethod
+    def of(cls, url: SplitResult, proxy: str | None) -> Self:
+        """The route to a URL."""
+        return cls(url.scheme, url.hostname or "", url.port or (443 if url.scheme == "https" else 80), proxy)
+
+    @property
+    def where(self) -> str:
+        """Host and port, for people."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def by(self) -> str:
+        """The proxy's host and port, for people; never the password that its URL may hold."""
+        parts = urlsplit(self.proxy or "")
+        return f"the proxy {parts.hostname}:{parts.port} ({self.scheme.upper()}_PROXY)"
+
+
+async def diagnosed(error: Exception, route: Route, timeout_s: float) -> Fault:
+    """What an exception of the connection means; asks the port itself where a server hung up without a word."""
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError) and await _wants_tls(route):
+        return _fault("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        said = one_line(f"{error.status} {error.message}", 100)
+        return _fault("setup", f"{route.by} lets nobody through to {route.where} ({said})")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _unconnected(error, route)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        to = route.by if route.proxy else route.where
+        return _fault("passing", f"{to} takes no connection: nothing comes back; check OPENAI_BASE_URL and firewalls")
+    if isinstance(error, TimeoutError):
+        return _fault("passing", f"{route.where} gave no answer within {timeout_s:g} s")
+    return _broken(error, route)
+
+
+def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
+    """Why there is no connection: name, certificate, encryption, or nobody there."""
+    cause = error.os_error
+    through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.host
+    to, setting = (route.by, f"{route.scheme.upper()}_PROXY") if through_proxy else (route.where, "OPENAI_BASE_URL")
+    if isinstance(cause, socket.gaierror):
+        if cause.errno in NEVER_PASSES:
+            return _fault("setup", f"there is no host {error.host!r}; check {setting} and the network")
+        return _fault("passing", f"the name {error.host!r} cannot be looked up at present; check the network")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or type(error.certificate_error).__name__
+        advice = "name the file of its authority in SSL_CERT_FILE, if you trust it"
+        return _fault("setup", f"the certificate of {to} is not trusted ({why}); {advice}")
+    if isinstance(cause, ssl.SSLError):
+        if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
+            return _fault("setup", f"{to} speaks no TLS; write http:// in {setting}")
+        return _fault("setup", f"no encrypted connection to {to} ({cause.reason}); check {setting}")
+    if cause.errno == errno.ECONNREFUSED:
+        return _fault("passing", f"{to} refuses connections: no server listens there; start it, or check {setting}")
+    return _fault("passing", f"{to} cannot be reached ({cause.strerror}); check the network and {setting}")
+
+
+def _broken(error: Exception, route: Route) -> Fault:
+    """What became of a connection that there was."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return _fault("passing", f"{route.where} broke off in the middle of its answer")
+    if isinstance(error, aiohttp.TooManyRedirects | aiohttp.RedirectClientError):
+        return _fault("setup", f"{route.where} redirects to nowhere; check OPENAI_BASE_URL")
+    if isinstance(error, aiohttp.ClientResponseError):
+        why = one_line(error.message, 150)
+        return _fault("setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL")
+    if isinstance(error, aiohttp.InvalidURL):
+        return _fault("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
+    return _fault("passing", f"{route.where} closed the connection without an answer")
+
+
+async def _wants_tls(route: Route) -> bool:
+    """Whether the port of an http:// URL answers a TLS handshake; whom it belongs to does not matter here."""
+    if route.scheme != "http" or route.proxy is not None:
+        return False
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(PROBE_S):
+            _, writer = await asyncio.open_connection(route.host, route.port, ssl=context)
+    except OSError:
+        return False
+    writer.transport.abort()
+    return True
+
+
+def _fault(meaning: Meaning, message: str) -> Fault:
+    return Fault(meaning, message, usage=None)

@@ -1,0 +1,86 @@
+"""What a completion says, wherever in the document it stands, and the tokens it took: unknown where that is garbage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from behavesim.events import Usage
+
+NO_USAGE = Usage()
+
+MOST_TOKENS = 10**9
+"""No request takes as many; a greater count is garbage."""
+
+REASONING = ("reasoning_content", "reasoning")
+"""What a model thought aloud, as DeepSeek and vLLM call it, and as OpenRouter and Ollama do."""
+
+
+def said(choice: Mapping[str, Any], is_whole: bool) -> str:
+    """The text of a choice: its content, else the arguments of its calls, else, of a whole reply, its reasoning.
+
+    Some servers file a program under a tool that nobody offered, or the whole reply under what was thought before it;
+    reasoning that was cut off holds only drafts.
+    """
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    content = (_text(message.get("content")), _text(choice.get("text")), _called(message))
+    thought = [_text(message.get(name)) for name in REASONING] if is_whole else []
+    return next((text for text in (*content, *thought) if text.strip()), "")
+
+
+def refusal(choice: Mapping[str, Any]) -> str:
+    """The words with which a model declines, where it has a place of its own for them."""
+    message = choice.get("message")
+    return _text(message.get("refusal")) if isinstance(message, Mapping) else ""
+
+
+def usage(counts: object) -> Usage:
+    """The tokens of a request as far as the endpoint counted them (cached also under DeepSeek's name)."""
+    cached = _count(counts, "prompt_tokens_details", "cached_tokens")
+    return Usage(
+        prompt=_count(counts, "prompt_tokens"),
+        cached=cached if cached is not None else _count(counts, "prompt_cache_hit_tokens"),
+        completion=_count(counts, "completion_tokens"),
+        reasoning=_count(counts, "completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def _text(content: object) -> str:
+    """The content of a message: a string, or parts of which some are text."""
+    if isinstance(content, list):
+        texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _called(message: Mapping[str, Any]) -> str:
+    """What a message passes to functions, of today's form or the one before it."""
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    functions.append(message.get("function_call"))
+    given = (function.get("arguments") for function in functions if isinstance(function, Mapping))
+    return "\n\n".join(text for arguments in given for text in _argument_texts(arguments))
+
+
+def _argument_texts(arguments: object) -> Iterator[str]:
+    """The strings among a call's arguments, which are an object or the JSON of one; other text as it is."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            yield str(arguments)
+            return
+    if isinstance(arguments, str):
+        yield arguments
+    elif isinstance(arguments, Mapping):
+        yield from (value for value in arguments.values() if isinstance(value, str))
+
+
+def _count(counts: object, *path: str) -> int | None:
+    for key in path:
+        counts = counts.get(key) if isinstance(counts, Mapping) else None
+    if isinstance(counts, bool) or not isinstance(counts, int | float) or not 0 <= counts < MOST_TOKENS:
+        return None
+    return int(counts) if counts == int(counts) else None

@@ -1,0 +1,227 @@
+"""An endpoint that cannot be asked is named by the cause within a few tries, with what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trustme
+
+from behavesim.errors import ProposerError, UsageError
+from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from tests.proposers import chat_server as chat
+from tests.proposers.asking import KEY, prompt
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+HASTY = Patience(request_s=20.0, start_s=0.2, backoff_s=0.01)
+
+
+@asynccontextmanager
+async def saying(noise: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A port that answers whatever it is told with these bytes, and hangs up; yields host and port."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(noise)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def tls() -> ssl.SSLContext:
+    """A server's side, with a certificate that nobody has reason to trust."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+@pytest.fixture
+def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """What a run at a URL stops with, and the notes before it; there is no name server to be waited for."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def stops_with(url: str, patience: Patience = HASTY) -> tuple[str, list[str]]:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        notes: list[str] = []
+        async with OpenAIProposer(Sampling({"m": 1.0}), patience=patience, notes=notes.append) as proposer:
+            with pytest.raises(ProposerError) as caught:
+                await proposer.propose(prompt(), 0)
+        assert "\n" not in str(caught.value)
+        return str(caught.value), notes
+
+    return stops_with
+
+
+def unresolved(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    async def getaddrinfo(*args: Any, **kwargs: Any) -> None:
+        raise socket.gaierror(code, "no")
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+
+
+async def test_a_port_where_nobody_listens_is_said_at_once_and_waited_for(verdict: Any) -> None:
+    message, notes = await verdict("http://127.0.0.1:9/v1")
+    assert "no reply for" in message
+    assert "127.0.0.1:9 refuses connections" in message
+    assert "start it, or check OPENAI_BASE_URL; asking again until nobody has had a reply for 0.2 s" in notes[0]
+    assert len(notes) == 1
+
+
+async def test_a_host_that_there_is_not_stops_the_run_after_a_few_tries(
+    verdict: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unresolved(monkeypatch, socket.EAI_NONAME)
+    message, notes = await verdict("http://nobody.example/v1", Patience(start_s=1e9, backoff_s=0.01))
+    assert message == "there is no host 'nobody.example'; check OPENAI_BASE_URL and the network"
+    assert notes == [f"{message}; asking again"]
+
+
+async def test_a_name_that_cannot_be_looked_up_at_present_is_waited_for(
+    verdict: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unresolved(monkeypatch, socket.EAI_AGAIN)
+    message, _ = await verdict("http://nobody.example/v1")
+    assert "no reply for" in message
+    assert "'nobody.example' cannot be looked up at present; check the network" in message
+
+
+async def test_a_certificate_without_trust_is_named_with_how_to_trust_it(verdict: Any, tls: Any) -> None:
+    async with saying(OK, tls) as where:
+        message, _ = await verdict(f"https://{where}/v1")
+    assert f"the certificate of {where} is not trusted" in message
+    assert "SSL_CERT_FILE" in message
+
+
+async def test_a_certificate_that_is_trusted_by_the_environment_will_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    body = chat.says("hello").body
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with saying(reply, context) as where:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"https://{where}/v1")
+        async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+            assert (await proposer.propose(prompt(), 0)).text == "hello"
+
+
+async def test_https_to_a_port_without_tls_is_told_to_be_http(verdict: Any) -> None:
+    async with saying(OK) as where:
+        message, _ = await verdict(f"https://{where}/v1")
+    assert message == f"{where} speaks no TLS; write http:// in OPENAI_BASE_URL"
+
+
+async def test_http_to_a_port_with_tls_is_told_to_be_https(verdict: Any, tls: Any) -> None:
+    async with saying(OK, tls) as where:
+        message, _ = await verdict(f"http://{where}/v1")
+    assert message == f"{where} wants an encrypted connection; write https:// in OPENAI_BASE_URL"
+
+
+WRONG = [
+    (b"", "closed the connection without an answer"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "broke off in the middle of its answer"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "broke off in the middle of its answer"),
+    (b"SSH-2.0-OpenSSH_9.6\r\n", "something that is not HTTP .*SSH-2.0"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "something that is not HTTP"),
+    (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", "something that is not HTTP"),
+    (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "middle of its answer"),
+    (b"HTTP/1.1 301 Gone\r\nLocation: ftp://elsewhere/\r\nContent-Length: 0\r\n\r\n", "redirects to nowhere"),
+    (b"HTTP/1.1 307 Gone\r\nLocation: /\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "redirects to nowhere"),
+]
+
+
+@pytest.mark.parametrize(("noise", "named"), WRONG)
+async def test_what_is_wrong_with_an_answer_is_named(verdict: Any, noise: bytes, named: str) -> None:
+    async with saying(noise) as where:
+        message, _ = await verdict(f"http://{where}/v1")
+    assert where in message
+    assert re.search(named, message)
+
+
+async def test_an_endpoint_that_has_moved_names_its_new_address(verdict: Any) -> None:
+    async with chat.ChatServer() as there:
+        moved = f"HTTP/1.1 301 Moved\r\nLocation: {there.url}/\x1b[2J\r\nContent-Length: 0\r\n\r\n"
+        there.behaviour = chat.echo
+        async with saying(moved.encode()) as where:
+            message, _ = await verdict(f"http://{where}/v1")
+    assert f"the endpoint has moved to {there.url}" in message
+    assert "\x1b" not in message
+
+
+async def test_a_proxy_is_named_and_its_password_is_not(verdict: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@127.0.0.1:9")
+    message, _ = await verdict("https://api.example/v1")
+    assert "the proxy 127.0.0.1:9 (HTTPS_PROXY) refuses connections" in message
+    assert "secret" not in message
+
+
+async def test_a_proxy_that_refuses_is_quoted(verdict: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with saying(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n") as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        message, _ = await verdict("https://api.example/v1")
+        assert f"the proxy {proxy} (HTTPS_PROXY) lets nobody through to api.example:443 (407" in message
+        monkeypatch.setenv("HTTP_PROXY", f"http://{proxy}")
+        message, _ = await verdict("http://api.example/v1")
+        assert "the proxy wants a login (407)" in message
+
+
+async def test_a_proxy_takes_user_and_password_from_its_url(
+    server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url.replace("//", "//me:secret@").removesuffix("/v1"))
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://api.example/v1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+        assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
+    assert server.asked[0].headers["Proxy-Authorization"].startswith("Basic ")
+    assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_a_proxy_of_a_kind_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://api.example/v1")
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+    monkeypatch.setenv("NO_PROXY", "")
+    with pytest.raises(UsageError, match=r"NO_PROXY=api\.example"):
+        OpenAIProposer(Sampling({"m": 1.0}))
+
+
+OTHERS = [
+    ("web_page()", r"a web page \(Welcome to nginx!\); check OPENAI_BASE_URL"),
+    ("web_page(404, 'Not Found')", r"nothing answers chat completions there \(404\): Not Found; check OPENAI_BASE_URL"),
+    ("event_stream()", "an event stream; have it answer at once, with stream = false"),
+]
+
+
+@pytest.mark.parametrize(("answer", "named"), OTHERS)
+async def test_an_endpoint_of_another_kind_is_named_with_its_first_words(
+    server: Any, verdict: Any, answer: str, named: str
+) -> None:
+    server.behaviour = chat.script(then=eval(answer, vars(chat)))
+    message, _ = await verdict(server.url, Patience(start_s=1e9, backoff_s=0.01))
+    assert re.search(named, message)
+    assert len(server.asked) <= 3
+
+
+async def test_what_would_stop_a_run_at_its_start_is_ridden_out_once_it_has_had_a_reply(
+    server: Any, proposer_of: Any
+) -> None:
+    server.behaviour = chat.script(chat.echo, *[chat.web_page()] * 5)
+    async with proposer_of() as proposer:
+        for ticket in range(2):
+            assert (await proposer.propose(prompt(), ticket)).text == "reply to hello"
