@@ -20,6 +20,8 @@ from behavesim.experiment.execution import Execution, unfinished
 from behavesim.experiment.plan import Planned, plan, read_experiment
 from behavesim.experiment.report import compared
 from behavesim.reports.comparison import comparison_tables
+from behavesim.reports.document import document
+from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
 from .options import INTERRUPTED, RUNS, AsJson, RunsDir, print_json, tell
@@ -56,13 +58,13 @@ def experiment(
     failed = _carried_out(left, here, jobs or (1 if asking else cores()), shlex.join(again))
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {len(made)} runs")
-    full = asyncio.run(compared(described, made, here, tell))
+    found = asyncio.run(compared(described, made, here, tell))
     if as_json:
-        print_json(full)
+        print_json(document(found))
     else:
         console = Console()
-        for table in comparison_tables(full["comparison"]):
-            console.print(table)
+        for table in comparison_tables(found.tasks):
+            console.print(drawn(table))
         console.print(f"tables: {here / 'tables'}, everything: {here / 'report.json'}", highlight=False, soft_wrap=True)
     if failed:
         tell(f"{len(failed)} runs failed ({', '.join(failed)}); the same command tries again")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from behavesim.analysis.run import load_run
+from behavesim.analysis.summary import summary
 from behavesim.application.recommendation import recommended
-from behavesim.reports.summary import summary
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
@@ -26,10 +27,10 @@ def recommend(
     task = TaskReference(load_run(folder.path).settings.task).load()
     busy(f"trying the best programs of {folder.run} on validation instances")
     asyncio.run(recommended(folder, task))
-    document = summary(load_run(folder.path))["recommended"]
+    chosen = summary(load_run(folder.path)).recommended
     if as_json:
-        print_json(document)
-    elif document is None:
+        print_json(None if chosen is None else asdict(chosen))
+    elif chosen is None:
         typer.echo("no program to recommend: none on the shortlist works on the validation instances")
     else:
-        typer.echo(f"recommended program: {folder.recommended} (candidate {document['candidate']})")
+        typer.echo(f"recommended program: {folder.recommended} (candidate {chosen.candidate})")

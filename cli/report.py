@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from behavesim.analysis.comparison import repeats
+from behavesim.analysis.comparison import comparison
 from behavesim.analysis.run import load_run
-from behavesim.application.held_out import tried_on_held_out
-from behavesim.reports.comparison import comparison_tables, held_out_table, write_csv
+from behavesim.application.held_out import reported
+from behavesim.reports.comparison import comparison_tables
+from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
-from behavesim.reports.tables import run_tables
+from behavesim.reports.summary import summary_table
+from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir, busy, print_json, tell
@@ -37,17 +39,17 @@ def report(
     """Summary, best programs, islands and behavioural clusters."""
     busy(f"reading {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}")
     loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
-    if again := ", ".join(loaded[place].folder.run for place in repeats(loaded)):
-        tell(f"made twice, with equal settings and seed, and counted once: {again}")
-    full = document(loaded, asyncio.run(tried_on_held_out(loaded, tell)) if held_out else None)
+    compared = comparison(asyncio.run(reported(loaded, tell, held_out)))
+    if compared.repeats:
+        tell(f"made twice, with equal settings and seed, and counted once: {', '.join(compared.repeats)}")
     if csv is not None:
-        write_csv(full, csv)
+        write_csv(compared, csv)
     if as_json:
-        print_json(full)
+        print_json(document(compared))
         return
+    singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
     console = Console()
-    for run in full["runs"] if len(loaded) <= SHOWN_SINGLY else []:
-        for table in [*run_tables(run), *([held_out_table(run)] if held_out else [])]:
-            console.print(table)
-    for table in comparison_tables(full["comparison"]):
-        console.print(table)
+    for table in (table for run in singly for table in (summary_table(run.summary), *run.tables())):
+        console.print(drawn(table))
+    for table in comparison_tables(compared.tasks):
+        console.print(drawn(table))

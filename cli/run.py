@@ -13,6 +13,7 @@ from rich.console import Console
 
 from behavesim.analysis.replayed import beside_original
 from behavesim.analysis.run import load_run
+from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.launch import new_launch, next_launch
@@ -20,7 +21,9 @@ from behavesim.application.machine import has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
-from behavesim.reports.summary import summary, summary_table
+from behavesim.reports.replay import replay_lines
+from behavesim.reports.summary import summary_table
+from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
 from .options import INTERRUPTED, RUNS, AsJson, Assignments, RunsDir, busy, print_json, seconds, tell, weighted_models
@@ -132,13 +135,14 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) ->
 
 def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
     run = load_run(folder.path)
-    document, beside = summary(run), beside_original(run)
+    found, beside = summary(run), beside_original(run)
     if as_json:
+        document = asdict(found)
         print_json(document if beside is None else {**document, "replay": asdict(beside)})
         return
     console = Console()
-    console.print(summary_table(document))
-    for line in [] if beside is None else beside.lines():
+    console.print(drawn(summary_table(found)))
+    for line in [] if beside is None else replay_lines(beside):
         console.print(line, highlight=False, soft_wrap=True)
     if folder.best.exists():
         console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)

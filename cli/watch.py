@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.run import load_run
+from behavesim.analysis.summary import state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.reports.panels import line
-from behavesim.reports.summary import state_of
 from behavesim.store.folder import RunFolder
 
 from .options import INTERRUPTED, RUNS, RunsDir

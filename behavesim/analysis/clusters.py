@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
+from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
+from behavesim.similarity.linkage import average_linkage
 
 SHOWN = 200
 GROUPS = 8
@@ -16,36 +19,44 @@ GROUPS = 8
 class Cluster:
     """Programs that behave alike: the best of them, the most central one, and their mean mutual similarity in [0, 1].
 
-    `cohesion` is None for a cluster of one program.
+    `members` are candidates, best first; `cohesion` is None for a cluster of one program.
     """
 
+    size: int
     members: tuple[int, ...]
-    best: Candidate
+    best: Scored
     medoid: int
     cohesion: float | None
 
 
-def clusters(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> list[Cluster]:
+def clusters(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> tuple[Cluster, ...]:
     """The best `shown` distinct programs in at most `groups` clusters by average linkage, best cluster first."""
-    from behavesim.similarity.linkage import average_linkage
-
     programs = run.ranked()[:shown]
     if not programs:
-        return []
+        return ()
     similarity = run.matrix([program.candidate for program in programs])
+    # labels number the clusters by their first member, which is their best one
     labels = np.array(average_linkage(1.0 - similarity, groups))
-    found = [_cluster(programs, similarity, np.flatnonzero(labels == label)) for label in range(labels.max() + 1)]
-    return sorted(found, key=lambda cluster: (-run.utility(cluster.best), cluster.best.candidate))
+    return tuple(_cluster(run, programs, similarity, np.flatnonzero(labels == k)) for k in range(labels.max() + 1))
 
 
-def _cluster(programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
+def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
     inside = similarity[np.ix_(rows, rows)]
     size = len(rows)
     cohesion = None if size == 1 else float((inside.sum() - np.trace(inside)) / (size * (size - 1)))
-    medoid = rows[int(inside.sum(axis=1).argmax())]
-    return Cluster(
-        tuple(programs[row].candidate for row in rows),
-        programs[int(rows[0])],
-        programs[int(medoid)].candidate,
-        cohesion,
+    members = tuple(programs[row].candidate for row in rows)
+    medoid = members[int(inside.sum(axis=1).argmax())]
+    return Cluster(size, members, scored(run, programs[int(rows[0])]), medoid, cohesion)
+
+
+def clusters_table(found: tuple[Cluster, ...]) -> Table:
+    """The clusters, best first."""
+    columns = (
+        Column("programs", "programs", COUNT),
+        Column("best", "best", COUNT),
+        *COLUMNS,
+        Column("medoid", "medoid", COUNT),
+        Column("cohesion", "cohesion", DISTANCE),
     )
+    rows = ((each.size, *cells(each.best), each.medoid, each.cohesion) for each in found)
+    return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows))

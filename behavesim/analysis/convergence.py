@@ -6,6 +6,8 @@ import bisect
 from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Run
+from behavesim.analysis.statistics import mean_of_all
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
 CHECKPOINTS = 50
 
@@ -20,7 +22,7 @@ class Checkpoint:
     top10_gap: float | None
 
 
-def convergence(run: Run) -> list[Checkpoint]:
+def convergence(run: Run) -> tuple[Checkpoint, ...]:
     """The run at up to fifty evenly spaced moments, the last one included; distinct programs count once."""
     candidates = run.candidates
     step = max(1, -(-len(candidates) // CHECKPOINTS))
@@ -34,13 +36,23 @@ def convergence(run: Run) -> list[Checkpoint]:
             del top[:-TOP]
         if number % step == 0 or number == len(candidates):
             checkpoints.append(_checkpoint(run, number, top))
-    return checkpoints
+    return tuple(checkpoints)
 
 
 def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
     objective = run.state.objective
     scores = [objective.utility(utility) for utility in top]  # turning it twice gives the score again
-    if not scores:
-        return Checkpoint(asked, None, None, None)
-    gaps = [gap for score in scores if (gap := objective.gap(score)) is not None]
-    return Checkpoint(asked, scores[-1], objective.gap(scores[-1]), sum(gaps) / len(gaps) if gaps else None)
+    best = scores[-1] if scores else None
+    return Checkpoint(asked, best, run.gap(best), mean_of_all([objective.gap(score) for score in scores]))
+
+
+def convergence_table(checkpoints: tuple[Checkpoint, ...]) -> Table:
+    """The run as it went, for files: a terminal has no room for so many rows."""
+    columns = (
+        Column("asked", "candidates", COUNT),
+        Column("score", "best", SCORE),
+        Column("gap", "gap", FRACTION),
+        Column("top10_gap", "top-10 gap", FRACTION),
+    )
+    rows = ((each.asked, each.score, each.gap, each.top10_gap) for each in checkpoints)
+    return Table("convergence", "convergence", columns, tuple(rows))

@@ -20,6 +20,24 @@ class Distinct:
     behaviours: int
     top: int
 
+    @property
+    def repeated_programs(self) -> float | None:
+        """The share of feasible candidates that repeat a program; None where there is none."""
+        return 1 - self.programs / self.feasible if self.feasible else None
+
+    @property
+    def repeated_behaviours(self) -> float | None:
+        """The share of programs that repeat a behaviour; None where there is none."""
+        return 1 - self.behaviours / self.programs if self.programs else None
+
+    @property
+    def sentence(self) -> str:
+        """The counts in words."""
+        return (
+            f"they behave in {self.top} different ways; {self.feasible} feasible candidates are "
+            f"{self.programs} programs with {self.behaviours} behaviours"
+        )
+
 
 def distinct(run: Run) -> Distinct:
     """The counts of a run as it stands."""

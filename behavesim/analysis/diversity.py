@@ -9,6 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from behavesim.analysis.run import Run
+from behavesim.analysis.statistics import mean_of_known
+from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 
 SAMPLE = 50
 SAMPLE_OVER_TIME = 12
@@ -24,15 +26,44 @@ class Diversity:
     intra: tuple[float | None, ...]
     inter: float | None
 
+    @property
+    def inside(self) -> float | None:
+        """The mean distance inside islands, over those that have one."""
+        return mean_of_known(self.intra)
+
+    @property
+    def separation(self) -> float | None:
+        """The distance between islands in units of that inside them."""
+        return self.inter / self.inside if self.inside and self.inter is not None else None
+
+
+@dataclass(frozen=True)
+class DiversityThen(Diversity):
+    """The diversity when so many candidates had been told."""
+
+    told: int
+
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """The diversity of the archive as it stands, on at most `sample` programs an island, drawn from the run's seed."""
     return _diversity(run, [island.members for island in run.state.islands], run.state.told, sample)
 
 
-def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> list[tuple[int, Diversity]]:
-    """The diversity at every tenth of the budget, after the number of candidates told by then."""
-    return [(told, _diversity(run, islands, told, sample)) for told, islands in run.archives]
+def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityThen, ...]:
+    """The diversity at every tenth of the budget."""
+    moments = ((told, _diversity(run, islands, told, sample)) for told, islands in run.archives)
+    return tuple(DiversityThen(then.intra, then.inter, told) for told, then in moments)
+
+
+def diversity_table(moments: tuple[DiversityThen, ...]) -> Table:
+    """The diversity over time, for files."""
+    columns = (
+        Column("told", "candidates", COUNT),
+        Column("intra", "distance inside islands", DISTANCE),
+        Column("inter", "distance between islands", DISTANCE),
+    )
+    rows = ((each.told, each.inside, each.inter) for each in moments)
+    return Table("diversity", "diversity over time", columns, tuple(rows))
 
 
 def _diversity(run: Run, islands: Sequence[Sequence[int]], told: int, sample: int) -> Diversity:
@@ -45,7 +76,7 @@ def _diversity(run: Run, islands: Sequence[Sequence[int]], told: int, sample: in
     row = {member: index for index, member in enumerate(members)}
     rows = [np.array([row[member] for member in group], dtype=int) for group in groups]
     inter = [float(distance[np.ix_(a, b)].mean()) for a, b in combinations(rows, 2) if len(a) and len(b)]
-    return Diversity(tuple(_intra(distance, group) for group in rows), sum(inter) / len(inter) if inter else None)
+    return Diversity(tuple(_intra(distance, group) for group in rows), mean_of_known(inter))
 
 
 def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[int]:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.table import COUNT, FRACTION, Column, Table
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Reason:
     example: str
 
 
-def failures(run: Run) -> list[Reason]:
+def failures(run: Run) -> tuple[Reason, ...]:
     """The reasons for which candidates were rejected, most frequent first."""
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
@@ -32,10 +33,23 @@ def failures(run: Run) -> list[Reason]:
             cases[candidate.stage or "", candidate.reason or ""].append(candidate)
     total = max(1, sum(candidate.status != "open" for candidate in run.candidates))
     found = [_reason(stage, reason, rejected, total) for (stage, reason), rejected in cases.items()]
-    return sorted(found, key=lambda each: (-each.count, each.stage, each.reason))
+    return tuple(sorted(found, key=lambda each: (-each.count, each.stage, each.reason)))
 
 
 def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> Reason:
     messages = Counter(candidate.message for candidate in rejected)
     example = max(rejected, key=lambda candidate: messages[candidate.message])
     return Reason(stage, reason, len(rejected), len(rejected) / total, example.candidate, example.message)
+
+
+def failures_table(reasons: tuple[Reason, ...]) -> Table:
+    """The reasons, each with an example."""
+    columns = (
+        Column("stage", "stage"),
+        Column("reason", "reason"),
+        Column("count", "candidates", COUNT),
+        Column("share", "share", FRACTION),
+        Column("example", "most often"),
+    )
+    rows = ((each.stage, each.reason, each.count, each.share, each.example) for each in reasons)
+    return Table("failures", "why candidates fail", columns, tuple(rows))

@@ -3,49 +3,134 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
 from behavesim.analysis.run import TOP, Candidate, Run
-from behavesim.analysis.worth import Kept, Worth
+from behavesim.analysis.statistics import mean_of_all
+from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.errors import TaskError
 from behavesim.protocols import Judge
 from behavesim.provenance import instances_hash, provenance
 from behavesim.task import Objective, Task
 
 
-async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[dict[str, Any]]:
-    """For each run on the task, its ten best distinct programs and the recommended one beside the template.
+@dataclass(frozen=True)
+class TriedTemplate:
+    """The template there: its score, and its gap to the best known, a fraction."""
 
-    `score` is the mean over the held-out instances; `improvement` how much better than the template a program is, as
-    the mean over instances of the difference relative to the template's score there, a fraction; `gap` the gap to the
-    best known, where it is known. `best`, `top10` and `recommended` sum these up; what is None failed there or is
-    unknown. What was found out is kept in the runs' folders. Raises TaskError where the template fails.
+    score: float
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class TriedProgram:
+    """A program there; where it failed score, gap and improvement are None, and `reason` says why.
+
+    `improvement` is how much better than the template it is, as the mean over instances of the difference relative to
+    the template's score there, a fraction.
+    """
+
+    candidate: int
+    search_score: float
+    score: float | None
+    gap: float | None
+    improvement: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class TriedMean:
+    """The means over some programs; None where one of them has no value."""
+
+    improvement: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A run's ten best distinct programs and the recommended one on held-out instances, beside the template."""
+
+    template: TriedTemplate
+    programs: tuple[TriedProgram, ...]
+    best: TriedMean
+    top10: TriedMean
+    recommended: TriedMean
+
+    @property
+    def choice(self) -> float | None:
+        """How much more the recommended program gains on the template than the best of the search does."""
+        ours, other = self.recommended.improvement, self.best.improvement
+        return None if ours is None or other is None else ours - other
+
+    @property
+    def choice_gap(self) -> float | None:
+        """How much smaller the recommended program's gap is than that of the best of the search."""
+        ours, other = self.recommended.gap, self.best.gap
+        return None if ours is None or other is None else other - ours
+
+
+async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOut]:
+    """For each run on the task what its programs are worth there; what was found out is kept in the runs' folders.
+
+    Raises TaskError where the template fails.
     """
     origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
-    kept = [Kept(run.folder, origin) for run in runs]
+    known = [KnownScores(run.folder, origin) for run in runs]
     chosen = [_chosen(run) for run in runs]
     sources = {task.template, *(candidate.source or "" for programs in chosen for candidate in programs)}
-    worths = {source: worth for each in kept for source, worth in each.known(sources).items()}
-    unknown = sorted(sources - worths.keys())
-    verdicts = await asyncio.gather(*map(judge.evaluate, unknown))
-    worths |= {source: Worth.of(verdict) for source, verdict in zip(unknown, verdicts, strict=True)}
-    template = worths[task.template]
+    scores = {source: score for each in known for source, score in each.of(sources).items()}
+    missing = sorted(sources - scores.keys())
+    verdicts = await asyncio.gather(*map(judge.evaluate, missing))
+    scores |= {source: HeldOutScore.of(verdict) for source, verdict in zip(missing, verdicts, strict=True)}
+    template, objective = scores[task.template], task.objective_on("held-out")
     if template.score is None:
         raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.reason}")
-    for each, programs in zip(kept, chosen, strict=True):
-        each.keep({source: worths[source] for source in (task.template, *(c.source or "" for c in programs))})
-    objective = task.objective_on("held-out")
-    return [_document(run, programs, worths, template, objective) for run, programs in zip(runs, chosen, strict=True)]
+    for each, programs in zip(known, chosen, strict=True):
+        each.keep({source: scores[source] for source in (task.template, *(c.source or "" for c in programs))})
+    tried = TriedTemplate(template.score, objective.gap(template.score))
+    found = []
+    for run, programs in zip(runs, chosen, strict=True):
+        rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
+        found.append(_summed_up(tried, rows, None if run.recommended is None else run.recommended.candidate))
+    return found
 
 
-def improvement(worth: Worth, template: Worth, objective: Objective) -> float:
-    """The mean over instances of how much better a program is than the template, relative to the template's score."""
-    parts = [
-        (objective.utility(score) - objective.utility(base)) / (abs(base) or 1.0)
-        for score, base in zip(worth.scores, template.scores, strict=True)
-    ]
-    return sum(parts) / len(parts)
+def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objective) -> float | None:
+    """The mean over instances of how much better a program is than the template, relative to the template's score.
+
+    A fraction; None for a program that failed. Where the template scores 0, the difference itself counts.
+    """
+    if score.score is None:
+        return None
+    return mean_of_all(
+        [
+            (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)
+            for ours, base in zip(score.scores, template.scores, strict=True)
+        ]
+    )
+
+
+def held_out_table(found: HeldOut, recommended: int | None) -> Table:
+    """The template, and below it the programs; the recommended one is named."""
+    columns = (
+        Column("program", "program"),
+        Column("search_score", "search score", SCORE),
+        Column("score", "held-out score", SCORE),
+        Column("gap", "gap", FRACTION),
+        Column("improvement", "gain on the template", FRACTION),
+        Column("reason", "failed"),
+    )
+    template = ("template", None, found.template.score, found.template.gap, None, None)
+    programs = (
+        (
+            f"{each.candidate} (recommended)" if each.candidate == recommended else str(each.candidate),
+            *(each.search_score, each.score, each.gap, each.improvement, each.reason),
+        )
+        for each in found.programs
+    )
+    return Table("held_out", "on held-out instances", columns, (template, *programs))
 
 
 def _chosen(run: Run) -> list[Candidate]:
@@ -56,40 +141,18 @@ def _chosen(run: Run) -> list[Candidate]:
     return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
 
 
-def _document(
-    run: Run, programs: Sequence[Candidate], worths: Mapping[str, Worth], template: Worth, objective: Objective
-) -> dict[str, Any]:
-    rows = [_row(candidate, worths[candidate.source or ""], template, objective) for candidate in programs]
-    chosen = None if run.recommended is None else run.recommended.candidate
-    recommended = [row for row in rows if row["candidate"] == chosen]
-    return {
-        "template": {"score": template.score, "gap": _gap(template, objective)},
-        "programs": rows,
-        "best": _summed(rows[:1]),
-        "top10": _summed(rows[:TOP]),
-        "recommended": _summed(recommended),
-    }
+def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> TriedProgram:
+    assert candidate.score is not None, "only feasible programs are tried"
+    gap = None if score.score is None else objective.gap(score.score)
+    gain = improvement(score, template, objective)
+    return TriedProgram(candidate.candidate, candidate.score, score.score, gap, gain, score.reason)
 
 
-def _summed(rows: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """The mean improvement and gap of some programs; None where one of them has none."""
-    means: dict[str, float | None] = {}
-    for name in ("improvement", "gap"):
-        values = [row[name] for row in rows]
-        means[name] = sum(values) / len(values) if values and None not in values else None
-    return means
+def _summed_up(template: TriedTemplate, programs: Sequence[TriedProgram], recommended: int | None) -> HeldOut:
+    chosen = [each for each in programs if each.candidate == recommended]
+    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), _mean(chosen))
 
 
-def _row(candidate: Candidate, worth: Worth, template: Worth, objective: Objective) -> dict[str, Any]:
-    return {
-        "candidate": candidate.candidate,
-        "search_score": candidate.score,
-        "score": worth.score,
-        "gap": _gap(worth, objective),
-        "improvement": improvement(worth, template, objective) if worth.scores else None,
-        "reason": worth.reason,
-    }
-
-
-def _gap(worth: Worth, objective: Objective) -> float | None:
-    return None if worth.score is None else objective.gap(worth.score)
+def _mean(programs: Sequence[TriedProgram]) -> TriedMean:
+    gains, gaps = [each.improvement for each in programs], [each.gap for each in programs]
+    return TriedMean(mean_of_all(gains), mean_of_all(gaps))

@@ -27,16 +27,6 @@ class Replayed:
     differing: dict[str, int]
     first: dict[str, Ticket]
 
-    def lines(self) -> list[str]:
-        """The same for people."""
-        if not self.differing:
-            return [f"as {self.of} in every one of {self.candidates} candidates"]
-        return [
-            f"{count} of {self.candidates} candidates have another {aspect} than in {self.of}, "
-            f"the first is {self.first[aspect]}"
-            for aspect, count in self.differing.items()
-        ]
-
 
 def beside_original(run: Run) -> Replayed | None:
     """How a replay differs from the run whose replies it had; None of any other run."""

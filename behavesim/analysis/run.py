@@ -14,11 +14,9 @@ from behavesim.config import Settings
 from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
-    Clustered,
     Discarded,
     Evaluated,
     Event,
-    IslandsRestarted,
     Placed,
     Recommended,
     Rejected,
@@ -77,7 +75,6 @@ class Run:
         self.folder = folder
         self.events_at: list[float] = []
         self._candidates: dict[Ticket, Candidate] = {}
-        self.regroupings: list[tuple[Ticket, Clustered | IslandsRestarted]] = []
         self.archives: list[tuple[Ticket, tuple[tuple[Ticket, ...], ...]]] = []
         self.active_s = 0.0
         pairs = iter(events)
@@ -191,8 +188,6 @@ class Run:
                 self._remember()
             case RunForked():
                 self.settings = Settings.model_validate(dict(event.settings))
-            case Clustered() | IslandsRestarted():
-                self.regroupings.append((self.state.told, event))
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""

@@ -57,6 +57,17 @@ class Paired:
     p: float | None
 
 
+def mean_of_all(values: Sequence[float | None]) -> float | None:
+    """The mean of values; None where there is none, or where one of them is unknown."""
+    return None if None in values else mean_of_known(values)
+
+
+def mean_of_known(values: Sequence[float | None]) -> float | None:
+    """The mean of those values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 def paired(differences: Sequence[float]) -> Paired:
     """The summary of at least one difference."""
     whole = sample(differences)

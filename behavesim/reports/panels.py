@@ -12,8 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from behavesim.analysis.summary import tokens
 from behavesim.config import Settings
-from behavesim.reports.summary import percent
+from behavesim.reports.summary import dollars, percent
 from behavesim.state import RunState
 
 FEW = 10
@@ -127,7 +128,7 @@ def _search(moment: Moment) -> Table:
         "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
         "repeats": f"{_share(state.copies, state)} a program known already, {_share(state.echoes, state)} a behaviour",
         "tokens": _tokens(state),
-        "cost": "unknown" if moment.cost_usd is None else f"${moment.cost_usd:.4f}",
+        "cost": dollars(moment.cost_usd),
     }
     for name, value in rows.items():
         table.add_row(name, value)
@@ -148,9 +149,9 @@ def _share(count: int, state: RunState) -> str:
 
 
 def _tokens(state: RunState) -> str:
-    prompt = sum(tokens.prompt for tokens in state.tokens.values())
-    completion = sum(tokens.completion for tokens in state.tokens.values())
-    return f"{prompt:,} in, {completion:,} out"
+    used = tokens(state)
+    prompt, completion = used["prompt"], used["completion"]
+    return "unknown" if prompt is None or completion is None else f"{prompt:,} in, {completion:,} out"
 
 
 def _gap(moment: Moment) -> str:

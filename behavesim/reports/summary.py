@@ -1,121 +1,86 @@
-"""The summary of a run: one document for machines, and the same as a table for people."""
+"""The summary of a run, and of many, laid out as tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from behavesim.analysis.run import TOP, Candidate, Run
-from behavesim.caps import spent
-from behavesim.proposers.prices import Prices
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-TOKENS = ("prompt", "cached", "completion", "reasoning")
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import Summary
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
 
-def state_of(run: Run) -> str:
-    """running, finished (its budget is spent), stopped (a cap or a person ended it) or failed."""
-    stopped = run.state.stopped
-    if stopped is None:
-        return "running" if run.folder.is_running() else "failed"
-    return {"budget": "finished", "failed": "failed"}.get(stopped, "stopped")
+def percent(fraction: float | None) -> str:
+    """A gap as people read it in a sentence."""
+    return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
 
 
-def summary(run: Run) -> dict[str, Any]:
-    """What `--json` prints for a run; scores in the task's unit, gaps as fractions, what is unknown is null."""
-    state, settings = run.state, run.settings
-    status = state_of(run)
-    return {
-        "run": run.folder.run,
-        "state": status,
-        "stopped_by": "killed" if status == "failed" and state.stopped is None else state.stopped,
-        "task": settings.task,
-        "method": settings.method,
-        "proposer": settings.proposer,
-        "seed": settings.seed,
-        "asked": state.asked,
-        "feasible": state.feasible,
-        "rejected": dict(sorted(state.rejected.items())),
-        "best": scored(run, run.best),
-        "recommended": _recommended(run),
-        "top10_gap": top_gap(run),
-        "tokens": {name: sum(getattr(used, name) for used in state.tokens.values()) for name in TOKENS},
-        "cost_usd": spent(state.tokens, Prices.extended(settings.prices).cost),
-        "isolation": state.isolation,
-        "seconds": round(run.active_s, 3),
-        "digest": state.digest(),
-    }
+def dollars(cost_usd: float | None) -> str:
+    """A cost as people read it."""
+    return "unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
-def scored(run: Run, candidate: Candidate | None) -> dict[str, Any] | None:
-    """A candidate's number, score and gap; None where there is none."""
-    if candidate is None:
-        return None
-    return {"candidate": candidate.candidate, "score": candidate.score, "gap": run.gap(candidate.score)}
-
-
-def _recommended(run: Run) -> dict[str, Any] | None:
-    event, chosen = run.state.recommended, run.recommended
-    if event is None or chosen is None:
-        return None
-    return {**(scored(run, chosen) or {}), "validation_score": event.validation[chosen.candidate]}
-
-
-def top_gap(run: Run) -> float | None:
-    """The mean gap of the ten best distinct programs, of fewer where there are fewer; None where gaps are unknown."""
-    gaps = [run.gap(candidate.score) for candidate in run.ranked()[:TOP]]
-    known = [gap for gap in gaps if gap is not None]
-    return sum(known) / len(known) if known and len(known) == len(gaps) else None
-
-
-def percent(gap: float | None) -> str:
-    """A gap as people read it."""
-    return "unknown" if gap is None else f"{100 * gap:.2f} %"
-
-
-def summary_table(document: dict[str, Any]) -> Table:
-    """The summary as a two-column table."""
-    from rich.table import Table
-
-    rejected, cost = document["rejected"], document["cost_usd"]
-    table = Table(title=f"run {document['run']}", show_header=False, title_justify="left")
-    table.add_column(style="bold")
-    table.add_column()
+def summary_table(summary: Summary) -> Table:
+    """What there is to say of a run, line by line."""
     rows = {
-        "state": f"{document['state']} ({document['stopped_by'] or 'in progress'})",
-        "method": f"{document['method']} on {document['task']}, seed {document['seed']}",
-        "proposer": document["proposer"],
-        "candidates": _candidates(document),
-        "rejected": ", ".join(f"{reason} {count}" for reason, count in rejected.items()) or "none",
-        "best": _best(document["best"]),
-        "recommended": _chosen(document["recommended"]),
-        "top-10 gap": percent(document["top10_gap"]),
-        "tokens": ", ".join(f"{name} {count:,}" for name, count in document["tokens"].items()),
-        "cost": "unknown" if cost is None else f"${cost:.4f}",
-        "isolation": document["isolation"],
-        "time": f"{document['seconds']:.1f} s",
-        "digest": document["digest"][:16],
+        "state": f"{summary.state} ({summary.stopped_by or 'in progress'})",
+        "method": f"{summary.method} on {summary.task}, seed {summary.seed}",
+        "proposer": summary.proposer,
+        "candidates": _candidates(summary),
+        "rejected": ", ".join(f"{reason} {count}" for reason, count in summary.rejected.items()) or "none",
+        "best": _program(summary.best),
+        "recommended": _recommended(summary),
+        "top-10 gap": percent(summary.top10_gap),
+        "tokens": _tokens(summary),
+        "cost": dollars(summary.cost_usd),
+        "isolation": summary.isolation,
+        "time": f"{summary.seconds:.1f} s",
+        "digest": summary.digest[:16],
     }
-    for name, value in rows.items():
-        table.add_row(name, str(value))
-    return table
+    columns = (Column("what", ""), Column("value", ""))
+    return Table("summary", f"run {summary.run}", columns, tuple(rows.items()))
 
 
-def _candidates(document: dict[str, Any]) -> str:
-    asked, feasible, rejected = document["asked"], document["feasible"], sum(document["rejected"].values())
-    unfinished = asked - feasible - rejected
-    known = f"{asked} asked, {feasible} feasible, {rejected} rejected"
-    return f"{known}, {unfinished} open" if unfinished > 0 else known
+def runs_table(summaries: Sequence[Summary]) -> Table:
+    """A line for each run."""
+    columns = (
+        Column("run", "run"),
+        Column("state", "state"),
+        Column("task", "task"),
+        Column("method", "method"),
+        Column("seed", "seed", COUNT),
+        Column("asked", "asked", COUNT),
+        Column("best", "best", SCORE),
+        Column("gap", "gap", FRACTION),
+    )
+    rows = (
+        (each.run, each.state, each.task, each.method, each.seed, each.asked, *_worth(each.best)) for each in summaries
+    )
+    return Table("list", "", columns, tuple(rows))
 
 
-def _chosen(recommended: dict[str, Any] | None) -> str:
-    if recommended is None:
+def _worth(best: Scored | None) -> tuple[float | None, float | None]:
+    return (None, None) if best is None else (best.score, best.gap)
+
+
+def _candidates(summary: Summary) -> str:
+    known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
+    return f"{known}, {summary.open} open" if summary.open > 0 else known
+
+
+def _program(program: Scored | None) -> str:
+    if program is None:
         return "none yet"
-    return f"{_best(recommended)}, on validation instances {recommended['validation_score']:.6g}"
+    return f"{SCORE.text(program.score)}, gap {percent(program.gap)} (candidate {program.candidate})"
 
 
-def _best(best: dict[str, Any] | None) -> str:
-    if best is None:
-        return "none yet"
-    return f"{best['score']:.6g}, gap {percent(best['gap'])} (candidate {best['candidate']})"
+def _recommended(summary: Summary) -> str:
+    program = summary.recommended
+    if program is None:
+        return _program(None)
+    return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}"
+
+
+def _tokens(summary: Summary) -> str:
+    return ", ".join(
+        f"{kind} {'unknown' if count is None else format(count, ',')}" for kind, count in summary.tokens.items()
+    )

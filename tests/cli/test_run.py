@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import cast
 
 import pytest
-from rich.console import Console
 
 import behavesim as bs
-from behavesim.reports.summary import summary_table
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 
@@ -56,14 +52,6 @@ def test_the_version_is_the_installed_one(behavesim: Command) -> None:
     ended = behavesim("--version")
     assert (ended.code, ended.out) == (0, f"behavesim {version('behavesim')}\n")
     assert "Search for algorithms" in behavesim("--help").out
-
-
-def test_the_summary_counts_what_is_still_open(behavesim: Command) -> None:
-    done = behavesim("run", "tsp", "--budget", 4, "--name", "first", "--json").document
-    for document, open_ones in ((done, False), ({**done, "asked": 34}, True)):
-        console = Console(file=io.StringIO(), width=100)
-        console.print(summary_table(document))
-        assert (" rejected, 30 open" in cast(io.StringIO, console.file).getvalue()) == open_ones
 
 
 def test_the_next_command_can_be_typed_wherever_the_run_is_kept(behavesim: Command, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What programs are worth on held-out instances, and what of it is known from earlier reports."""
+"""The scores of programs on held-out instances, and those that earlier reports found out."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from behavesim.store.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What a program is worth on the held-out instances; `reason` says why there is no score, where there is none."""
+class HeldOutScore:
+    """A program's mean score and that of each instance; where it failed there, None, nothing, and the reason why."""
 
     score: float | None
     scores: tuple[float, ...] = ()
     reason: str | None = None
 
     @classmethod
-    def of(cls, verdict: Verdict | Failure) -> Worth:
-        """The worth by a judge's verdict."""
+    def of(cls, verdict: Verdict | Failure) -> HeldOutScore:
+        """The score by a judge's verdict."""
         if isinstance(verdict, Failure):
             return cls(None, reason=verdict.reason)
         return cls(verdict.score, verdict.scores)
 
 
-class Kept:
-    """What is known of a run's programs on held-out instances, in a file of its folder.
+class KnownScores:
+    """The held-out scores of a run's programs that are known, in a file of its folder.
 
-    Under another task it counts for nothing. Failures are not kept: a busy machine may have caused them.
+    Those found under another task (`origin`) count for nothing. Failures are not kept: a busy machine may have caused
+    them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str]) -> None:
@@ -45,18 +46,18 @@ class Kept:
         if found.get("origin") == self._origin:
             self._scores = found["scores"]
 
-    def known(self, sources: Collection[str]) -> dict[str, Worth]:
-        """The worth of those programs that it is known of."""
+    def of(self, sources: Collection[str]) -> dict[str, HeldOutScore]:
+        """The scores of those programs whose score is known."""
         names = {source: _name(source) for source in sources}
         return {
-            source: Worth(self._scores[name][0], tuple(self._scores[name][1]))
+            source: HeldOutScore(self._scores[name][0], tuple(self._scores[name][1]))
             for source, name in names.items()
             if name in self._scores
         }
 
-    def keep(self, worths: Mapping[str, Worth]) -> None:
+    def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
         """Add what has become known."""
-        fresh = {_name(source): [worth.score, list(worth.scores)] for source, worth in worths.items() if worth.scores}
+        fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh
             self._folder.write_held_out(json.dumps({"origin": self._origin, "scores": self._scores}))

@@ -1,0 +1,81 @@
+"""All that a report says of one run, found out once; tables, files and pages are views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from behavesim.analysis.clusters import Cluster, clusters, clusters_table
+from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
+from behavesim.analysis.distinct import Distinct, distinct
+from behavesim.analysis.diversity import Diversity, DiversityThen, diversity, diversity_over_time, diversity_table
+from behavesim.analysis.failures import Reason, failures, failures_table
+from behavesim.analysis.held_out import HeldOut, held_out_table
+from behavesim.analysis.islands import IslandSummary, islands, islands_table
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TopProgram, top, top_table
+from behavesim.analysis.summary import Summary, summary
+from behavesim.analysis.table import Table
+from behavesim.config import Settings
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run was made under: its settings, and hashes of its task's file, instances and template."""
+
+    settings: Settings
+    versions: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A run as its report says it; `held_out` is None where nobody tried its programs there."""
+
+    origin: Origin
+    summary: Summary
+    convergence: tuple[Checkpoint, ...]
+    islands: tuple[IslandSummary, ...]
+    clusters: tuple[Cluster, ...]
+    failures: tuple[Reason, ...]
+    distinct: Distinct
+    diversity: Diversity
+    diversity_over_time: tuple[DiversityThen, ...]
+    top: tuple[TopProgram, ...]
+    held_out: HeldOut | None = None
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that a terminal has room for."""
+        always = (
+            top_table(self.top, self.distinct.sentence),
+            islands_table(self.islands, self.diversity),
+            clusters_table(self.clusters),
+        )
+        recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
+        return (
+            *always,
+            *([failures_table(self.failures)] if self.failures else []),
+            *([held_out_table(self.held_out, recommended)] if self.held_out else []),
+        )
+
+    def series(self) -> tuple[Table, ...]:
+        """The run over time: tables for files and figures."""
+        return convergence_table(self.convergence), diversity_table(self.diversity_over_time)
+
+
+def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
+    """The report of a run as it stands; `held_out` is what became of its programs there, where they were tried."""
+    started = run.state.started
+    versions = {} if started is None else {k: started.fingerprint.get(k) for k in ("task", "instances", "template")}
+    return RunReport(
+        origin=Origin(run.settings, versions),
+        summary=summary(run),
+        convergence=convergence(run),
+        islands=islands(run),
+        clusters=clusters(run),
+        failures=failures(run),
+        distinct=distinct(run),
+        diversity=diversity(run),
+        diversity_over_time=diversity_over_time(run),
+        top=top(run),
+        held_out=held_out,
+    )

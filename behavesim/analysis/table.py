@@ -1,0 +1,76 @@
+"""Rows and columns with their units: what every view of a report draws, be it a terminal or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How people read a number: multiplied by `factor` and formatted by `style`; `symbol` names what it counts."""
+
+    style: str = ""
+    symbol: str = ""
+    factor: float = 1.0
+
+    def text(self, value: float | str | None) -> str:
+        """The number without its symbol; empty where it is unknown, and words as they are."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        return format(value if self.factor == 1 else self.factor * value, self.style)
+
+
+WORDS = Unit()
+COUNT = Unit("d")
+MEAN_COUNT = Unit(".1f")
+SCORE = Unit(".6g")
+FRACTION = Unit(".2f", "%", 100.0)
+POINTS = Unit(".2f", "points", 100.0)
+DISTANCE = Unit(".3f")
+RATIO = Unit(".2f")
+PROBABILITY = Unit(".4f")
+
+
+@dataclass(frozen=True)
+class Column:
+    """What stands in a column: its name in files, its title for people, and the unit of its numbers."""
+
+    name: str
+    title: str
+    unit: Unit = WORDS
+
+    @property
+    def heading(self) -> str:
+        """The title with the unit's symbol."""
+        return f"{self.title} {self.unit.symbol}".rstrip()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, its standard deviation and 95 % interval where they are known, in the column's unit or one of its own.
+
+    `known` is how many runs it is of, where others have no value.
+    """
+
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+    known: int | None = None
+    unit: Unit | None = None
+
+
+Cell = str | int | float | Estimate | None
+"""None is what is not known: empty in every view, and never 0."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table; each row has a cell a column, and `marked` are the places of rows that stand out."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    marked: frozenset[int] = frozenset()

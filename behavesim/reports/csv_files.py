@@ -1,0 +1,84 @@
+"""Reports as CSV files: every number as it is, fractions not in per cent, and nothing where it is unknown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from behavesim.analysis.comparison import Comparison, TaskComparison
+from behavesim.analysis.metrics import METRICS
+from behavesim.analysis.report import RunReport
+from behavesim.errors import UsageError
+
+Row = Mapping[str, Any]
+
+
+def write_csv(comparison: Comparison, folder: Path) -> None:
+    """Write every table as a .csv file; raises UsageError where it cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in {**_of_runs(comparison.runs), **_of_tasks(comparison.tasks)}.items():
+            _write(folder / f"{name}.csv", list(rows))
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
+
+
+def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
+    """`runs` has a row for each run; every other file the rows of all runs, led by the run's name."""
+    found: dict[str, list[Row]] = {"runs": [_run(run) for run in runs]}
+    for run in runs:
+        for table in (*run.tables(), *run.series()):
+            names = [column.name for column in table.columns]
+            rows = ({"run": run.summary.run, **dict(zip(names, row, strict=True))} for row in table.rows)
+            found.setdefault(table.name, []).extend(rows)
+    return found
+
+
+def _run(run: RunReport) -> Row:
+    """What a summary says in one word or number, and every metric."""
+    summary = asdict(run.summary)
+    best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
+    used = summary.pop("tokens")
+    return {
+        **summary,
+        "rejected": run.summary.rejections,
+        "best_candidate": best.get("candidate"),
+        **{f"recommended_{name}": recommended.get(name) for name in ("candidate", "score", "validation_score")},
+        **{f"distinct_{name}": count for name, count in asdict(run.distinct).items()},
+        **{f"{kind}_tokens": count for kind, count in used.items()},
+        **{metric.name: metric.of(run) for metric in METRICS},
+    }
+
+
+def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:
+    groups = [({"task": entry.task, "group": group.label}, group) for entry in tasks for group in entry.groups]
+    return {
+        "groups": (
+            {**names, "metric": metric, "runs": len(sample.values)}
+            | {name: value for name, value in asdict(sample).items() if name != "values"}
+            for names, group in groups
+            for metric, sample in group.metrics.items()
+        ),
+        "groups_over_time": (
+            {**names, **asdict(then)} for names, group in groups for then in group.diversity_over_time
+        ),
+        "tests": (
+            {"task": entry.task, "metric": test.metric, "a": test.a, "b": test.b} | asdict(test)
+            for entry in tasks
+            for test in entry.tests
+        ),
+        "choice": (
+            {"task": entry.task, "metric": choice.metric} | asdict(choice) for entry in tasks for choice in entry.choice
+        ),
+    }
+
+
+def _write(path: Path, rows: list[Row]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        if rows:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)

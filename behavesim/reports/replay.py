@@ -1,0 +1,16 @@
+"""How a replay differs from its original, in words."""
+
+from __future__ import annotations
+
+from behavesim.analysis.replayed import Replayed
+
+
+def replay_lines(beside: Replayed) -> list[str]:
+    """A line for each aspect in which candidates differ, or one that says that none does."""
+    if not beside.differing:
+        return [f"as {beside.of} in every one of {beside.candidates} candidates"]
+    return [
+        f"{count} of {beside.candidates} candidates have another {aspect} than in {beside.of}, "
+        f"the first is {beside.first[aspect]}"
+        for aspect, count in beside.differing.items()
+    ]

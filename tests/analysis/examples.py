@@ -1,0 +1,80 @@
+"""Reports as comparisons see them, made without a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from behavesim.analysis.convergence import Checkpoint
+from behavesim.analysis.distinct import Distinct
+from behavesim.analysis.diversity import Diversity, DiversityThen
+from behavesim.analysis.held_out import HeldOut, TriedMean, TriedTemplate
+from behavesim.analysis.report import Origin, RunReport
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import Summary
+from behavesim.config import resolve
+
+UNKNOWN = TriedMean(None, None)
+
+
+def made(method: str, seed: int, gap: float | None, task: str = "tsp", **settings: Any) -> RunReport:
+    """The report of a run that came so far."""
+    resolved = resolve({"task": task, "method": method, "seed": seed, **settings})
+    summary = Summary(
+        run=f"{method}-{seed}-{'-'.join(map(str, settings.values()))}",
+        state="finished",
+        stopped_by="budget",
+        task=task,
+        method=method,
+        proposer=resolved.proposer,
+        seed=seed,
+        asked=resolved.budget,
+        feasible=100,
+        rejected={},
+        best=None if gap is None else Scored(1, 1.0 + gap, gap),
+        recommended=None,
+        top10_gap=gap,
+        tokens={"prompt": 5, "cached": 0, "completion": 1, "reasoning": 0},
+        cost_usd=None,
+        isolation="strong",
+        seconds=1.5,
+        digest=f"{gap}",
+    )
+    return RunReport(
+        origin=Origin(resolved, {"task": "1", "instances": "2", "template": "3"}),
+        summary=summary,
+        convergence=(Checkpoint(10, 1.0, 0.1, 0.2),),
+        islands=(),
+        clusters=(),
+        failures=(),
+        distinct=Distinct(feasible=100, programs=90, behaviours=60, top=4),
+        diversity=Diversity((), None),
+        diversity_over_time=(
+            DiversityThen((0.1, None), None, told=10),
+            DiversityThen((0.2 + 0.1 * seed,), 0.6, told=20),
+        ),
+        top=(),
+    )
+
+
+def tried(report: RunReport, best: TriedMean = UNKNOWN, recommended: TriedMean = UNKNOWN) -> RunReport:
+    """The report with what became of its programs on held-out instances."""
+    return replace(report, held_out=HeldOut(TriedTemplate(2.0, 0.2), (), best, UNKNOWN, recommended))
+
+
+def unknown_gaps(report: RunReport) -> RunReport:
+    """The report as of a task whose best is not known."""
+    best = report.summary.best
+    summary = replace(report.summary, best=best and replace(best, gap=None), top10_gap=None)
+    return replace(report, summary=summary)
+
+
+def grid(seeds: int = 6) -> list[RunReport]:
+    """Three methods that differ on two tasks."""
+    shift = {"eoh": 0.0, "niche": 1.0, "best-of-n": 2.0}
+    return [
+        made(method, seed, shift[method] + seed / 10, task)
+        for task in ("tsp", "asp")
+        for method in shift
+        for seed in range(seeds)
+    ]

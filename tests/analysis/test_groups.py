@@ -1,0 +1,73 @@
+"""Which runs belong together, and what their group is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from behavesim.analysis.groups import grouped, repeats
+from behavesim.analysis.report import RunReport
+from tests.analysis.examples import made
+
+
+def labels(*runs: RunReport) -> list[str]:
+    return [group.label for group in grouped(runs)]
+
+
+def test_a_label_names_the_settings_that_set_a_group_apart() -> None:
+    plain, none = made("funsearch+behavesim", 0, 0.1), made("funsearch+behavesim", 0, 0.1, p_s1=0.0)
+    found = ["funsearch+behavesim p_s1=0.5", "funsearch+behavesim p_s1=0.0", "eoh"]
+    assert labels(plain, none, made("eoh", 0, 0.1)) == found
+
+
+def test_a_label_that_was_given_stands() -> None:
+    assert labels(made("eoh", 0, 0.1, label="mine"), made("eoh", 0, 0.1, population=10, label="yours")) == [
+        "mine", "yours",
+    ]  # fmt: skip
+
+
+def test_two_groups_of_one_label_are_numbered_on_each_task() -> None:
+    same = [made("eoh", 0, 0.1, population=size, label="mine") for size in (10, 11, 12)]
+    assert labels(*same, made("eoh", 0, 0.1, task="asp", label="mine")) == ["mine", "mine (2)", "mine (3)", "mine"]
+
+
+def test_settings_are_written_as_a_person_would() -> None:
+    operators = [made("eoh", 0, 0.1, operators=names) for names in (["e1", "m1"], ["e2"])]
+    assert labels(*operators) == ["eoh operators=e1+m1", "eoh operators=e2"]
+    recommended = [made("niche", 0, 0.1, keep_worse_than_template=keep) for keep in (True, False)]
+    assert labels(*recommended) == [
+        "niche keep_worse_than_template=true",
+        "niche keep_worse_than_template=false",
+    ]
+
+
+def test_models_name_a_group_where_a_model_was_asked_and_else_the_proposer() -> None:
+    asked = [made("eoh", 0, 0.1, proposer="openai", models=models) for models in ({"a": 1.0, "b": 2.0}, {"c": 1.0})]
+    assert labels(*asked) == ["eoh models=a+b", "eoh models=c"]
+    assert labels(asked[1], made("eoh", 0, 0.1)) == ["eoh models=c", "eoh proposer=genetic"]
+
+
+def test_settings_of_another_task_or_method_do_not_name_a_group() -> None:
+    assert labels(made("eoh", 0, 0.1, budget=10), made("eoh", 0, 0.1, "asp", budget=20)) == ["eoh", "eoh"]
+    assert labels(made("eoh", 0, 0.1, budget=10), made("niche", 0, 0.1, budget=20)) == ["eoh", "niche"]
+
+
+def test_runs_of_different_length_are_not_pooled() -> None:
+    assert labels(made("eoh", 0, 0.1, budget=100), made("eoh", 1, 0.1, budget=200)) == [
+        "eoh budget=100", "eoh budget=200",
+    ]  # fmt: skip
+    longer = made("eoh", 1, 0.1, budget=100)
+    longer = replace(longer, summary=replace(longer.summary, asked=150))  # as a run that was made longer and is again
+    assert len(grouped([made("eoh", 0, 0.1, budget=100), longer])) == 2
+
+
+def test_runs_on_two_versions_of_a_task_are_not_pooled() -> None:
+    other = made("eoh", 1, 0.1)
+    other = replace(other, origin=replace(other.origin, versions={"task": "changed"}))
+    assert labels(made("eoh", 0, 0.1), other) == ["eoh", "eoh (2)"]
+
+
+def test_runs_that_repeat_an_earlier_one_are_known_by_their_places() -> None:
+    first, other = made("eoh", 0, 0.1), made("eoh", 1, 0.1)
+    assert repeats([first, other, first, made("eoh", 0, 0.2, workers=9)]) == [2, 3]
+    asked = [made("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.2)]
+    assert repeats(asked) == [2]

@@ -1,0 +1,75 @@
+"""The comparison as a person reads it."""
+
+from __future__ import annotations
+
+from behavesim.analysis.comparison import comparison
+from behavesim.analysis.held_out import TriedMean
+from behavesim.analysis.report import RunReport
+from behavesim.reports.comparison import comparison_tables
+from tests.analysis.examples import grid, made, tried, unknown_gaps
+from tests.reports.drawing import seen
+
+
+def text(*runs: RunReport, width: int = 100) -> str:
+    return seen(comparison_tables(comparison(runs).tasks), width)
+
+
+def test_a_value_that_some_runs_lack_says_of_how_many_it_is() -> None:
+    assert "of 1: 30.00" in text(made("eoh", 0, None), made("eoh", 1, 0.3), made("niche", 0, 0.1))
+
+
+def test_where_no_best_is_known_scores_are_shown_and_tested() -> None:
+    shown = text(*(unknown_gaps(made(method, seed, seed / 10)) for method in ("eoh", "niche") for seed in range(3)))
+    rows = [line for line in shown.splitlines() if "best score" in line]
+    assert "1.1 ± 0.1" in shown
+    assert "[-0.133333, 0.133333]" in rows[-1]
+
+
+def test_where_the_best_is_known_scores_are_not_shown() -> None:
+    assert "best score" not in text(*grid())
+
+
+def test_a_gain_on_the_template_stands_in_for_a_gap_that_is_not_known() -> None:
+    runs = [made("eoh", seed, 0.1) for seed in range(2)]
+    gains = text(*(tried(run, TriedMean(0.5, None), TriedMean(0.75, None)) for run in runs), width=200)
+    assert "held-out gain of best %" in gains and "75.00" in gains
+    assert "held-out gap" not in gains
+    gaps = text(*(tried(run, TriedMean(0.5, 0.1), TriedMean(0.75, 0.2)) for run in runs), width=200)
+    assert "held-out gap of best %" in gaps
+    assert "held-out gain" not in gaps
+
+
+def test_the_tables_can_be_read_on_a_narrow_terminal() -> None:
+    shown = text(*grid())
+    assert "comparison on asp" in shown
+    assert "25.00 ± 18.71" in shown
+    assert "Holm" in shown
+    assert "…" not in shown
+
+
+def test_metrics_of_which_neither_end_is_better_are_not_shown_as_tested() -> None:
+    (tests,) = [table for table in comparison_tables(comparison(grid()).tasks[:1]) if table.name == "tests"]
+    assert {row[0] for row in tests.rows} == {"best gap %", "top-10 gap %"}
+
+
+def test_differences_that_stand_out_are_marked() -> None:
+    entries = comparison(grid()).tasks
+    (tests,) = [table for table in comparison_tables(entries[:1]) if table.name == "tests"]
+    assert tests.marked == frozenset(range(len(tests.rows)))
+    few = comparison([made(method, seed, seed / 10) for method in ("eoh", "niche") for seed in range(3)]).tasks
+    (tests,) = [table for table in comparison_tables(few) if table.name == "tests"]
+    assert tests.rows and tests.marked == frozenset()
+
+
+def test_the_distances_between_islands_are_shown_at_every_other_tenth() -> None:
+    (table,) = [t for t in comparison_tables(comparison(grid()).tasks[:1]) if t.name == "over_time"]
+    assert [column.title for column in table.columns] == ["group", "20"]
+    assert [row[0] for row in table.rows] == ["eoh", "niche", "best-of-n"]
+
+
+def test_what_the_choice_was_worth_is_shown_in_points() -> None:
+    runs = [tried(made("eoh", seed, 0.1), TriedMean(0.5, 0.3), TriedMean(0.75, 0.2)) for seed in range(3)]
+    (table,) = [each for each in comparison_tables(comparison(runs).tasks) if each.name == "choice"]
+    assert [row[0] for row in table.rows] == ["gap", "gain on the template"]
+    shown = seen([table], width=160)
+    assert "mean advantage, points" in shown and "10.00 [10.00, 10.00]" in shown and "25.00" in shown

@@ -1,0 +1,71 @@
+"""Reports as CSV files."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.comparison import comparison
+from behavesim.analysis.failures import Reason
+from behavesim.analysis.held_out import TriedMean
+from behavesim.analysis.metrics import METRICS
+from behavesim.analysis.report import RunReport
+from behavesim.analysis.scored import TopProgram
+from behavesim.errors import UsageError
+from behavesim.reports.csv_files import write_csv
+from tests.analysis.examples import grid, made, tried
+
+Files = dict[str, list[dict[str, str]]]
+
+
+def written(folder: Path, *runs: RunReport) -> Files:
+    write_csv(comparison(runs), folder)
+    return {path.stem: list(csv.DictReader(path.open())) for path in folder.iterdir()}
+
+
+def test_files_hold_every_row(tmp_path: Path) -> None:
+    rows = written(tmp_path / "new" / "tables", *grid())
+    assert len(rows["runs"]) == len(rows["convergence"]) == len(rows["diversity"]) / 2 == 36
+    assert {row["group"] for row in rows["groups"]} == {"eoh", "niche", "best-of-n"}
+    assert {row["p_holm"] for row in rows["tests"] if row["metric"] == "best_gap"} != {""}
+    assert [row["told"] for row in rows["groups_over_time"][:2]] == ["10", "20"]
+
+
+def test_numbers_are_as_they_are_and_the_unknown_is_empty(tmp_path: Path) -> None:
+    first, second = written(tmp_path, made("eoh", 0, None), made("eoh", 1, 0.123456789))["runs"]
+    assert second["best_gap"] == "0.123456789"
+    assert (first["best_gap"], first["best_score"], first["best_candidate"], first["cost_usd"]) == ("", "", "", "")
+    assert (first["rejected"], first["prompt_tokens"], first["distinct_programs"]) == ("0", "5", "90")
+
+
+def test_a_run_has_a_column_for_every_metric(tmp_path: Path) -> None:
+    (row,) = written(tmp_path, made("eoh", 0, 0.1))["runs"]
+    assert {metric.name for metric in METRICS} <= row.keys()
+
+
+def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) -> None:
+    run = made("eoh", 0, 0.1)
+    top = (TopProgram(7, 2.5, None, "x = 1"),)
+    failures = (Reason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
+    rows = written(tmp_path, replace(run, top=top, failures=failures))
+    assert rows["top"] == [
+        {"run": "eoh-0-", "rank": "1", "candidate": "7", "score": "2.5", "gap": "", "characters": "5"}
+    ]
+    assert rows["failures"][0]["share"] == "0.25"
+    assert rows["failures"][0]["example"] == "it took, well, too long"
+
+
+def test_choices_and_tests_name_their_metric(tmp_path: Path) -> None:
+    runs = [tried(made("eoh", seed, 0.1), TriedMean(0.5, 0.3), TriedMean(0.75, 0.2)) for seed in range(3)]
+    rows = written(tmp_path, *runs)
+    assert [row["metric"] for row in rows["choice"]] == ["held_out_choice_gap", "held_out_choice"]
+    assert rows["choice"][1]["mean"] == "0.25"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--csv"):
+        write_csv(comparison([]), tmp_path / "file")

@@ -1,0 +1,72 @@
+"""A run's summary as a person reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import RecommendedProgram, Summary
+from behavesim.reports.summary import runs_table, summary_table
+from tests.analysis.examples import made
+from tests.reports.drawing import seen
+
+DONE = replace(made("eoh", 3, 0.125).summary, asked=104, rejected={"timeout": 3, "exception": 1})
+
+
+def rows(summary: Summary) -> dict[str, str]:
+    return {str(name): str(value) for name, value in summary_table(summary).rows}
+
+
+def test_a_summary_says_what_a_run_was_and_found() -> None:
+    found = rows(DONE)
+    assert found["state"] == "finished (budget)"
+    assert found["method"] == "eoh on tsp, seed 3"
+    assert found["candidates"] == "104 asked, 100 feasible, 4 rejected"
+    assert found["rejected"] == "timeout 3, exception 1"
+    assert found["best"] == "1.125, gap 12.50 % (candidate 1)"
+    assert found["top-10 gap"] == "12.50 %"
+    assert found["tokens"] == "prompt 5, cached 0, completion 1, reasoning 0"
+    assert found["time"] == "1.5 s"
+    assert summary_table(DONE).title == "run eoh-3-"
+
+
+def test_a_summary_counts_what_is_still_open() -> None:
+    assert rows(replace(DONE, asked=134))["candidates"] == "134 asked, 100 feasible, 4 rejected, 30 open"
+    assert rows(replace(DONE, state="running", stopped_by=None))["state"] == "running (in progress)"
+
+
+def test_what_is_unknown_is_called_so_and_never_zero() -> None:
+    nothing: dict[str, int | None] = dict.fromkeys(DONE.tokens)
+    found = rows(replace(DONE, best=Scored(1, 2.0, None), top10_gap=None, tokens=nothing, rejected={}))
+    assert found["best"] == "2, gap unknown (candidate 1)"
+    assert found["top-10 gap"] == "unknown"
+    assert found["cost"] == "unknown"
+    assert found["tokens"] == "prompt unknown, cached unknown, completion unknown, reasoning unknown"
+    assert found["rejected"] == "none"
+    assert rows(replace(DONE, best=None))["best"] == "none yet"
+
+
+def test_a_cost_and_many_tokens_are_written_as_people_write_them() -> None:
+    found = rows(replace(DONE, cost_usd=1.5, tokens={"prompt": 12345}))
+    assert (found["cost"], found["tokens"]) == ("$1.5000", "prompt 12,345")
+
+
+def test_the_recommended_program_has_its_score_on_validation_instances() -> None:
+    assert rows(DONE)["recommended"] == "none yet"
+    found = rows(replace(DONE, recommended=RecommendedProgram(4, 2.0, 0.5, 3.25)))
+    assert found["recommended"] == "2, gap 50.00 % (candidate 4), on validation instances 3.25"
+
+
+def test_a_summary_has_no_heading() -> None:
+    lines = seen([summary_table(DONE)]).splitlines()
+    assert lines[0].rstrip() == "run eoh-3-"
+    assert lines[2].startswith("│ state")
+
+
+def test_runs_are_listed_with_their_best() -> None:
+    table = runs_table([DONE, replace(DONE, run="other", best=None)])
+    assert table.rows == (
+        ("eoh-3-", "finished", "tsp", "eoh", 3, 104, 1.125, 0.125),
+        ("other", "finished", "tsp", "eoh", 3, 104, None, None),
+    )
+    assert "12.50" in seen([table])

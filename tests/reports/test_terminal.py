@@ -1,0 +1,87 @@
+"""Tables as a terminal shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
+from behavesim.reports.terminal import drawn, text
+from tests.reports.drawing import seen
+
+GAP = Column("gap", "gap", FRACTION)
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "shown"),
+    [
+        (FRACTION, 0.12345, "12.35"),
+        (FRACTION, 0, "0.00"),
+        (SCORE, 1842.0, "1842"),
+        (SCORE, 6.333333333, "6.33333"),
+        (COUNT, 80, "80"),
+        (WORDS, "words", "words"),
+        (COUNT, None, ""),
+        (Unit(".1f", "s"), 2.25, "2.2"),
+    ],
+)
+def test_a_number_is_written_in_its_unit_and_the_unknown_is_empty(unit: Unit, value: Cell, shown: str) -> None:
+    assert text(value, Column("name", "title", unit)) == shown
+
+
+def test_a_heading_names_the_unit() -> None:
+    assert (GAP.heading, Column("score", "score", SCORE).heading) == ("gap %", "score")
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (Estimate(0.5, None, None, None), "50.00"),
+        (Estimate(0.5, 0.125, 0.25, 0.75), "50.00 ± 12.50\n[25.00, 75.00]"),
+        (Estimate(0.5, None, 0.25, 0.75), "50.00 [25.00, 75.00]"),
+        (Estimate(0.5, None, None, None, known=1), "of 1: 50.00"),
+        (Estimate(0.5, None, None, None, unit=SCORE), "0.5"),
+    ],
+)
+def test_an_estimate_is_written_with_what_is_known_of_it(cell: Estimate, shown: str) -> None:
+    assert text(cell, GAP) == shown
+
+
+def test_a_column_of_which_nothing_is_known_is_left_out() -> None:
+    columns = (Column("name", "name"), GAP, Column("score", "score", SCORE))
+    shown = seen([Table("t", "title", columns, (("a", None, 0), ("b", None, None)))])
+    assert "gap" not in shown
+    assert "score" in shown
+    assert "gap %" in seen([Table("t", "title", columns, ())])
+
+
+def test_words_stand_left_and_numbers_right() -> None:
+    columns = (Column("name", "a long heading"), Column("count", "a long number", COUNT))
+    line = seen([Table("t", "", columns, (("x", 5),))]).splitlines()[3]
+    assert line == "│ x              │             5 │"
+
+
+def test_a_cell_may_hold_anything() -> None:
+    assert "[bold]x[/bold] [red" in seen([Table("t", "", (Column("a", "a"),), (("[bold]x[/bold] [red",),))])
+
+
+def test_rows_that_are_marked_are_bold() -> None:
+    table = Table("t", "", (Column("a", "a"),), (("x",), ("y",)), marked=frozenset({1}))
+    assert [row.style for row in drawn(table).rows] == ["", "bold"]
+
+
+def test_rows_of_two_lines_are_parted() -> None:
+    spread, plain = Estimate(0.5, 0.125, 0.25, 0.75), Estimate(0.5, None, None, None)
+    assert drawn(Table("t", "", (GAP,), ((spread,), (plain,)))).show_lines
+    assert not drawn(Table("t", "", (GAP,), ((plain,),))).show_lines
+
+
+def test_nothing_is_cut_on_a_narrow_terminal() -> None:
+    table = Table("t", "title", (Column("name", "name"), GAP), (("a-name-without-a-break-in-it", 0.5),))
+    assert "…" not in seen([table], width=20)
+
+
+def test_a_table_without_headings_has_none_and_its_first_column_is_bold() -> None:
+    drawing = drawn(Table("t", "title", (Column("what", ""), Column("value", "")), (("a", "b"),), "caption"))
+    assert not drawing.show_header
+    assert [column.style for column in drawing.columns] == ["bold", ""]
+    assert (drawing.title, drawing.caption) == ("title", "caption")
