@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from behavesim.analysis.similarities import similarities
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
 from behavesim.config import resolve
 from behavesim.errors import DistanceError, UsageError
 from behavesim.protocols import Failure
 from behavesim.reports.heatmap import check_figure, draw_heatmap
+from behavesim.reports.terminal import drawn
 from behavesim.similarity import BehaveSim
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import Trajectory
@@ -59,17 +62,20 @@ def compare(
     results = asyncio.run(evaluate(settings, loaded, programs, split))
     behaviours = _behaviours(results)
     try:
-        document = _document([file for file, _ in programs], behaviours, measure)
+        found = similarities([file for file, _ in programs], behaviours, measure)
     except DistanceError as error:
         if normaliser is not None:
             raise
         raise UsageError(f"{error}: {loaded.name}'s own is not, here; give --normaliser pair") from None
     if figure is not None:
-        draw_heatmap(document["labels"], document["matrix"], figure, title=f"{loaded.name}: BehaveSim ({metric})")
+        draw_heatmap(found.labels, found.matrix, figure, title=f"{loaded.name}: BehaveSim ({metric})")
     if as_json:
-        print_json(document)
-    else:
-        _print_table(document)
+        print_json(asdict(found))
+        return
+    console = Console()
+    console.print(f"BehaveSim: {metric}, {_said(found.settings)}", highlight=False)
+    for table in found.tables():
+        console.print(drawn(table))
 
 
 def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
@@ -97,32 +103,5 @@ def _behaviours(results: list[Evaluation]) -> list[tuple[Trajectory, ...]]:
     return behaviours
 
 
-def _document(labels: list[str], behaviours: list[tuple[Trajectory, ...]], measure: BehaveSim) -> dict[str, Any]:
-    return {
-        "labels": labels,
-        "matrix": measure.matrix(behaviours).tolist(),
-        "metric": measure.measure,
-        "settings": {
-            "normaliser": measure.normaliser,
-            "truncate": measure.truncate,
-            "skip": measure.skip,
-            "clip": measure.clip,
-        },
-        "per_instance": measure.per_instance(behaviours).tolist(),
-    }
-
-
-def _print_table(document: dict[str, Any]) -> None:
-    def table(title: str, matrix: list[list[float]]) -> Table:
-        grid = Table("", *map(str, range(1, len(matrix) + 1)), title=title, title_justify="left")
-        for number, (label, row) in enumerate(zip(document["labels"], matrix, strict=True), start=1):
-            grid.add_row(f"{number} {label}", *(f"{value:.3f}" for value in row))
-        return grid
-
-    settings = ", ".join(f"{name} {value}" for name, value in document["settings"].items())
-    console = Console()
-    console.print(f"BehaveSim: {document['metric']}, {settings}", highlight=False)
-    console.print(table("all instances", document["matrix"]))
-    if len(document["per_instance"]) > 1:
-        for instance, matrix in enumerate(document["per_instance"], start=1):
-            console.print(table(f"instance {instance}", matrix))
+def _said(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())

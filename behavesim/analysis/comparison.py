@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
-from behavesim.analysis.diversity import DiversityThen
+from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import Group, grouped, repeats
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric
 from behavesim.analysis.report import RunReport
@@ -138,7 +138,7 @@ def _result(group: Group) -> GroupResult:
 
 def _over_time(group: Group) -> tuple[MeanDiversity, ...]:
     """Means over the runs at every tenth of the budget; None where no run has a value."""
-    moments: dict[int, list[DiversityThen]] = {}
+    moments: dict[int, list[DiversityAt]] = {}
     for then in (then for run in group.runs for then in run.diversity_over_time):
         moments.setdefault(then.told, []).append(then)
     return tuple(

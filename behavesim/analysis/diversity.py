@@ -38,7 +38,7 @@ class Diversity:
 
 
 @dataclass(frozen=True)
-class DiversityThen(Diversity):
+class DiversityAt(Diversity):
     """The diversity when so many candidates had been told."""
 
     told: int
@@ -49,13 +49,13 @@ def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     return _diversity(run, [island.members for island in run.state.islands], run.state.told, sample)
 
 
-def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityThen, ...]:
+def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
     """The diversity at every tenth of the budget."""
     moments = ((told, _diversity(run, islands, told, sample)) for told, islands in run.archives)
-    return tuple(DiversityThen(then.intra, then.inter, told) for told, then in moments)
+    return tuple(DiversityAt(then.intra, then.inter, told) for told, then in moments)
 
 
-def diversity_table(moments: tuple[DiversityThen, ...]) -> Table:
+def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
     """The diversity over time, for files."""
     columns = (
         Column("told", "candidates", COUNT),

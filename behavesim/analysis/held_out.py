@@ -17,7 +17,7 @@ from behavesim.task import Objective, Task
 
 
 @dataclass(frozen=True)
-class TriedTemplate:
+class HeldOutTemplate:
     """The template there: its score, and its gap to the best known, a fraction."""
 
     score: float
@@ -25,7 +25,7 @@ class TriedTemplate:
 
 
 @dataclass(frozen=True)
-class TriedProgram:
+class HeldOutProgram:
     """A program there; where it failed score, gap and improvement are None, and `reason` says why.
 
     `improvement` is how much better than the template it is, as the mean over instances of the difference relative to
@@ -41,7 +41,7 @@ class TriedProgram:
 
 
 @dataclass(frozen=True)
-class TriedMean:
+class HeldOutMean:
     """The means over some programs; None where one of them has no value."""
 
     improvement: float | None
@@ -52,11 +52,11 @@ class TriedMean:
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on held-out instances, beside the template."""
 
-    template: TriedTemplate
-    programs: tuple[TriedProgram, ...]
-    best: TriedMean
-    top10: TriedMean
-    recommended: TriedMean
+    template: HeldOutTemplate
+    programs: tuple[HeldOutProgram, ...]
+    best: HeldOutMean
+    top10: HeldOutMean
+    recommended: HeldOutMean
 
     @property
     def choice(self) -> float | None:
@@ -89,7 +89,7 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOu
         raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.reason}")
     for each, programs in zip(known, chosen, strict=True):
         each.keep({source: scores[source] for source in (task.template, *(c.source or "" for c in programs))})
-    tried = TriedTemplate(template.score, objective.gap(template.score))
+    tried = HeldOutTemplate(template.score, objective.gap(template.score))
     found = []
     for run, programs in zip(runs, chosen, strict=True):
         rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
@@ -141,18 +141,18 @@ def _chosen(run: Run) -> list[Candidate]:
     return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
 
 
-def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> TriedProgram:
+def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> HeldOutProgram:
     assert candidate.score is not None, "only feasible programs are tried"
     gap = None if score.score is None else objective.gap(score.score)
     gain = improvement(score, template, objective)
-    return TriedProgram(candidate.candidate, candidate.score, score.score, gap, gain, score.reason)
+    return HeldOutProgram(candidate.candidate, candidate.score, score.score, gap, gain, score.reason)
 
 
-def _summed_up(template: TriedTemplate, programs: Sequence[TriedProgram], recommended: int | None) -> HeldOut:
+def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], recommended: int | None) -> HeldOut:
     chosen = [each for each in programs if each.candidate == recommended]
     return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), _mean(chosen))
 
 
-def _mean(programs: Sequence[TriedProgram]) -> TriedMean:
+def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:
     gains, gaps = [each.improvement for each in programs], [each.gap for each in programs]
-    return TriedMean(mean_of_all(gains), mean_of_all(gaps))
+    return HeldOutMean(mean_of_all(gains), mean_of_all(gaps))

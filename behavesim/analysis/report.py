@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from behavesim.analysis.clusters import Cluster, clusters, clusters_table
 from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
 from behavesim.analysis.distinct import Distinct, distinct
-from behavesim.analysis.diversity import Diversity, DiversityThen, diversity, diversity_over_time, diversity_table
+from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.failures import Reason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
@@ -39,7 +39,7 @@ class RunReport:
     failures: tuple[Reason, ...]
     distinct: Distinct
     diversity: Diversity
-    diversity_over_time: tuple[DiversityThen, ...]
+    diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]
     held_out: HeldOut | None = None
 

@@ -16,7 +16,7 @@ from behavesim.state import RunState
 State = Literal["running", "finished", "stopped", "failed"]
 """finished: its budget is spent; stopped: a cap or a person ended it."""
 
-KINDS = ("prompt", "cached", "completion", "reasoning")
+TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
 """Of tokens; cached ones are among those of prompts, reasoning among those of completions."""
 
 
@@ -31,7 +31,7 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance; scores in the task's unit, gaps as fractions, and None for what is unknown or not there.
 
-    `tokens` maps each of KINDS to a sum, None where no answer said what it took; `seconds` leaves pauses out.
+    `tokens` maps each of TOKEN_KINDS to a sum, None where no answer said what it took; `seconds` leaves pauses out.
     """
 
     run: str
@@ -107,7 +107,7 @@ def tokens(state: RunState) -> dict[str, int | None]:
     used = state.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
     is_unknown = calls > 0 and unreported == calls
-    return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in KINDS}
+    return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in TOKEN_KINDS}
 
 
 def _recommended(run: Run) -> RecommendedProgram | None:

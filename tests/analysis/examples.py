@@ -7,14 +7,14 @@ from typing import Any
 
 from behavesim.analysis.convergence import Checkpoint
 from behavesim.analysis.distinct import Distinct
-from behavesim.analysis.diversity import Diversity, DiversityThen
-from behavesim.analysis.held_out import HeldOut, TriedMean, TriedTemplate
+from behavesim.analysis.diversity import Diversity, DiversityAt
+from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.config import resolve
 
-UNKNOWN = TriedMean(None, None)
+UNKNOWN = HeldOutMean(None, None)
 
 
 def made(method: str, seed: int, gap: float | None, task: str = "tsp", **settings: Any) -> RunReport:
@@ -50,16 +50,16 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         distinct=Distinct(feasible=100, programs=90, behaviours=60, top=4),
         diversity=Diversity((), None),
         diversity_over_time=(
-            DiversityThen((0.1, None), None, told=10),
-            DiversityThen((0.2 + 0.1 * seed,), 0.6, told=20),
+            DiversityAt((0.1, None), None, told=10),
+            DiversityAt((0.2 + 0.1 * seed,), 0.6, told=20),
         ),
         top=(),
     )
 
 
-def tried(report: RunReport, best: TriedMean = UNKNOWN, recommended: TriedMean = UNKNOWN) -> RunReport:
+def tried(report: RunReport, best: HeldOutMean = UNKNOWN, recommended: HeldOutMean = UNKNOWN) -> RunReport:
     """The report with what became of its programs on held-out instances."""
-    return replace(report, held_out=HeldOut(TriedTemplate(2.0, 0.2), (), best, UNKNOWN, recommended))
+    return replace(report, held_out=HeldOut(HeldOutTemplate(2.0, 0.2), (), best, UNKNOWN, recommended))
 
 
 def unknown_gaps(report: RunReport) -> RunReport:

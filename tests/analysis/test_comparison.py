@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison
-from behavesim.analysis.diversity import DiversityThen
-from behavesim.analysis.held_out import TriedMean
+from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
 from tests.analysis.examples import UNKNOWN, grid, made, tried
 
@@ -108,10 +108,9 @@ def test_groups_are_tested_in_what_both_have_values_of() -> None:
 def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_runs() -> None:
     given = [made(method, seed, 0.1) for method in ("eoh", "niche") for seed in range(4)]
     gains = [0.1 * (number - 2) for number in range(8)]
-    runs = [
-        tried(run, TriedMean(0.5, None), TriedMean(0.5 + gain, None)) for run, gain in zip(given, gains, strict=True)
-    ]
-    runs[0] = tried(given[0], UNKNOWN, TriedMean(0.5, None))
+    best = HeldOutMean(0.5, None)
+    runs = [tried(run, best, HeldOutMean(0.5 + gain, None)) for run, gain in zip(given, gains, strict=True)]
+    runs[0] = tried(given[0], UNKNOWN, HeldOutMean(0.5, None))
     (entry,) = compared(*runs)
     (choice,) = entry.choice
     assert (choice.metric, choice.runs, choice.unknown) == ("held_out_choice", 7, 1)
@@ -124,7 +123,7 @@ def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_run
 
 
 def test_by_gap_the_choice_is_worth_what_it_takes_away() -> None:
-    runs = [tried(made("eoh", seed, 0.1), TriedMean(None, 0.3), TriedMean(None, 0.2)) for seed in range(2)]
+    runs = [tried(made("eoh", seed, 0.1), HeldOutMean(None, 0.3), HeldOutMean(None, 0.2)) for seed in range(2)]
     (choice,) = compared(*runs)[0].choice
     assert (choice.metric, choice.mean) == ("held_out_choice_gap", pytest.approx(0.1))
 
@@ -138,7 +137,7 @@ def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:
 
 
 def test_moments_are_put_together_by_how_many_were_told() -> None:
-    moments = tuple(DiversityThen((0.5,), None, told) for told in (40, 20))
+    moments = tuple(DiversityAt((0.5,), None, told) for told in (40, 20))
     (entry,) = compared(made("eoh", 0, 0.1), replace(made("eoh", 2, 0.1), diversity_over_time=moments))
     found = [(then.told, then.intra) for then in entry.groups[0].diversity_over_time]
     assert found == [(10, pytest.approx(0.1)), (20, pytest.approx(0.35)), (40, pytest.approx(0.5))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from behavesim.analysis.comparison import comparison
-from behavesim.analysis.held_out import TriedMean
+from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
 from behavesim.reports.comparison import comparison_tables
 from tests.analysis.examples import grid, made, tried, unknown_gaps
@@ -31,10 +31,10 @@ def test_where_the_best_is_known_scores_are_not_shown() -> None:
 
 def test_a_gain_on_the_template_stands_in_for_a_gap_that_is_not_known() -> None:
     runs = [made("eoh", seed, 0.1) for seed in range(2)]
-    gains = text(*(tried(run, TriedMean(0.5, None), TriedMean(0.75, None)) for run in runs), width=200)
+    gains = text(*(tried(run, HeldOutMean(0.5, None), HeldOutMean(0.75, None)) for run in runs), width=200)
     assert "held-out gain of best %" in gains and "75.00" in gains
     assert "held-out gap" not in gains
-    gaps = text(*(tried(run, TriedMean(0.5, 0.1), TriedMean(0.75, 0.2)) for run in runs), width=200)
+    gaps = text(*(tried(run, HeldOutMean(0.5, 0.1), HeldOutMean(0.75, 0.2)) for run in runs), width=200)
     assert "held-out gap of best %" in gaps
     assert "held-out gain" not in gaps
 
@@ -68,7 +68,7 @@ def test_the_distances_between_islands_are_shown_at_every_other_tenth() -> None:
 
 
 def test_what_the_choice_was_worth_is_shown_in_points() -> None:
-    runs = [tried(made("eoh", seed, 0.1), TriedMean(0.5, 0.3), TriedMean(0.75, 0.2)) for seed in range(3)]
+    runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(3)]
     (table,) = [each for each in comparison_tables(comparison(runs).tasks) if each.name == "choice"]
     assert [row[0] for row in table.rows] == ["gap", "gain on the template"]
     shown = seen([table], width=160)

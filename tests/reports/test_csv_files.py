@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.failures import Reason
-from behavesim.analysis.held_out import TriedMean
+from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import TopProgram
@@ -59,7 +59,7 @@ def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) ->
 
 
 def test_choices_and_tests_name_their_metric(tmp_path: Path) -> None:
-    runs = [tried(made("eoh", seed, 0.1), TriedMean(0.5, 0.3), TriedMean(0.75, 0.2)) for seed in range(3)]
+    runs = [tried(made("eoh", seed, 0.1), HeldOutMean(0.5, 0.3), HeldOutMean(0.75, 0.2)) for seed in range(3)]
     rows = written(tmp_path, *runs)
     assert [row["metric"] for row in rows["choice"]] == ["held_out_choice_gap", "held_out_choice"]
     assert rows["choice"][1]["mean"] == "0.25"

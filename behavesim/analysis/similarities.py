@@ -1,0 +1,52 @@
+"""How alike some programs are by what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from behavesim.analysis.table import DISTANCE, Column, Table
+from behavesim.similarity import BehaveSim
+from behavesim.trajectory import Trajectory
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ProgramSimilarities:
+    """The (N, N) similarities of N programs over all instances, and on each instance alone.
+
+    `metric` is how their trajectories were aligned, `settings` the measure's others.
+    """
+
+    labels: tuple[str, ...]
+    matrix: Matrix
+    metric: str
+    settings: Mapping[str, float | str]
+    per_instance: tuple[Matrix, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        """The matrix over all instances, and behind it that of each where there are several."""
+        alone = ((f"instance {number}", matrix) for number, matrix in enumerate(self.per_instance, 1))
+        every = (("all instances", self.matrix), *(alone if len(self.per_instance) > 1 else ()))
+        columns = (Column("program", ""), *(Column(str(k), str(k), DISTANCE) for k in range(1, len(self.labels) + 1)))
+        names = [f"{number} {label}" for number, label in enumerate(self.labels, 1)]
+        return tuple(
+            Table(title, title, columns, tuple((name, *row) for name, row in zip(names, matrix, strict=True)))
+            for title, matrix in every
+        )
+
+
+def similarities(
+    labels: Sequence[str], behaviours: Sequence[tuple[Trajectory, ...]], measure: BehaveSim
+) -> ProgramSimilarities:
+    """The similarities of programs by their trajectories, one an instance; raises DistanceError as the measure does."""
+    settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
+    matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
+    return ProgramSimilarities(
+        tuple(labels), _frozen(matrix.tolist()), measure.measure, settings, tuple(map(_frozen, per_instance.tolist()))
+    )
+
+
+def _frozen(matrix: Sequence[Sequence[float]]) -> Matrix:
+    return tuple(map(tuple, matrix))
