@@ -18,8 +18,8 @@ import numpy.random  # numpy loads it late, which here would be in each child
 from numpy.typing import NDArray
 
 from behavesim.sandbox.frames import FrameError, TooLarge, encode_failure, encode_solutions, printable
-from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.task import InvalidSolution, Task, as_arrays
+from behavesim.sandbox.remains import Solve
+from behavesim.task import InvalidSolution, as_arrays
 
 SOURCE_PREFIX = struct.Struct("<I")
 FILENAME = "<candidate>"
@@ -34,21 +34,16 @@ NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.st
 class Work:
     """What every program of a zygote is run on; made before the forks, so that no fork has to."""
 
-    task: Task
+    solve: Solve
     entry_point: str
     instances: tuple[Any, ...]
     output_limit: int
 
-    @classmethod
-    def of(cls, task: Task, instances: tuple[Any, ...], limits: Limits) -> Work:
-        """The work on a split's instances."""
-        return cls(task, task.entry_point, instances, limits.output_mb * MEGABYTE)
 
-
-def rehearse(work: Work) -> None:
+def rehearse(template: str, work: Work) -> None:
     """Run the task's own template on the first instance, so that what is computed at first use is there before the
     forks, each of which would compute it again. Whether the template is any good is for the search to find out."""
-    outcome(work.task.template, replace(work, instances=work.instances[:1]))
+    outcome(template, replace(work, instances=work.instances[:1]))
 
 
 def outcome(source: str, work: Work) -> bytes:
@@ -56,7 +51,7 @@ def outcome(source: str, work: Work) -> bytes:
     random.seed(0)  # again: a hook of the standard library seeds it by entropy in each fork
     try:
         function = _function(source, work.entry_point)
-        solutions = [_arrays(work.task.solve(function, each)) for each in work.instances]
+        solutions = [_arrays(work.solve(function, each)) for each in work.instances]
         return encode_solutions(solutions, work.output_limit)
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failure(*_why(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from behavesim.sandbox import kernel
@@ -29,16 +29,20 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
-def ruleset(readable: Iterable[Path]) -> int:
-    """A descriptor of rules that let only `readable` files and folders be read; raises OSError without Landlock."""
+def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
+    """A descriptor of rules that let only `readable` files and folders be read, but for the `hidden` ones below them.
+
+    Raises OSError without Landlock.
+    """
     version = kernel.syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)
     files = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
     network, scoped = _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
     size = 24 if version >= 6 else 16 if version >= 4 else 8  # older kernels refuse a longer structure
     rules = kernel.syscall("landlock_create_ruleset", _Ruleset(files, network, scoped), size, 0)
     for path in readable:
-        with contextlib.suppress(FileNotFoundError):
-            _allow_reading(rules, path)
+        for part, allowed in _parts(path, hidden):
+            with contextlib.suppress(FileNotFoundError):
+                _allow(rules, part, allowed)
     return rules
 
 
@@ -47,10 +51,21 @@ def restrict(rules: int) -> None:
     kernel.syscall("landlock_restrict_self", rules, 0)
 
 
-def _allow_reading(rules: int, path: Path) -> None:
+def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
+    """What is to be allowed so that all below a path can be read but the hidden: a rule allows, and none forbids, so
+    that a folder with something hidden in it may be listed, and what else is in it is allowed one by one."""
+    if not any(each.is_relative_to(path) for each in hidden):
+        yield path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
+    elif path not in hidden:
+        yield path, _READ_DIR
+        for child in path.iterdir():
+            if not child.is_symlink():  # what it points to has a rule of its own, or none
+                yield from _parts(child, hidden)
+
+
+def _allow(rules: int, path: Path, allowed: int) -> None:
     at = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        allowed = _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
         kernel.syscall("landlock_add_rule", rules, _RULE_PATH_BENEATH, _PathBeneath(allowed, at), 0)
     finally:
         os.close(at)

@@ -69,8 +69,11 @@ class Shell:
             restrict_calls(self.calls)
 
 
-def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
-    """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had."""
+def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Shell:
+    """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had.
+
+    `hidden` files and folders are not to be read though they may lie among the libraries.
+    """
     processes.adopt_orphans()
     be_first_to_go()
     readable = libraries.folders()
@@ -91,7 +94,7 @@ def prepare(wanted: tuple[str, ...], limits: Limits) -> Shell:
             limits, os.getpid(), address_space, tasks, notes=(*notes, "this system has none of Linux's layers")
         )
     own_pids = attempt("namespaces", namespaces.enter)
-    rules = attempt("landlock", lambda: landlock.ruleset(readable))
+    rules = attempt("landlock", lambda: landlock.ruleset(readable, hidden))
     calls = attempt("seccomp", seccomp.program)
     hide_memory()
     return Shell(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
@@ -195,7 +198,7 @@ def drop_capabilities() -> None:
 
 
 def restrict_files(rules: int) -> None:
-    """Python and its libraries can be read; no other file, and nothing can be written, made, renamed or removed."""
+    """Python and its libraries can be read, the task and other files not; nothing can be written, made or removed."""
     landlock.restrict(rules)
 
 

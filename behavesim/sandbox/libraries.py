@@ -23,7 +23,7 @@ def folders() -> tuple[Path, ...]:
         if "." not in name
         for folder in getattr(module, "__path__", ())
     ]
-    shared = [f"{sys.base_prefix}/lib", *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
+    shared = [f"{sys.base_prefix}/lib", *filter(os.path.isabs, os.environ.get("LD_LIBRARY_PATH", "").split(":"))]
     found = {Path(path).resolve() for path in (*standard, *sites, *packages, *shared, *_SYSTEM) if path}
     return tuple(sorted(path for path in found if path.exists() and not _below(path, found)))
 

@@ -19,8 +19,8 @@ from typing import NoReturn
 
 from behavesim.clock import STEP_S, Clock
 from behavesim.errors import BehavesimError, SandboxError
-from behavesim.sandbox import candidate, isolation, layers, processes
-from behavesim.sandbox.limits import Limits
+from behavesim.sandbox import candidate, isolation, layers, processes, remains
+from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
 from behavesim.task import TaskReference
 
@@ -147,9 +147,9 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
-        work = _load(assignment)
+        work, hidden = _load(assignment)
         with isolation.Witness() as witness:
-            found = isolation.find(layers.prepare(assignment.layers, assignment.limits), witness)
+            found = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), witness)
     except Exception as error:  # the daemon raises it again
         said = str(error) if isinstance(error, BehavesimError) else f"{type(error).__name__}: {error}"
         control.sendall(line({"error": said}))
@@ -168,15 +168,19 @@ def _mute() -> None:
         os.dup2(null.fileno(), 2)
 
 
-def _load(assignment: Assignment) -> candidate.Work:
+def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
+    """The work on the split's instances, and the files that no program may read."""
     task = TaskReference(assignment.task).load()
-    work = candidate.Work.of(task, tuple(task.instances(assignment.split)), assignment.limits)
-    for name in assignment.preloaded:
-        importlib.import_module(name)
-    candidate.rehearse(work)
+    name, template, entry_point = task.name, task.template, task.entry_point
+    instances = tuple(task.instances(assignment.split))
+    solve, files = remains.solving_only(task)
+    work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE)
+    for module in assignment.preloaded:
+        importlib.import_module(module)
+    candidate.rehearse(template, work)
     if processes.threads() > 1:
-        raise SandboxError(f"task {task.name!r} starts threads when it is loaded; a fork would lose them")
-    return work
+        raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
+    return work, files
 
 
 if __name__ == "__main__":
