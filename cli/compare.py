@@ -28,7 +28,7 @@ Metric = Literal["dtw", "erp", "mean", "cosine"]
 
 
 def compare(
-    task: Annotated[str, typer.Argument(help="A task's name, or the path of a task file.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")],
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE FILE...", help="Programs; `template` is the task's own.")
     ],

@@ -20,7 +20,7 @@ from .options import REJECTED, AsJson, Assignments, busy, print_json
 
 
 def evaluate(
-    task: Annotated[str, typer.Argument(help="A task's name, or the path of a task file.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs; `template` is the task's own.")],
     held_out: Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")] = False,
     allow_weak_isolation: Annotated[

@@ -28,7 +28,7 @@ from behavesim.store.folder import RunFolder
 
 from .options import INTERRUPTED, RUNS, AsJson, Assignments, RunsDir, busy, print_json, seconds, tell, weighted_models
 
-Task = Annotated[str, typer.Argument(help="A task's name, or the path of a task file.")]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")]
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
 Connections = Annotated[int | None, typer.Option(help="Requests to the model at once.")]

@@ -23,7 +23,9 @@ MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
 
 
 @task.command("init")
-def init(name: Annotated[str, typer.Argument(help="The task's name; the file is NAME.py here.")]) -> None:
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name; the file is NAME.py here.")],
+) -> None:
     """Write a commented task file to start from."""
     if not name.isidentifier():
         raise UsageError(f"a task's name is a Python name, not {name!r}")
@@ -41,7 +43,7 @@ def init(name: Annotated[str, typer.Argument(help="The task's name; the file is 
 
 @task.command("check")
 def check(
-    path: Annotated[str, typer.Argument(help="A task file, or an installed task's name.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A task file, or an installed task's name.")],
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,0 +1,56 @@
+"""What is imported is declared, what is declared is imported, and each says what it is for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OURS = {"behavesim", "behavesim_cli", "behavesim_tasks", "tests", *(p.stem for p in (ROOT / "benchmarks").iterdir())}
+
+
+def declared(*extras: str) -> set[str]:
+    """The import names of what is required, with that of some extras; ours are spelled like their packages."""
+    texts = [*PROJECT["dependencies"], *(text for extra in extras for text in PROJECT["optional-dependencies"][extra])]
+    return {re.split(r"[^\w.-]", text)[0].replace("-", "_") for text in texts}
+
+
+def imported(folder: str) -> set[str]:
+    """The packages of others that a folder's modules import, wherever in them."""
+    names: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                names.add(node.module.partition(".")[0])
+    return names - set(sys.stdlib_module_names) - OURS
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("behavesim", ["pandas"]),
+        ("cli", []),
+        ("tasks", []),
+        ("tests", ["test", "pandas"]),
+        ("benchmarks", ["bench"]),
+    ],
+)
+def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+    assert imported(folder) <= declared(*extras)
+
+
+def test_what_is_required_is_imported_and_the_documentation_says_what_for() -> None:
+    assert declared() <= imported("behavesim") | imported("cli") | imported("tasks")
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    assert {name.replace("-", "_") for name in re.findall(r"^\| ([\w-]+) \| ", page, re.MULTILINE)} == {
+        "package",
+        *declared(),
+    }
