@@ -59,7 +59,7 @@ def test_a_module_imports_only_what_stands_left_of_its_room(path: Path) -> None:
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     own = room_of(module)
     for name in imports(path):
-        assert not name.startswith(("behavesim_cli", "behavesim_tasks", "cli", "tasks")), name
+        assert not name.startswith(("behavesim_cli", "behavesim_tasks", "cli", "tasks", "typer")), name
         if name.startswith("behavesim."):
             other = room_of(name)
             assert other == own or RANK[other] < RANK[own], f"{module} imports {name}"

@@ -1,0 +1,44 @@
+"""A process that is asked to end cancels its work, once, and keeps ignoring what it was told to ignore."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from behavesim.application.signals import run_until_asked_to_end
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_work_is_cancelled_once_however_often_its_process_is_asked(number: signal.Signals) -> None:
+    cancelled = []
+
+    async def work() -> None:
+        os.kill(os.getpid(), number)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("first")
+            os.kill(os.getpid(), number)
+            await asyncio.sleep(0.01)  # what is asked again arrives here
+            cancelled.append("and it ended in order")
+            raise
+
+    with pytest.raises(asyncio.CancelledError):
+        run_until_asked_to_end(work())
+    assert cancelled == ["first", "and it ended in order"]
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    async def work() -> str:
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(0.01)
+        return "done"
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert run_until_asked_to_end(work()) == "done"
+    finally:
+        signal.signal(signal.SIGHUP, before)
