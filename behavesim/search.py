@@ -72,6 +72,7 @@ class Search:
         self._steps: deque[Event] = deque()
         self._woken = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
+        self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
         self._first: dict[str, Ticket] = {}
         self._evaluating: dict[Ticket, asyncio.Event] = {}
         self._interrupted: str | None = None
@@ -184,13 +185,8 @@ class Search:
         match event:
             case Asked():
                 self._start(self._propose, event)
-            case Responded():
-                operator = self.state.open[event.candidate].asked.prompt.operator
-                program = extracted(self._task, event, operator)
-                if isinstance(program, Rejected):
-                    self._arrive(program)
-                else:
-                    self._start(self._evaluate, event.candidate, program)
+            case Responded(candidate):
+                self._start(self._evaluate, event, self.state.open[candidate].asked.prompt.operator)
             case Evaluated(candidate) | Rejected(candidate):
                 if candidate in self._evaluating:
                     self._evaluating.pop(candidate).set()
@@ -210,8 +206,12 @@ class Search:
     async def _propose(self, asked: Asked) -> Responded:
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
-    async def _evaluate(self, candidate: Ticket, program: Program) -> Evaluated | Rejected:
-        key = fingerprint(program.source)
+    async def _evaluate(self, event: Responded, operator: Operator) -> Evaluated | Rejected:
+        async with self._reading:
+            read = await asyncio.to_thread(_read, self._task, event, operator)
+        if isinstance(read, Rejected):
+            return read
+        (program, key), candidate = read, event.candidate
         first = self._first.setdefault(key, candidate)
         if first != candidate:
             return await self._copy(candidate, program, first, key)
@@ -236,6 +236,12 @@ def extracted(task: Task, event: Responded, operator: Operator) -> Program | Rej
     if isinstance(program, Failure):
         return Rejected(event.candidate, "extraction", program.reason, program.message)
     return program
+
+
+def _read(task: Task, event: Responded, operator: Operator) -> tuple[Program, str] | Rejected:
+    """The program of a reply and its fingerprint, or that it holds none."""
+    program = extracted(task, event, operator)
+    return program if isinstance(program, Rejected) else (program, fingerprint(program.source))
 
 
 def judged(candidate: Ticket, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:

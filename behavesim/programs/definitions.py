@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TypeGuard
 
 _ALWAYS_THERE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__spec__", "__annotations__"}
-_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
 
 
 def missing_names(source: str) -> set[str]:
@@ -24,27 +25,42 @@ def missing_names(source: str) -> set[str]:
     return read - bound - _ALWAYS_THERE
 
 
-def completed(source: str, donors: Sequence[ast.Module]) -> str:
+@dataclass(frozen=True)
+class Definitions:
+    """The statements of a module, and for each name the last of them that defines it."""
+
+    statements: Sequence[ast.stmt]
+    places: Mapping[str, int]
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> Definitions:
+        """The definitions of a module."""
+        return cls(tree.body, {name: place for place, node in enumerate(tree.body) for name in _defined_by(node)})
+
+
+def completed(source: str, donors: Sequence[Definitions]) -> str:
     """The program with the imports, constants and functions it lacks, taken from the first donor that defines each.
 
     Models often leave out what the prompt already showed them, or put the imports into a block of their own.
     """
+    wanted = missing_names(source)
     for donor in donors:
-        wanted = missing_names(source)
-        if not wanted:
-            break
-        source = _prepended(_needed(donor, wanted), source)
+        if statements := _needed(donor, wanted):
+            source = _prepended(statements, source)
+            wanted = missing_names(source)
     return source
 
 
 def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at module level, those inside if, try and with among them."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, ast.If | ast.Try | ast.TryStar | ast.With):
-            for part in ("body", "handlers", "orelse", "finalbody"):
-                for inner in getattr(statement, part, []):
-                    yield from module_statements(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
+    """The statements that run at module level, those inside if, try and with among them, in the order of the text."""
+    waiting: list[ast.AST] = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.If | ast.Try | ast.TryStar | ast.With | ast.ExceptHandler):
+            for part in ("finalbody", "orelse", "handlers", "body"):
+                waiting += reversed(getattr(node, part, []))
 
 
 def identifiers(tree: ast.AST) -> set[str]:
@@ -71,24 +87,36 @@ def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _inner(child)
 
 
-def _needed(donor: ast.Module, wanted: set[str]) -> list[str]:
+def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
     """The donor's statements that define the wanted names, and what those need in turn, in the donor's order."""
-    defined_by = {name: place for place, node in enumerate(donor.body) for name in _defines(node)}
     chosen: dict[int, str] = {}
-    queue = sorted(wanted & defined_by.keys())
+    queue = sorted(wanted & donor.places.keys())
     while queue:
-        place = defined_by[queue.pop()]
+        place = donor.places[queue.pop()]
         if place not in chosen:
-            chosen[place] = ast.unparse(donor.body[place])
-            queue += sorted(missing_names(chosen[place]) & defined_by.keys())
+            chosen[place] = ast.unparse(donor.statements[place])
+            queue += sorted(missing_names(chosen[place]) & donor.places.keys())
     return [chosen[place] for place in sorted(chosen)]
 
 
-def _defines(node: ast.stmt) -> set[str]:
-    if not isinstance(node, _DEFINITIONS) or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-        return set()
-    table = symtable.symtable(ast.unparse(node), "<definition>", "exec")
-    return {symbol.get_name() for symbol in table.get_symbols() if _binds(symbol)}
+def _defined_by(statement: ast.stmt) -> set[str]:
+    """The names that an import, an assignment or a definition binds, but for `from __future__` imports."""
+    match statement:
+        case ast.ImportFrom(module="__future__"):
+            return set()
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=targets):
+            return {node.id for target in targets for node in ast.walk(target) if _is_bound(node)}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()
+
+
+def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _prepended(statements: list[str], source: str) -> str:

@@ -9,18 +9,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Literal, get_args
 
 from behavesim.errors import TaskError
-from behavesim.programs.definitions import completed, identifiers
+from behavesim.programs.definitions import Definitions, completed, identifiers
 from behavesim.programs.fences import Block, blocks, fenced_blocks
-from behavesim.programs.parsing import Parsed, clean, parse, parse_beginning, without_main_guard
+from behavesim.programs.parsing import Parsed, TooLong, clean, parse, parse_beginning, without_main_guard
 from behavesim.programs.signatures import complaint, entry_arguments
 from behavesim.protocols import Failure
 
 __all__ = ["REASONS", "Program", "Reason", "extract", "fenced_blocks"]
 
-Reason = Literal["signature", "truncated", "syntax", "no-function", "refusal", "empty"]
+Reason = Literal["signature", "truncated", "too-long", "syntax", "no-function", "refusal", "empty"]
 """Why a reply holds no program; where its blocks fail for several reasons, the first of these is given."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -34,13 +35,18 @@ _REFUSAL = re.compile(
 )
 _CODE_BEGINS = re.compile(
     r"^(?:from [\w.]+ import\b|import [\w.]+(?: as \w+)?(?:,.*)?$|@\w|(?:async )?def \w+ *\(|class \w+ *[(:]"
-    r"|\w+(?: *:[^=\n]+)? *=[^=])",
+    r"|\w+ *(?::[^=\n]+)?=[^=])",
     re.MULTILINE,
 )
 _STARTS_TRIED = 10
-_BRACES = re.compile(r"\{([^{}]*\w\s+\w[^{}]*)\}")
+_BLOCKS_READ = 100
+_SAID = 10_000
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_WORDS = re.compile(r"\w\s+\w")
 _LABEL = re.compile(r"^[\s#>*_-]*(?:(?:thought|idea|algorithm|description)[*_ ]*:)?[\s*_]*", re.IGNORECASE)
 _THOUGHT_LIMIT = 500
+LONGEST_REPLY = 500_000
+"""Characters of a reply that is read, some 125 000 tokens: each pass over it holds up the whole process."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Program:
 class _Wanted:
     """What the task asks for, and how the model ended: `interrupted` where it did not end by itself."""
 
-    template: ast.Module
+    template: Definitions
     entry_point: str
     arguments: ast.arguments
     interrupted: Literal["truncated", "refusal"] | None
@@ -68,14 +74,17 @@ def extract(
 
     Imports, constants and functions that it uses and does not define are supplied from the reply's other blocks and
     from the template. A block's only function is renamed where no block defines the entry point. What a model thinks
-    aloud is set aside. The reason of a Failure is one of REASONS.
+    aloud is set aside. Of a reply with more than a hundred blocks the last hundred are read, of one with more than
+    500 000 characters nothing is. The reason of a Failure is one of REASONS.
     """
+    if len(text) > LONGEST_REPLY:
+        return Failure("too-long", f"the reply has {len(text)} characters; at most {LONGEST_REPLY} are read")
     answer = _THINKING_BEFORE.sub("", _THINKING.sub("", clean(text)))
     parts = blocks(answer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a candidate writes "\d" is no business of the console
         wanted = _Wanted(*_template(template_source, entry_point), _interrupted(finish_reason))
-        readings = [_read(block, wanted) for block in parts] if parts else _read_prose(answer, wanted)
+        readings = [_read(block, wanted) for block in parts[-_BLOCKS_READ:]] if parts else _read_prose(answer, wanted)
         found = _chosen(readings, wanted) if readings else _nothing(answer, wanted)
     if isinstance(found, Failure):
         return found
@@ -83,12 +92,12 @@ def extract(
 
 
 @cache
-def _template(source: str, entry_point: str) -> tuple[ast.Module, str, ast.arguments]:
+def _template(source: str, entry_point: str) -> tuple[Definitions, str, ast.arguments]:
     tree = ast.parse(source)
     arguments = entry_arguments(tree.body, entry_point)
     if not isinstance(arguments, ast.arguments):
         raise TaskError(f"the template does not define the entry point {entry_point!r} as a plain function")
-    return tree, entry_point, arguments
+    return Definitions.of(tree), entry_point, arguments
 
 
 def _interrupted(finish_reason: str | None) -> Literal["truncated", "refusal"] | None:
@@ -112,7 +121,7 @@ def _read(block: Block, wanted: _Wanted) -> Parsed | Failure:
 def _read_prose(answer: str, wanted: _Wanted) -> list[Parsed | Failure]:
     """The program of a reply without fences, if any: read from the first line from which the entry point is reached."""
     answer = textwrap.dedent(answer)
-    starts = [match.start() for match in _CODE_BEGINS.finditer(answer)][:_STARTS_TRIED]
+    starts = [match.start() for match in islice(_CODE_BEGINS.finditer(answer), _STARTS_TRIED)]
     readings = [_read(Block(answer[start:], closed=False), wanted) for start in starts]
     complete: list[Parsed | Failure] = [
         reading for reading in readings if isinstance(_defined(reading, wanted), Parsed)
@@ -169,12 +178,12 @@ def _functions(reading: Parsed) -> list[str]:
 
 def _supplied(program: Parsed, readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
     """The program with what it lacks, from the nearest other block that has it, then from the template."""
-    others = [reading.tree for reading in reversed(readings) if isinstance(reading, Parsed)]
+    others = [reading.definitions for reading in reversed(readings) if isinstance(reading, Parsed)]
     try:
         source = completed(program.source, [*others, wanted.template])
         return program if source == program.source else parse(source)
-    except RecursionError:
-        return Failure("syntax", "expressions are nested too deeply")
+    except SyntaxError as error:
+        return _syntax(error)
 
 
 def _nothing(answer: str, wanted: _Wanted) -> Failure:
@@ -183,9 +192,10 @@ def _nothing(answer: str, wanted: _Wanted) -> Failure:
         return _cut_off(wanted.interrupted)
     if not answer.strip():
         return Failure("empty", "the reply has no text")
-    if _REFUSAL.search(answer):
-        return Failure("refusal", f"the model declined: {' '.join(answer.split())}"[:500])
-    return Failure("no-function", f"the reply has no code: {' '.join(answer.split())}"[:500])
+    said = " ".join(answer[:_SAID].split())
+    if _REFUSAL.search(said):
+        return Failure("refusal", f"the model declined: {said}"[:500])
+    return Failure("no-function", f"the reply has no code: {said}"[:500])
 
 
 def _cut_off(reason: Literal["truncated", "refusal"]) -> Failure:
@@ -195,6 +205,8 @@ def _cut_off(reason: Literal["truncated", "refusal"]) -> Failure:
 
 
 def _syntax(error: SyntaxError) -> Failure:
+    if isinstance(error, TooLong):
+        return Failure("too-long", str(error))
     line = f"line {error.lineno}: " if error.lineno else ""
     text = f": {error.text.strip()}" if error.text else ""
     return Failure("syntax", f"{line}{error.msg}{text}"[:500])
@@ -203,8 +215,8 @@ def _syntax(error: SyntaxError) -> Failure:
 def _thought(answer: str, parts: Sequence[Block]) -> str:
     """What the model says of its program, on one line: the words in braces (EoH), else the prose around the code."""
     prose = _prose(answer, parts)
-    braces = _BRACES.search(prose)
-    words = " ".join(_LABEL.sub("", braces[1] if braces else prose, count=1).split())
+    braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
+    words = " ".join(_LABEL.sub("", prose if braces is None else braces, count=1).split())
     return words if len(words) <= _THOUGHT_LIMIT else f"{words[: _THOUGHT_LIMIT - 1]}…"
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 import textwrap
 from dataclasses import dataclass
+from functools import cached_property
+
+from behavesim.programs.definitions import Definitions
 
 _CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
 
-
+LONGEST_PROGRAM = 30_000
+"""Characters of a program, some 800 lines: it will stand in prompts, and to compile it holds up the whole process."""
+DEEPEST = 150
+"""Levels of a syntax tree: what Python does with deeper ones depends on how deep it is in calls itself."""
 _BEGINNINGS_TRIED = 20
+
+
+class TooLong(SyntaxError):
+    """A program of more than LONGEST_PROGRAM characters."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +30,11 @@ class Parsed:
     tree: ast.Module
     rest: SyntaxError | None = None
 
+    @cached_property
+    def definitions(self) -> Definitions:
+        """What its statements define."""
+        return Definitions.of(self.tree)
+
 
 def clean(text: str) -> str:
     """The text with Unix line ends, and without byte-order marks and invisible spaces, which Python refuses."""
@@ -29,7 +44,7 @@ def clean(text: str) -> str:
 def parse(code: str) -> Parsed:
     """A program that compiles; odd indentation is mended (a common margin, tabs mixed with spaces).
 
-    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep).
+    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep), and TooLong.
     """
     code = code.strip("\n").rstrip()
     try:
@@ -74,12 +89,23 @@ def without_main_guard(parsed: Parsed) -> Parsed:
 
 
 def _compiled(code: str) -> Parsed:
+    if len(code) > LONGEST_PROGRAM:
+        raise TooLong(f"the program has {len(code)} characters; at most {LONGEST_PROGRAM} are taken")
     try:
         tree = ast.parse(code)
+        _refuse_deep(tree)
         compile(tree, "<program>", "exec", dont_inherit=True)
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise SyntaxError(f"{type(error).__name__}: {error}") from error
     return Parsed(code, tree)
+
+
+def _refuse_deep(tree: ast.Module) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise SyntaxError(f"expressions or branches are nested more than {DEEPEST} levels deep")
 
 
 def _compiled_or_none(code: str) -> Parsed | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def _lasting(event: Responded | Evaluated | Rejected) -> Responded | Evaluated |
 
 
 async def uninterrupted(
-    method: str, folder: Path, kept: Collection[Death], seed: int
+    method: str, folder: Path, kept: Set[Death], seed: int
 ) -> tuple[Story, dict[Death, Image], int]:
     """The run from end to end, the images kept of its deaths, and how many events it has."""
     folder.mkdir()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,7 @@ def inside(before: Image, after: Image, rng: random.Random) -> Image:
 class PhotographedJournal(SqliteJournal):
     """A journal that keeps what would be on the disk, had the process died inside or after each commit."""
 
-    def __init__(self, path: Path, kept: Collection[Death], rng: random.Random) -> None:
+    def __init__(self, path: Path, kept: Set[Death], rng: random.Random) -> None:
         """`kept` are the deaths whose images are kept; all are looked at."""
         super().__init__(path)
         self.images: dict[Death, Image] = {}
@@ -93,8 +93,8 @@ class PhotographedJournal(SqliteJournal):
             assert left == self.appended[: len(left)], "what is left is what was committed, from the first event on"
             assert known <= len(left) <= len(self.appended), f"an event got lost {moment} its commit"
             assert moment != "after" or len(left) == len(self.appended), "a committed event survives"
-            if (len(self.appended), moment) in self._kept:
-                self.images[len(self.appended), moment] = image
+            deaths = ((number, moment) for number in range(known + 1, len(self.appended) + 1))
+            self.images |= dict.fromkeys(self._kept & {*deaths}, image)
 
 
 def rows(path: Path) -> list[tuple[str, str]]:

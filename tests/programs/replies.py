@@ -18,6 +18,8 @@ def pick(current: int, nodes: np.ndarray, distances: np.ndarray) -> int:
     return nodes[0]
 '''
 
+TABS = "\tx = 1\n\tif x:\n\t\t\t\t\t\t\t\tx = 2\n"
+
 BODY = "def pick(current, nodes, distances):\n    return nodes[-1]"
 
 
@@ -175,5 +177,44 @@ REJECTED = {
     "a lone surrogate": Case(fenced("def pick(a, b, c):\n    return '\ud800'"), "syntax"),
     "return outside": Case(fenced("return 1"), "syntax"),
     "nested without end": Case(fenced(f"def pick(a, b, c):\n    return {'(' * 500}a{')' * 500}"), "syntax"),
+    "a sum without end": Case(fenced(f"def pick(a, b, c):\n    return a{' + a' * 200}"), "syntax"),
+    "branches without end": Case(fenced("if True:\n    x = 1\n" + "elif x:\n    pass\n" * 200 + BODY), "syntax"),
+    "what another block supplies breaks it": Case(
+        both(fenced("x = 1"), fenced(f"global x\n{BODY}\nprint(x)")), "syntax"
+    ),
+    "a program too long for a prompt": Case(fenced(BODY + "\n# and so on" * 3000), "too-long"),
+    "a program too long once it has its name": Case(fenced(f"def f(a, b, c):\n    return {'f, ' * 9000}f"), "too-long"),
+    "a program too long without its tabs": Case(fenced(f"def pick(a, b, c):\n{TABS * 900}    return b"), "syntax"),
+    "a program without a fence that is too long": Case(BODY + "\nx = 1" * 6000, "too-long"),
+    "a reply too long to be read": Case("so " * 200_000 + fenced(BODY), "too-long"),
     "a number without end": Case(fenced(f"def pick(a, b, c):\n    return {'9' * 6000}"), "syntax"),
 }
+
+HOSTILE = {
+    "prose": "It is so. " * 45_000,
+    "letters": "a" * 450_000,
+    "spaces behind a colon": "a:" + " " * 450_000,
+    "lines of spaces": (" " * 1000 + "\n") * 450 + "def pick(",
+    "words in a brace never closed": "{" + "a " * 200_000 + "\n" + fenced(BODY),
+    "braces": "{a b" * 90_000 + fenced(BODY),
+    "backticks": "`" * 450_000,
+    "fences": "```\n" * 110_000,
+    "blocks": (fenced("def pick(a, b, c):\n    return x") + "\n") * 9000,
+    "blocks of other names": "\n".join(fenced(f"def f{k}(a):\n    return f{k + 1}(a)") for k in range(9000)),
+    "tags": "<think>" * 60_000,
+    "other tags closed": "<think></thought>" * 25_000 + fenced(BODY),
+    "functions that need one another": both(
+        fenced("\n".join(f"def f{k}(a):\n    return f{k + 1}(a)" for k in range(700))),
+        fenced("def pick(a, b, c):\n    return f0(b)"),
+    ),
+    "statements": fenced(BODY + "\n" + "a;" * 14_000),
+    "decorators": fenced("@f\n" * 9000 + BODY),
+    "indents": fenced("def pick(a,b,c):\n" + "".join("\t  " * (1 + k % 3) + "x=1\n" for k in range(3000))),
+    "code that ends in prose": "\n".join(f"x{k} = {k}" for k in range(2500)) + "\nthis is no code",
+    "brackets": fenced("def pick(a, b, c):\n    return " + "(" * 14_000),
+    "minuses": fenced("def pick(a, b, c):\n    return " + "-" * 29_000 + "1"),
+    "attributes": fenced("def pick(a, b, c):\n    return a" + ".a" * 14_000),
+    "quotes": fenced("def pick(a, b, c):\n    return " + "'" * 29_000),
+    "nested strings": fenced("def pick(a, b, c):\n    return " + "f'{" * 9000),
+}
+"""Replies that take time in proportion to the square of their length, or more, where reading is not done with care."""

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from behavesim.programs import fences
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
+from behavesim.programs.fingerprint import fingerprint
+from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.protocols import Failure
-from tests.programs.replies import ACCEPTED, REJECTED, TEMPLATE, Case, fenced
+from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
 
@@ -167,6 +169,9 @@ def holds(text: str, finish_reason: str | None) -> None:
         assert outcome.reason in REASONS
         assert len(outcome.message) <= 500
     else:
+        assert len(outcome.source) <= LONGEST_PROGRAM
+        assert len(outcome.thought) <= 500
+        assert fingerprint(outcome.source)
         compile(outcome.source, "<program>", "exec", dont_inherit=True)
         names = {getattr(node, "name", None) for node in ast.walk(ast.parse(outcome.source))}
         assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")
@@ -184,6 +189,11 @@ def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason:
     text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))
     start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
     holds(text[:start] + data.draw(WORDS) + text[end:], finish_reason)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_long_and_hostile_reply_is_read_before_the_test_is_over(text: str) -> None:
+    holds(text, "stop")
 
 
 @pytest.mark.parametrize("inside", ["", "```", "```python", "````", "~~~"])

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
 from collections import Counter
 from itertools import accumulate
+from typing import Any
 
 import pytest
 
-from behavesim.events import Asked, Discarded, Evaluated, IslandsRestarted, Placed, Rejected, Responded, RunStopped
+from behavesim.events import (
+    Asked,
+    Discarded,
+    Evaluated,
+    IslandsRestarted,
+    Placed,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+    RunStopped,
+)
+from behavesim.programs.extract import extract
+from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, finished, search
 
@@ -186,3 +202,47 @@ async def test_only_feasible_programs_are_placed() -> None:
     placed = {e.candidate for e in events if isinstance(e, Placed)}
     assert placed
     assert placed <= feasible
+
+
+async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_on = threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        assert read_on.wait(60), "the event loop waits for what it should go on beside"
+        return extract(*arguments, **options)
+
+    monkeypatch.setattr("behavesim.search.extract", slowly)
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
+
+    async def let_it_be_read() -> None:
+        while sum(row[0] == "Responded" for row in journal.rows) < 8:
+            await asyncio.sleep(0)
+        read_on.set()
+
+    _, reason = await asyncio.gather(let_it_be_read(), run.run())
+    assert reason == "budget"
+
+
+class Verbose:
+    """Answers with a program as long as may be, and every third time with one of two million characters."""
+
+    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
+        program = f"def number() -> int:\n    return {1 + ticket}\n"
+        comment = "x" * (2_000_000 if ticket % 3 == 0 else LONGEST_PROGRAM - len(program) - 2)
+        return Reply(f"{{{'A thought ' * 20_000}}}\n```python\n{program}# {comment}\n```", "toy")
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(method: str) -> None:
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": method, "budget": 40, "repair": 1})
+    run._proposer = Verbose()
+    await run.run()
+    events = [decode(*row) for row in journal.rows]
+    assert run.state.rejected["too-long"] == 14
+    longest = max(len(event.prompt.text) for event in events if isinstance(event, Asked))
+    own, two_examples, one_repair = 2000, 2 * (LONGEST_PROGRAM + 600), LONGEST_PROGRAM + 600
+    assert longest <= own + two_examples + one_repair
+    if method != "best-of-n":
+        assert longest > LONGEST_PROGRAM, "programs as long as may be are shown"
