@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from behavesim.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
 MOST_WITH_NUMBERS = 15
@@ -30,34 +31,41 @@ def check_figure(path: Path) -> None:
 def draw_heatmap(labels: Sequence[str], similarities: ArrayLike, path: Path, title: str) -> None:
     """Write the heat map of an (N, N) symmetric matrix of similarities, N at least 2, with its dendrogram above.
 
-    Both are in the order of the dendrogram, whose heights are distances, 1 - similarity. Raises UsageError where the
-    figure cannot be written to the path.
+    Raises UsageError where the figure cannot be written to the path.
     """
+    check_figure(path)
+    heatmap(labels, np.asarray(similarities, np.float64), title).savefig(path, dpi=160)
+
+
+def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str) -> Figure:
+    """The same as a figure: both are in the order of the dendrogram, whose heights are distances, 1 - similarity."""
     from matplotlib.figure import Figure
     from scipy.cluster.hierarchy import dendrogram, linkage
     from scipy.spatial.distance import squareform
 
-    check_figure(path)
-    matrix = np.asarray(similarities, np.float64)
-    tree = linkage(squareform(np.maximum(1.0 - matrix, 0.0), checks=False), method="average")
-    side = min(9.0, max(3.0, 0.6 * len(matrix)))
+    tree = linkage(squareform(np.maximum(1.0 - similarities, 0.0), checks=False), method="average")
+    drawing = dendrogram(tree, no_plot=True)
+    order = drawing["leaves"]
+    side = min(9.0, max(3.0, 0.6 * len(order)))
     margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
     figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
-    drawing = dendrogram(tree, no_plot=True)
-    order = drawing["leaves"]
-    for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
-        above.plot(across, up, color="0.25")
-    above.set_xlim(0, 10 * len(matrix))
-    above.set_xticks([])
-    top = 1.05 * max(tree[-1, 2], 0.01)
-    above.set_ylim(-0.02 * top, top)  # or the line between copies, at 0, is half hidden
+    _draw_tree(above, zip(drawing["icoord"], drawing["dcoord"], strict=True), len(order), float(tree[-1, 2]))
     above.set_title(title, fontsize=11)
-    above.set_ylabel("distance", fontsize=8)
-    above.tick_params(labelsize=7)
-    above.spines[["top", "right", "bottom"]].set_visible(False)
-    _draw_cells(below, matrix[np.ix_(order, order)], [labels[k] for k in order])
-    figure.savefig(path, dpi=160)
+    _draw_cells(below, similarities[np.ix_(order, order)], [labels[k] for k in order])
+    return figure
+
+
+def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], size: int, height: float) -> None:
+    for across, up in lines:
+        axes.plot(across, up, color="0.25")
+    axes.set_xlim(0, 10 * size)
+    axes.set_xticks([])
+    top = 1.05 * max(height, 0.01)
+    axes.set_ylim(-0.02 * top, top)  # or the line between copies, at 0, is half hidden
+    axes.set_ylabel("distance", fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
 
 
 def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
-from behavesim.analysis.recommendation import best_overall
+from behavesim.analysis.recommendation import best_overall, recommend, shortlist
+from behavesim.events import Recommended
+from behavesim.protocols import Failure, Verdict
 from behavesim.task import Objective
+from tests.analysis.journals import feasible, journalled, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")
 
@@ -26,3 +32,50 @@ def test_of_several_as_good_the_first_is_chosen() -> None:
 
 def test_an_instance_on_which_all_score_zero_decides_nothing() -> None:
     assert best_overall({1: (0.0, 2.0), 2: (0.0, 1.0)}, LOW) == 2
+
+
+TOURS = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4], [5, 4, 3, 2, 1, 0], [3, 1, 5, 0, 2, 4]]
+
+
+def listed(folder: Path, **settings: object) -> list[int]:
+    given = (feasible(k, score, TOURS[k]) for k, score in enumerate((4.0, 5.0, 7.0, 6.0)))
+    run = journalled(folder, started(**{"method": "best-of-n", **settings}), *given)  # type: ignore[arg-type]
+    return [candidate.candidate for candidate in shortlist(run)]
+
+
+def test_the_shortlist_holds_the_best_of_those_that_behave_alike(tmp_path: Path) -> None:
+    assert listed(tmp_path / "first") == [0, 3, 2]
+    assert listed(tmp_path / "short", shortlist=2) == [0, 3]
+    assert listed(tmp_path / "all", shortlist_radius=0.0) == [0, 1, 3, 2]
+
+
+def test_of_programs_as_good_the_shorter_and_then_the_older_is_listed(tmp_path: Path) -> None:
+    for name, sources, first in (("short", ["long", "s"], 1), ("old", ["a", "b"], 0)):
+        given = (feasible(k, 5.0, TOURS[0], source=source) for k, source in enumerate(sources))
+        run = journalled(tmp_path / name, started(), *given)
+        assert [candidate.candidate for candidate in shortlist(run)] == [first]
+
+
+class Fixed:
+    """A judge whose scores are known beforehand; any other program fails."""
+
+    def __init__(self, scores: dict[str, tuple[float, ...]]) -> None:
+        self._scores = scores
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """The verdict with those scores."""
+        scores = self._scores.get(source)
+        return Failure("timeout") if scores is None else Verdict(sum(scores) / len(scores), scores, (), 0.0)
+
+
+async def test_the_choice_is_over_search_and_validation_instances_together(tmp_path: Path) -> None:
+    given = (feasible(k, score, TOURS[2 * k], scores=(score,)) for k, score in enumerate((4.0, 5.0)))
+    events = list(given)
+    run = await asyncio.to_thread(journalled, tmp_path / "first", started(), *events)
+    found = await recommend(run, Fixed({"source 0": (9.0, 9.0), "source 1": (3.0, 5.0)}))
+    assert found == Recommended(1, {0: 9.0, 1: 4.0})
+    close = await recommend(run, Fixed({"source 0": (4.4,), "source 1": (4.0,)}))
+    assert close.choice == 0  # what it loses there it has gained in the search
+    only = await recommend(run, Fixed({"source 1": (9.0,)}))
+    assert only == Recommended(1, {0: None, 1: 9.0})
+    assert await recommend(run, Fixed({})) == Recommended(None, {0: None, 1: None})

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import replace
+from typing import Any
 
+import pytest
 from rich.console import Console
 
 from behavesim.config import resolve
-from behavesim.events import Asked, Clustered, Evaluated, Placed, Prompt, Rejected, Reply, Responded, RunStarted
-from behavesim.reports.panels import Moment, dashboard, line
+from behavesim.events import Asked, Clustered, Evaluated, Placed, Prompt, Rejected, Reply, Responded, RunStarted, Usage
+from behavesim.reports.panels import Moment, clock, dashboard, line
 from behavesim.state import RunState
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory
@@ -46,3 +50,106 @@ def test_a_run_that_waits_for_its_first_comparison_says_so_instead_of_a_time() -
     assert line(Moment("first", SETTINGS, state(), 20.0, 1.0, None)).endswith(", 0:40 left")
     waiting = line(Moment("first", SETTINGS, state(), 20.0, 1.0, None, is_warming=True))
     assert waiting.endswith(", preparing to compare (slow the first time)")
+
+
+def moment(**changes: Any) -> Moment:
+    """The run of 21 candidates, 20 seconds old, at one a second."""
+    return replace(Moment("first", SETTINGS, state(), 20.0, 1.0, 0.25), **changes)
+
+
+def begun() -> RunState:
+    """A run of which nothing has come yet: one candidate waits for a reply, one for its evaluation."""
+    state = RunState(Objective("minimise"))
+    state.apply(RunStarted(SETTINGS.model_dump(mode="json"), {}, "strong"))
+    for ticket in range(2):
+        state.apply(Asked(ticket, (), None, Prompt("", "template")))
+    state.apply(Responded(1, Reply("", "m", (Usage(prompt=1200, completion=30),))))
+    return state
+
+
+def shown(moment: Moment, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width, record=True)
+    console.print(dashboard(moment))
+    return console.export_text()
+
+
+def row(text: str, name: str) -> str:
+    """What stands beside a name, up to the next column."""
+    (found,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
+    return found.removeprefix(name).strip().split("  ")[0]
+
+
+def test_the_dashboard_says_what_runs_and_how_far_it_is() -> None:
+    seen = shown(moment())
+    assert "behavesim · first" in seen
+    assert "funsearch+behavesim on tsp, proposer genetic, seed 0, isolation strong" in seen
+    assert f"{state().feasible:,} / 60   1.0/s   0:20 gone, 0:40 left" in seen
+    asking = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 1.0, "b": 2.0}})
+    assert "proposer openai (a, b)" in shown(moment(settings=asking))
+
+
+def test_the_dashboard_says_what_was_found() -> None:
+    seen = shown(moment())
+    assert row(seen, "best") == "2, gap 100.00 % (candidate 0)"
+    assert row(seen, "feasible") == "20 of 21"
+    assert row(seen, "repeats") == "0 % a program known already, 0 % a behaviour"
+    assert row(seen, "in flight") == "0 requests, 0 evaluations"
+    assert row(seen, "tokens") == "0 in, 0 out"
+    assert "exception 1" in " ".join(seen.split())
+
+
+def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
+    later = state()
+    later.copies, later.echoes = 5, 10
+    assert row(shown(moment(state=later)), "repeats") == "25 % a program known already, 50 % a behaviour"
+
+
+def test_before_anything_has_come_nothing_is_claimed() -> None:
+    seen = shown(moment(state=begun(), cost_usd=None))
+    assert row(seen, "best") == "none yet"
+    assert row(seen, "in flight") == "1 requests, 1 evaluations"
+    assert row(seen, "repeats") == "– a program known already, – a behaviour"
+    assert row(seen, "tokens") == "1,200 in, 30 out"
+    assert row(seen, "cost") == "unknown"
+    assert "none has" in seen
+    assert "? left" in seen
+    plain = line(moment(state=begun()))
+    assert plain.startswith("0/60 ")
+    assert "0 feasible, 0 rejected, no feasible program yet, 1.0/s, ? left" in plain
+
+
+def test_tokens_that_no_answer_reported_are_unknown() -> None:
+    silent = begun()
+    silent.apply(Responded(0, Reply("", "other", (Usage(),))))
+    assert row(shown(moment(state=silent)), "tokens") == "1,200 in, 30 out"
+    del silent.tokens["m"]
+    assert row(shown(moment(state=silent)), "tokens") == "unknown"
+
+
+def test_the_line_says_the_same_in_short() -> None:
+    assert "20 feasible, 1 rejected, best 2 (100.00 %), 1.0/s, 0:40 left" in line(moment())
+
+
+def test_the_time_that_is_left_is_known_from_the_tenth_candidate_on() -> None:
+    assert moment().left_s == 40.0
+    assert moment(rate=2.0).left_s == 20.0
+    assert moment(rate=0.0).left_s is None
+    assert moment(state=begun()).left_s is None
+
+
+def test_the_best_islands_stand_out_and_empty_ones_are_dim() -> None:
+    later = state()
+    later.islands[3].members.clear()
+    console = Console(file=io.StringIO(), width=120, record=True, force_terminal=True, color_system="standard")
+    console.print(dashboard(moment(state=later)))
+    seen = console.export_text(styles=True)
+    assert re.findall(r"\x1b\[1;32m(\d)\x1b", seen) == ["0"]
+    assert re.findall(r"\x1b\[2m(\d)\x1b", seen) == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "?"), (0.0, "0:00"), (65.9, "1:05"), (3599.0, "59:59"), (3600.0, "1:00:00"), (7325.0, "2:02:05")],
+)
+def test_durations_are_written_as_clocks_are(seconds: float | None, text: str) -> None:
+    assert clock(seconds) == text

@@ -1,0 +1,70 @@
+"""Programs that behave alike."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.clusters import Cluster, clusters, clusters_table
+from behavesim.analysis.scored import Scored
+from behavesim.similarity import BehaveSim
+from behavesim.trajectory import Trajectory
+from tests.analysis.journals import feasible, journalled, started
+
+NEAR = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4], [0, 1, 2, 4, 3, 5]]
+FAR = [[9, 8, 7, 6, 5, 4], [9, 8, 7, 6, 4, 5]]
+
+
+def alike(a: list[int], b: list[int]) -> float:
+    return BehaveSim(50).between([Trajectory.prefixes(a)], [Trajectory.prefixes(b)])
+
+
+def test_programs_that_behave_alike_stand_together_best_cluster_first(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 6.0, NEAR[0]),
+        feasible(1, 4.0, FAR[0]),
+        feasible(2, 5.0, NEAR[1]),
+        feasible(3, 7.0, FAR[1]),
+        feasible(4, 8.0, NEAR[2]),
+    )
+    first, second = clusters(run, groups=2)
+    assert (first.members, first.size, first.best) == ((1, 3), 2, Scored(1, 4.0, 1.0))
+    assert (second.members, second.size, second.best) == ((2, 0, 4), 3, Scored(2, 5.0, 1.5))
+    assert first.cohesion == pytest.approx(alike(*FAR))
+    assert second.cohesion == pytest.approx(sum(alike(a, b) for a, b in combinations(NEAR, 2)) / 3)
+
+
+def test_the_medoid_is_most_like_the_others(tmp_path: Path) -> None:
+    tours = [[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5], [1, 0, 2, 3, 5, 4]]
+    run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(tours)))
+    (found,) = clusters(run, groups=1)
+    assert (found.best.candidate, found.medoid) == (0, 1)
+
+
+def test_a_program_alone_has_no_cohesion(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0, NEAR[0]), feasible(1, 6.0, FAR[0]))
+    assert [(each.members, each.medoid, each.cohesion) for each in clusters(run)] == [((0,), 0, None), ((1,), 1, None)]
+
+
+def test_only_the_best_are_clustered_and_into_so_many(tmp_path: Path) -> None:
+    everything = [*NEAR, *FAR]
+    run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(everything)))
+    assert sorted(m for each in clusters(run, shown=3) for m in each.members) == [0, 1, 2]
+    assert len(clusters(run, groups=4)) == 4
+    assert [each.members for each in clusters(run, groups=1)] == [(0, 1, 2, 3, 4)]
+
+
+def test_without_a_feasible_program_there_is_no_cluster(tmp_path: Path) -> None:
+    assert clusters(journalled(tmp_path / "first", started())) == ()
+
+
+def test_a_row_names_the_best_program_of_a_cluster() -> None:
+    table = clusters_table(
+        (Cluster(2, (4, 7), Scored(4, 3.0, 0.5), 7, 0.25), Cluster(1, (5,), Scored(5, 4.0, None), 5, None))
+    )
+    assert [column.name for column in table.columns] == ["programs", "best", "score", "gap", "medoid", "cohesion"]
+    assert table.rows == ((2, 4, 3.0, 0.5, 7, 0.25), (1, 5, 4.0, None, 5, None))

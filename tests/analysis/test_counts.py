@@ -1,0 +1,121 @@
+"""What a report counts: distinct programs and behaviours, failures, islands, the best programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.distinct import Distinct, distinct
+from behavesim.analysis.diversity import Diversity
+from behavesim.analysis.failures import Reason, failures, failures_table
+from behavesim.analysis.islands import IslandSummary, islands, islands_table
+from behavesim.analysis.scored import Scored, TopProgram, cells, top, top_table
+from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
+
+A, B = [0, 1, 2, 3], [0, 3, 2, 1]
+
+
+def test_programs_and_behaviours_that_repeat_are_counted(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 5.0, A, program="one"),
+        feasible(1, 5.0, A, program="one"),
+        feasible(2, 5.0, A),
+        feasible(3, 6.0, B),
+        rejected(4, "timeout"),
+    )
+    assert distinct(run) == Distinct(feasible=4, programs=3, behaviours=2, top=2)
+
+
+def test_behaviours_are_counted_among_the_ten_best_as_well(tmp_path: Path) -> None:
+    same = (feasible(number, 5.0, A) for number in range(10))
+    run = journalled(tmp_path / "first", started(), *same, feasible(10, 6.0, B))
+    assert distinct(run) == Distinct(feasible=11, programs=11, behaviours=2, top=1)
+
+
+def test_repetitions_are_shares_of_what_could_repeat() -> None:
+    found = Distinct(feasible=100, programs=90, behaviours=60, top=4)
+    assert found.repeated_programs == pytest.approx(0.1)
+    assert found.repeated_behaviours == pytest.approx(1 / 3)
+    nothing = Distinct(0, 0, 0, 0)
+    assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
+    assert "4 different ways; 100 feasible candidates are 90 programs with 60 behaviours" in found.sentence
+
+
+def test_failures_are_counted_by_stage_and_reason_most_frequent_first(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        rejected(0, "exception", "KeyError"),
+        rejected(1, "exception", "IndexError"),
+        rejected(2, "exception", "IndexError"),
+        rejected(3, "timeout", "b"),
+        rejected(4, "syntax", "a", stage="extraction"),
+        feasible(5, 5.0),
+        asked(6),
+    )
+    assert failures(run) == (
+        Reason("evaluation", "exception", 3, 0.5, 1, "IndexError"),
+        Reason("evaluation", "timeout", 1, 1 / 6, 3, "b"),
+        Reason("extraction", "syntax", 1, 1 / 6, 4, "a"),
+    )
+
+
+def test_where_nothing_failed_there_is_no_reason(tmp_path: Path) -> None:
+    assert failures(journalled(tmp_path / "first", started(), feasible(0, 5.0))) == ()
+    assert failures(journalled(tmp_path / "other", started())) == ()
+
+
+def test_a_reason_has_a_row() -> None:
+    table = failures_table((Reason("evaluation", "timeout", 3, 0.25, 4, "too long"),))
+    assert [column.heading for column in table.columns] == ["stage", "reason", "candidates", "share %", "most often"]
+    assert table.rows == (("evaluation", "timeout", 3, 0.25, "too long"),)
+
+
+def test_an_island_has_its_size_its_scores_and_its_best(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(islands=3),
+        feasible(0, 5.0, island=1),
+        feasible(1, 4.0, island=1),
+        feasible(2, 5.0, island=1),
+        feasible(3, 6.0, island=2),
+    )
+    empty, full, other = islands(run)
+    assert empty == IslandSummary(0, 0, 0, None, None)
+    assert full == IslandSummary(1, 3, 2, Scored(1, 4.0, 1.0), 1)
+    assert other == IslandSummary(2, 1, 1, Scored(3, 6.0, 2.0), 3)
+
+
+def test_islands_are_as_they_stand_after_a_regrouping(tmp_path: Path) -> None:
+    given = (feasible(number, 5.0 - number, island=0) for number in range(3))
+    run = journalled(tmp_path / "first", started(), *given, clustered([0, 2], [1]))
+    assert [(each.size, each.best and each.best.candidate) for each in islands(run)] == [(2, 2), (1, 1)]
+
+
+def test_the_distance_inside_stands_beside_each_island() -> None:
+    found = (IslandSummary(0, 2, 2, Scored(1, 4.0, 1.0), 1), IslandSummary(1, 0, 0, None, None))
+    table = islands_table(found, Diversity((0.25, None), 0.5))
+    assert [column.name for column in table.columns] == [
+        "island", "size", "clusters", "best", "score", "gap", "intra",
+    ]  # fmt: skip
+    assert table.rows == ((0, 2, 2, 1, 4.0, 1.0, 0.25), (1, 0, 0, None, None, None, None))
+    assert table.caption == "mean distance between islands 0.500"
+    assert islands_table(found, Diversity((None, None), None)).caption == ""
+
+
+def test_the_ten_best_distinct_programs_have_their_source(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), *(feasible(k, 20.0 - k, source=f"x = {k}") for k in range(12)))
+    found = top(run)
+    assert [program.candidate for program in found] == list(range(11, 1, -1))
+    assert found[0] == TopProgram(11, 9.0, 3.5, "x = 11")
+
+
+def test_programs_stand_by_rank_with_how_long_they_are() -> None:
+    table = top_table((TopProgram(4, 3.0, 0.5, "x = 1"), TopProgram(2, 4.0, None, "")), "a caption")
+    assert [column.name for column in table.columns] == ["rank", "candidate", "score", "gap", "characters"]
+    assert table.rows == ((1, 4, 3.0, 0.5, 5), (2, 2, 4.0, None, 0))
+    assert table.caption == "a caption"
+    assert cells(None) == (None, None, None)

@@ -1,0 +1,194 @@
+"""What was found, tried on held-out instances."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.held_out import (
+    HeldOut,
+    HeldOutMean,
+    HeldOutProgram,
+    HeldOutTemplate,
+    held_out,
+    held_out_table,
+    improvement,
+)
+from behavesim.analysis.held_out_scores import HeldOutScore
+from behavesim.analysis.run import Run
+from behavesim.errors import TaskError
+from behavesim.protocols import Failure, Verdict
+from behavesim.task import Objective, Split, Task
+from behavesim.trajectory import Trajectory
+from tests.analysis.journals import feasible, journalled, recommended, started
+
+LOW, HIGH = Objective("minimise"), Objective("maximise")
+
+
+class Held(Task):
+    """A task whose best is known on held-out instances."""
+
+    template = "template"
+    objective = Objective("minimise", best_known=2.0)
+    normaliser = 5.0
+
+    def instances(self, split: str) -> Sequence[int]:
+        """Two of each split."""
+        return [1, 2]
+
+    def objective_on(self, split: Split) -> Objective:
+        """Another best is known there."""
+        return Objective("minimise", best_known=4.0 if split == "held-out" else 2.0)
+
+    def solve(self, function: object, instance: int) -> int:
+        """Never asked."""
+        raise NotImplementedError
+
+    def score(self, instance: int, solution: object) -> float:
+        """Never asked."""
+        raise NotImplementedError
+
+    def trajectory(self, instance: int, solution: object) -> Trajectory:
+        """Never asked."""
+        raise NotImplementedError
+
+
+class Scores:
+    """A judge that knows the scores beforehand, and remembers what it was asked."""
+
+    def __init__(self, scores: Mapping[str, tuple[float, ...]]) -> None:
+        self._scores = scores
+        self.asked: list[str] = []
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """The verdict with those scores, or a timeout."""
+        self.asked.append(source)
+        scores = self._scores.get(source)
+        return Failure("timeout") if scores is None else Verdict(sum(scores) / len(scores), scores, (), 0.0)
+
+
+TEMPLATE = {"template": (4.0, 12.0)}
+
+
+def tried(judge: Scores, *runs: Run) -> list[HeldOut]:
+    return asyncio.run(held_out(runs, Held(), judge))
+
+
+def test_programs_are_tried_beside_the_template(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 6.0), recommended(1, c1=1.0))
+    (found,) = tried(Scores(TEMPLATE | {"source 0": (5.0, 6.0), "source 1": (3.0, 9.0)}), run)
+    assert found.template == HeldOutTemplate(8.0, 1.0)
+    first, second = found.programs
+    assert first == HeldOutProgram(0, 5.0, 5.5, pytest.approx(0.375), pytest.approx((-1 / 4 + 6 / 12) / 2), None)
+    assert second == HeldOutProgram(1, 6.0, 6.0, 0.5, pytest.approx((1 / 4 + 3 / 12) / 2), None)
+    assert found.best == HeldOutMean(pytest.approx(0.125), pytest.approx(0.375))
+    assert found.top10 == HeldOutMean(pytest.approx((0.125 + 0.25) / 2), pytest.approx((0.375 + 0.5) / 2))
+    assert found.recommended == HeldOutMean(pytest.approx(0.25), 0.5)
+    assert found.choice == pytest.approx(0.125)
+    assert found.choice_gap == pytest.approx(-0.125)
+
+
+def test_a_program_that_fails_there_leaves_means_unknown(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 6.0), recommended(1, c1=1.0))
+    (found,) = tried(Scores(TEMPLATE | {"source 0": (5.0, 6.0)}), run)
+    assert found.programs[1] == HeldOutProgram(1, 6.0, None, None, None, "timeout")
+    assert found.best.gap is not None
+    assert found.top10 == found.recommended == HeldOutMean(None, None)
+    assert (found.choice, found.choice_gap) == (None, None)
+
+
+def test_the_ten_best_and_the_recommended_program_are_tried(tmp_path: Path) -> None:
+    given = [feasible(number, 5.0 + number) for number in range(12)]
+    run = journalled(tmp_path / "first", started(), *given, recommended(11, c11=1.0))
+    scores = {f"source {number}": (4.0, 4.0) for number in range(12)}
+    judge = Scores(TEMPLATE | scores | {"source 11": (8.0, 8.0)})
+    (found,) = tried(judge, run)
+    assert [program.candidate for program in found.programs] == [*range(10), 11]
+    assert (found.top10.gap, found.recommended.gap) == (0.0, 1.0)
+    assert "source 10" not in judge.asked
+    (nobody,) = tried(judge, journalled(tmp_path / "other", started(), feasible(0, 5.0)))
+    assert nobody.recommended == HeldOutMean(None, None)
+
+
+def test_a_run_without_a_feasible_program_has_the_template_alone(tmp_path: Path) -> None:
+    (found,) = tried(Scores(TEMPLATE), journalled(tmp_path / "first", started()))
+    assert (found.programs, found.best, found.top10) == ((), HeldOutMean(None, None), HeldOutMean(None, None))
+
+
+def test_each_program_is_tried_once_and_known_from_then_on(tmp_path: Path) -> None:
+    first = journalled(tmp_path / "first", started(), feasible(0, 5.0, source="same"), feasible(1, 6.0))
+    second = journalled(tmp_path / "second", started(), feasible(0, 5.0, source="same"))
+    judge = Scores(TEMPLATE | {"same": (4.0, 4.0)})
+    both = tried(judge, first, second)
+    assert sorted(judge.asked) == ["same", "source 1", "template"]
+    judge.asked.clear()
+    assert tried(judge, first, second) == both
+    assert judge.asked == ["source 1"]  # it failed: a busy machine may have been the cause
+
+
+def test_what_was_found_out_under_another_task_does_not_count(tmp_path: Path) -> None:
+    class Changed(Held):
+        """The same with other instances."""
+
+        def instances(self, split: str) -> Sequence[int]:
+            """One more."""
+            return [1, 2, 3] if split == "held-out" else [1, 2]
+
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0))
+    judge = Scores(TEMPLATE | {"source 0": (4.0, 4.0)})
+    tried(judge, run)
+    asyncio.run(held_out([run], Changed(), judge))
+    assert len(judge.asked) == 4
+
+
+def test_a_file_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0))
+    judge = Scores(TEMPLATE | {"source 0": (4.0, 4.0)})
+    whole = tried(judge, run)
+    (kept,) = (tmp_path / "first").glob("held-out*")
+    kept.write_text("{")
+    assert tried(judge, run) == whole
+    judge.asked.clear()
+    assert tried(judge, run) == whole
+    assert judge.asked == []
+
+
+def test_a_template_that_fails_there_is_an_error_of_the_task(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="fails on held-out instances: timeout"):
+        tried(Scores({}), journalled(tmp_path / "first", started()))
+
+
+@pytest.mark.parametrize(
+    ("objective", "ours", "template", "gain"),
+    [
+        (LOW, (1.0, 3.0), (2.0, 4.0), (1 / 2 + 1 / 4) / 2),
+        (HIGH, (3.0, 2.0), (2.0, 4.0), (1 / 2 - 2 / 4) / 2),
+        (HIGH, (-1.0,), (-2.0,), 0.5),
+        (LOW, (3.0,), (0.0,), -3.0),
+    ],
+)
+def test_a_gain_is_relative_to_the_template_on_each_instance(
+    objective: Objective, ours: tuple[float, ...], template: tuple[float, ...], gain: float
+) -> None:
+    found = improvement(HeldOutScore(1.0, ours), HeldOutScore(1.0, template), objective)
+    assert found == pytest.approx(gain)
+
+
+def test_the_table_begins_with_the_template_and_names_the_recommended_program() -> None:
+    programs = (
+        HeldOutProgram(4, 2.5, 3.5, 0.25, 0.125, None),
+        HeldOutProgram(7, 2.75, None, None, None, "timeout"),
+    )
+    nothing = HeldOutMean(None, None)
+    table = held_out_table(HeldOut(HeldOutTemplate(8.0, 1.0), programs, nothing, nothing, nothing), 7)
+    assert [column.name for column in table.columns] == [
+        "program", "search_score", "score", "gap", "improvement", "reason",
+    ]  # fmt: skip
+    assert table.rows == (
+        ("template", None, 8.0, 1.0, None, None),
+        ("4", 2.5, 3.5, 0.25, 0.125, None),
+        ("7 (recommended)", 2.75, None, None, None, "timeout"),
+    )

@@ -1,0 +1,57 @@
+"""A replay beside the run whose replies it had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from behavesim.analysis.replayed import Replayed, beside_original, replayed
+from behavesim.events import Asked, Evaluated, Placed, Prompt
+from behavesim.trajectory import Trajectory
+from tests.analysis.journals import answered, asked, feasible, journalled, rejected, started
+
+
+def test_a_run_is_as_itself(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout"), asked(2))
+    assert replayed(run.folder, run.folder) == Replayed("first", 3, {}, {})
+
+
+def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
+    original = journalled(
+        tmp_path / "original",
+        started(),
+        feasible(0, 5.0),
+        feasible(1, 5.0),
+        feasible(2, 5.0),
+        rejected(3, "timeout"),
+        feasible(4, 5.0),
+        feasible(5, 5.0),
+    )
+    done = Evaluated(4, "source 4", 5.0, (5.0,), (Trajectory.prefixes([0]),))
+    replay = journalled(
+        tmp_path / "replay",
+        started(),
+        feasible(0, 5.0),
+        feasible(1, 5.5),
+        feasible(2, 5.0, island=1),
+        rejected(3, "exception"),
+        [Asked(4, (), None, Prompt("another", "improve")), answered(4), done, Placed(4, 1)],
+    )
+    found = replayed(replay.folder, original.folder)
+    assert found.of == "original"
+    assert found.candidates == 5
+    assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "island": 2}
+    assert found.first == {"prompt": 4, "outcome": 3, "score": 1, "island": 2}
+
+
+def test_another_program_is_told_from_the_one_before(tmp_path: Path) -> None:
+    original = journalled(tmp_path / "original", started(), feasible(0, 5.0), rejected(1, "timeout"))
+    replay = journalled(tmp_path / "replay", started(), feasible(0, 5.0, source="other"), feasible(1, 5.0))
+    found = replayed(replay.folder, original.folder)
+    assert found.differing == {"program": 2, "outcome": 1, "score": 1, "island": 1}
+
+
+def test_only_a_replay_has_an_original(tmp_path: Path) -> None:
+    journalled(tmp_path / "first", started(), feasible(0, 5.0))
+    assert beside_original(journalled(tmp_path / "other", started(), feasible(0, 5.0))) is None
+    replay = journalled(tmp_path / "replay", started(proposer="replay:first"), feasible(0, 6.0))
+    assert beside_original(replay) == Replayed("first", 1, {"score": 1}, {"score": 0})

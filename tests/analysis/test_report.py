@@ -1,0 +1,56 @@
+"""A run's report as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from behavesim.analysis.clusters import clusters
+from behavesim.analysis.convergence import convergence
+from behavesim.analysis.distinct import distinct
+from behavesim.analysis.diversity import diversity, diversity_over_time
+from behavesim.analysis.failures import failures
+from behavesim.analysis.islands import islands
+from behavesim.analysis.report import Origin, report
+from behavesim.analysis.scored import top
+from behavesim.analysis.summary import summary
+from tests.analysis.examples import tried
+from tests.analysis.journals import feasible, journalled, recommended, rejected, started
+
+
+def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 6.0), rejected(2, "timeout"))
+    found = report(run)
+    assert found.origin == Origin(run.settings, {"task": "1", "instances": "2", "template": "3"})
+    assert found.summary == summary(run)
+    assert found.convergence == convergence(run)
+    assert found.islands == islands(run)
+    assert found.clusters == clusters(run)
+    assert found.failures == failures(run)
+    assert found.distinct == distinct(run)
+    assert found.diversity == diversity(run)
+    assert found.diversity_over_time == diversity_over_time(run)
+    assert found.top == top(run)
+    assert found.held_out is None
+
+
+def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), recommended(0, c0=1.0))
+    found = report(run)
+    assert [table.name for table in found.tables()] == ["top", "islands", "clusters"]
+    assert found.tables()[0].caption == found.distinct.sentence
+    assert [table.name for table in found.series()] == ["convergence", "diversity"]
+    assert len(found.series()[0].rows) == 1
+    failed = report(journalled(tmp_path / "second", started(), rejected(0, "timeout")))
+    assert [table.name for table in tried(failed).tables()] == ["top", "islands", "clusters", "failures", "held_out"]
+
+
+def test_the_held_out_table_names_the_recommended_program(tmp_path: Path) -> None:
+    from behavesim.analysis.held_out import HeldOutProgram
+
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), recommended(0, c0=1.0))
+    found = tried(report(run))
+    assert found.held_out is not None
+    programs = (HeldOutProgram(0, 5.0, 5.0, 0.5, 0.5, None),)
+    table = replace(found, held_out=replace(found.held_out, programs=programs)).tables()[-1]
+    assert [row[0] for row in table.rows] == ["template", "0 (recommended)"]

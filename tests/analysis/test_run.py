@@ -1,0 +1,191 @@
+"""A run as its journal tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.analysis.run import Candidate, Run, load_run
+from behavesim.errors import JournalError, UsageError
+from behavesim.events import Discarded, Evaluated, RunForked, RunResumed
+from behavesim.similarity import BehaveSim
+from behavesim.trajectory import Trajectory
+from tests.analysis.journals import (
+    PROVENANCE,
+    answered,
+    asked,
+    feasible,
+    journalled,
+    recommended,
+    rejected,
+    started,
+    stopped,
+    write,
+)
+
+
+def known(run: Run, candidate: int) -> Candidate:
+    return run.candidates[candidate]
+
+
+def test_a_candidate_has_what_has_become_of_it(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 5.0, [0, 1], [1, 0], island=1, scores=(4.0, 6.0)),
+        rejected(1, "exception", "it broke"),
+        rejected(2, "no-function", stage="extraction"),
+        asked(3, parents=[0]),
+    )
+    first, second, third, last = run.candidates
+    assert (first.candidate, first.status, first.stage, first.island) == (0, "feasible", "evaluation", 1)
+    assert (first.score, first.scores, first.source, first.thought) == (5.0, (4.0, 6.0), "source 0", "a thought")
+    assert (first.fingerprint, first.copy_of, first.cpu_s, first.model) == ("program 0", None, 0.0, "m")
+    assert (second.status, second.stage, second.reason, second.message) == (
+        "rejected", "evaluation", "exception", "it broke",
+    )  # fmt: skip
+    assert (second.score, second.island, second.source) == (None, None, "its source")
+    assert (third.stage, third.reason) == ("extraction", "no-function")
+    assert (last.status, last.parents, last.operator, last.source) == ("open", (0,), "improve", None)
+    assert run.feasible == [first]
+
+
+def test_a_candidate_that_was_not_kept_is_feasible_on_no_island(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0, island=None))
+    assert (known(run, 0).status, known(run, 0).island) == ("feasible", None)
+
+
+def test_programs_are_ranked_and_one_program_counts_once(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 5.0, program="same"),
+        feasible(1, 3.0),
+        feasible(2, 5.0, program="same"),
+        feasible(3, 3.0),
+        feasible(4, 9.0, program=""),
+        feasible(5, 9.0, program=""),
+    )
+    assert [candidate.candidate for candidate in run.ranked()] == [1, 3, 0, 4, 5]
+    assert run.best is not None and run.best.candidate == 1
+
+
+def test_where_higher_scores_are_better_the_highest_is_first(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(PROVENANCE | {"direction": "maximise", "best_known": "8.0"}),
+        feasible(0, 5.0),
+        feasible(1, 6.0),
+    )
+    assert [candidate.candidate for candidate in run.ranked()] == [1, 0]
+    assert run.utility(known(run, 1)) == 6.0
+    assert run.gap(6.0) == 0.25
+
+
+def test_a_gap_is_unknown_where_the_score_or_the_best_is(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), asked(0))
+    assert (run.gap(3.0), run.gap(None), run.best, run.recommended) == (0.5, None, None, None)
+    assert journalled(tmp_path / "other", started(PROVENANCE | {"best_known": ""})).gap(3.0) is None
+    nameless = {name: value for name, value in PROVENANCE.items() if name != "best_known"}
+    assert journalled(tmp_path / "third", started(nameless)).gap(3.0) is None
+
+
+def test_the_recommended_program_is_the_chosen_one(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), feasible(1, 4.0), recommended(0, c0=3.0, c1=3.5))
+    assert run.recommended == known(run, 0)
+    assert journalled(tmp_path / "other", started(), feasible(0, 5.0), recommended(None, c0=None)).recommended is None
+
+
+def test_the_matrix_is_of_the_candidates_named_else_of_all_feasible_ones(tmp_path: Path) -> None:
+    tours = [[0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 2, 1]]
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        rejected(0, "timeout"),
+        *(feasible(number, 5.0, tour) for number, tour in enumerate(tours, 1)),
+    )
+    done = [(Trajectory.prefixes(tour),) for tour in tours]
+    assert run.trajectories([3, 1]) == [done[2], done[0]]
+    measure = BehaveSim(normaliser=50)
+    assert np.array_equal(run.matrix(), measure.matrix(done))
+    assert np.array_equal(run.matrix([3, 1]), measure.matrix([done[2], done[0]]))
+
+
+def test_the_measure_is_that_of_the_runs_settings(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(measure="erp", truncate=0.5, skip=1))
+    assert run.measure() == BehaveSim(50, "erp", 0.5, 1, clip=True)
+
+
+def test_pauses_between_sessions_and_the_choice_at_the_end_are_no_active_time(tmp_path: Path) -> None:
+    seconds = iter([0.0, 10.0, 11.0, 13.0, 14.0, 15.0, 16.0, 116.0, 117.0, 217.0])
+    run = journalled(
+        tmp_path / "first",
+        started(),  # at 10 and 11
+        feasible(0, 5.0),  # at 13, 14, 15 and 16
+        [RunResumed((), "partial")],  # at 116
+        stopped("budget"),  # at 117
+        recommended(0, c0=1.0),  # at 217
+        seconds=seconds,
+    )
+    assert run.active_s == (16 - 10) + (117 - 116)
+    assert run.events_at[-1] - run.events_at[0] == 207.0
+
+
+def test_a_fork_changes_the_settings_from_then_on(tmp_path: Path) -> None:
+    first = journalled(tmp_path / "first", started(seed=1))
+    fork = RunForked("first", first.settings.model_copy(update={"budget": 99}).model_dump(mode="json"), PROVENANCE)
+    run = journalled(tmp_path / "fork", started(seed=1), feasible(0, 5.0), [fork])
+    assert (first.settings.budget, run.settings.budget, run.settings.seed) == (20, 99, 1)
+
+
+def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), asked(0)[:1])
+    assert known(run, 0).model is None
+    write(tmp_path / "first", [answered(0, model="other")], feasible(1, 3.0))
+    run.follow()
+    assert (known(run, 0).model, known(run, 1).score, len(run.events_at)) == ("other", 3.0, 8)
+    run.follow()
+    assert len(run.candidates) == 2
+
+
+def test_the_archive_is_remembered_at_every_tenth_of_the_budget(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(budget=20),
+        *(feasible(number, 5.0, island=number % 2) for number in range(4)),
+        rejected(4, "timeout"),
+        feasible(5, 5.0),
+        feasible(6, 5.0),
+    )
+    assert run.archives == [(2, ((0,), (1,))), (4, ((0, 2), (1, 3))), (6, ((0, 2, 5), (1, 3)))]
+
+
+def test_of_a_run_longer_than_its_budget_tenths_are_of_its_length(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(budget=10), *(feasible(number, 5.0) for number in range(20)))
+    assert [told for told, _ in run.archives] == list(range(2, 21, 2))
+
+
+def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) -> None:
+    template = Evaluated(-1, "template", 10.0, (10.0,), (Trajectory.prefixes([0]),))
+    for number, events in enumerate(([template, Discarded(0)], [])):
+        write(tmp_path / f"{number}", events)
+        with pytest.raises(JournalError, match=f"run {number} does not begin with its settings"):
+            load_run(tmp_path / f"{number}")
+
+
+def test_a_run_is_found_by_its_path_or_by_its_name_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "runs" / "first", started())
+    monkeypatch.chdir(tmp_path)
+    assert load_run("first").folder.run == load_run(tmp_path / "runs/first").folder.run == "first"
+    with pytest.raises(UsageError, match="there is no run 'second'"):
+        load_run("second")
+
+
+def test_candidates_make_a_data_frame(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    frame = journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout")).to_pandas()
+    assert list(frame.index) == [0, 1]
+    assert list(frame["status"]) == ["feasible", "rejected"]
+    assert frame.loc[0, "score"] == 5.0

@@ -1,0 +1,107 @@
+"""A run at a glance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import RecommendedProgram, state_of, summary
+from behavesim.events import Usage
+from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
+
+USED = Usage(prompt=100, cached=40, completion=30, reasoning=20)
+
+
+def test_a_summary_has_what_the_run_was_and_found(tmp_path: Path) -> None:
+    run = journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 5.0),
+        rejected(1, "timeout"),
+        feasible(2, 4.0),
+        rejected(3, "exception"),
+        rejected(4, "timeout"),
+        asked(5),
+        stopped("max_cost"),
+        recommended(0, c0=3.5, c2=None),
+    )
+    found = summary(run)
+    assert (found.run, found.task, found.method, found.proposer, found.seed) == (
+        "first", "tsp", "funsearch", "genetic", 7,
+    )  # fmt: skip
+    assert (found.asked, found.feasible, found.rejections, found.open) == (6, 2, 3, 1)
+    assert list(found.rejected.items()) == [("exception", 1), ("timeout", 2)]
+    assert found.best == Scored(2, 4.0, 1.0)
+    assert found.recommended == RecommendedProgram(0, 5.0, 1.5, 3.5)
+    assert found.top10_gap == 1.25
+    assert (found.isolation, found.digest, found.seconds) == ("strong", run.state.digest(), run.active_s)
+
+
+def test_seconds_are_rounded_to_milliseconds(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), asked(0), seconds=iter([0.0, 1.0, 1.5, 2.0, 2.6666666]))
+    assert summary(run).seconds == 1.667
+
+
+@pytest.mark.parametrize(
+    ("reason", "state", "by"),
+    [
+        ("budget", "finished", "budget"),
+        ("failed", "failed", "failed"),
+        ("max_cost", "stopped", "max_cost"),
+        ("interrupted", "stopped", "interrupted"),
+        (None, "failed", "killed"),
+    ],
+)
+def test_how_a_run_ended_is_told_from_its_last_event(tmp_path: Path, reason: str | None, state: str, by: str) -> None:
+    run = journalled(tmp_path / "first", started(), [] if reason is None else stopped(reason))
+    assert (summary(run).state, summary(run).stopped_by) == (state, by)
+
+
+def test_a_run_that_a_process_holds_is_running(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started())
+    with run.folder.locked():
+        assert (state_of(run), summary(run).stopped_by) == ("running", None)
+
+
+def test_where_nothing_is_feasible_there_is_no_best_and_no_gap(tmp_path: Path) -> None:
+    found = summary(journalled(tmp_path / "first", started(), rejected(0, "timeout"), recommended(None)))
+    assert (found.best, found.recommended, found.top10_gap) == (None, None, None)
+
+
+def test_where_the_best_known_is_unknown_so_are_gaps(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(PROVENANCE | {"best_known": ""}), feasible(0, 5.0), feasible(1, 4.0))
+    assert summary(run).best == Scored(1, 4.0, None)
+    assert summary(run).top10_gap is None
+
+
+def test_the_mean_gap_is_of_the_ten_best_distinct_programs(tmp_path: Path) -> None:
+    scores = [3.0 + number for number in range(12)]
+    copies = (feasible(number, score, program="one") for number, score in ((12, 3.0), (13, 3.0)))
+    run = journalled(tmp_path / "first", started(), *(feasible(n, score) for n, score in enumerate(scores)), *copies)
+    best = [3.0, 3.0, *scores[1:9]]
+    assert summary(run).top10_gap == pytest.approx(sum((score - 2) / 2 for score in best) / 10)
+
+
+def test_tokens_are_summed_over_models(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), asked(0, usage=USED), asked(1, usage=USED, model="other"))
+    assert summary(run).tokens == {"prompt": 200, "cached": 80, "completion": 60, "reasoning": 40}
+
+
+def test_tokens_that_no_answer_reported_are_unknown_and_not_zero(tmp_path: Path) -> None:
+    silent = journalled(tmp_path / "silent", started(), asked(0, usage=Usage()))
+    assert summary(silent).tokens == dict.fromkeys(("prompt", "cached", "completion", "reasoning"))
+    assert summary(silent).cost_usd is None
+    some = journalled(tmp_path / "some", started(), asked(0, usage=Usage()), asked(1, usage=USED))
+    assert summary(some).tokens["prompt"] == 100
+    nobody = journalled(tmp_path / "nobody", started(), asked(0))
+    assert (summary(nobody).tokens["prompt"], summary(nobody).cost_usd) == (0, 0.0)
+
+
+def test_the_cost_is_by_the_runs_own_prices(tmp_path: Path) -> None:
+    prices = {"m": {"prompt": 2.0, "completion": 10.0, "cached": 1.0}}
+    run = journalled(tmp_path / "first", started(prices=prices), asked(0, usage=USED))
+    assert summary(run).cost_usd == pytest.approx((60 * 2 + 40 * 1 + 30 * 10) / 1e6)
+    unknown = journalled(tmp_path / "other", started(), asked(0, usage=USED, model="of no known price"))
+    assert summary(unknown).cost_usd is None
