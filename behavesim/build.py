@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,6 +39,10 @@ UNFORKABLE_EOH = UNFORKABLE | {"selection", "measure", "truncate", "skip"}
 """Those of EoH, whose population is compared once, as each member joins."""
 
 
+Tell = Callable[[str], None]
+"""Told, in half a sentence, what a person should hear of while a search goes on."""
+
+
 @dataclass(frozen=True)
 class Launch:
     """What a run is launched with: its settings, its task and its folder."""
@@ -49,7 +53,7 @@ class Launch:
 
 
 @asynccontextmanager
-async def new_search(launch: Launch) -> AsyncIterator[Search]:
+async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
     """A search at its first ticket: the template has been evaluated, the folder made, the journal begun.
 
     The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
@@ -57,7 +61,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """
     origin = provenance(launch.task)  # before anything uses the instances, as it will be when the run is resumed
     async with AsyncExitStack() as stack:
-        proposer = await _proposer(launch, stack)
+        proposer = await _proposer(launch, stack, warn)
         pool = await stack.enter_async_context(sandbox(launch.settings))
         judge = Judge(launch.task, "search", pool)
         template = await evaluated_template(launch.task, judge)
@@ -74,14 +78,14 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 
 
 @asynccontextmanager
-async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
+async def resumed_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
     """A search as its journal left it; raises UsageError where the task or the settings are not those of the run."""
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
         refuse_changes(launch)
         launch.folder.write_settings(launch.settings)
-        proposer, pool = await _proposer(launch, stack), sandbox(launch.settings)
+        proposer, pool = await _proposer(launch, stack, warn), sandbox(launch.settings)
         before_s = active_s(read_times(launch.folder.journal))
         search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
@@ -92,7 +96,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 
 
 @asynccontextmanager
-async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
+async def forked_search(launch: Launch, source: RunFolder, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
     """A search that shares the journal of `source` up to here, and goes on under other settings or another task.
 
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
@@ -104,7 +108,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     async with SqliteJournal(launch.folder.journal) as journal:
         settings = launch.settings.model_dump(mode="json")
         await journal.append([RunForked(source.run, settings, provenance(launch.task))])
-    async with resumed_search(launch) as search:
+    async with resumed_search(launch, warn) as search:
         yield search
 
 
@@ -212,7 +216,7 @@ def behaviours(settings: Settings, task: Task) -> Behaviours | None:
     return Behaviours(registration=measure(clip=clips), clipped=measure(clip=True))
 
 
-async def _proposer(launch: Launch, stack: AsyncExitStack) -> Proposer:
+async def _proposer(launch: Launch, stack: AsyncExitStack, warn: Tell) -> Proposer:
     settings = launch.settings
     if settings.proposer == "genetic":
         from behavesim.proposers.genetic import GeneticProposer
@@ -221,8 +225,12 @@ async def _proposer(launch: Launch, stack: AsyncExitStack) -> Proposer:
     if settings.proposer == "openai":
         from behavesim.proposers.openai import OpenAIProposer, Patience
 
+        def note(line: str) -> None:
+            launch.folder.note(line)
+            warn(line)
+
         patience = Patience(request_s=settings.request_timeout_s)
-        proposer = OpenAIProposer(_sampling(settings), settings.connections, patience, launch.folder.note)
+        proposer = OpenAIProposer(_sampling(settings), settings.connections, patience, note)
         return await stack.enter_async_context(proposer)
     from behavesim.proposers.replay import ReplayProposer
 

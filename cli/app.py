@@ -84,7 +84,9 @@ def main() -> None:
     try:
         app()
     except BehavesimError as error:
-        print(f"behavesim: {error}", file=sys.stderr)  # noqa: T201 - the one place where an error is printed
+        from behavesim.text import printable
+
+        print(f"behavesim: {printable(str(error))}", file=sys.stderr)  # noqa: T201 - the one place where an error is printed
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()

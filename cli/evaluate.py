@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from behavesim.application import evaluation
 from behavesim.config import resolve
 from behavesim.protocols import Failure
 from behavesim.reports.summary import percent
 from behavesim.task import Objective, Split, TaskReference
+from behavesim.text import one_line
 
 from .options import REJECTED, AsJson, Assignments, busy, print_json
 
@@ -76,5 +78,6 @@ def _print_table(results: list[dict[str, Any]]) -> None:
         ok = result["status"] == "ok"
         verdict = "ok" if ok else f"{result['stage']}: {result['reason']}: {result['message']}"
         score, gap = (f"{result['score']:.6g}", percent(result["gap"])) if ok else ("", "")
-        table.add_row(result["file"], score, gap, f"{result['seconds']:.3f}", verdict)
+        file, why = Text(one_line(result["file"])), Text(one_line(verdict, 1000))
+        table.add_row(file, score, gap, f"{result['seconds']:.3f}", why)
     Console().print(table)

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from behavesim.errors import UsageError
+from behavesim.text import printable
 
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
@@ -53,8 +54,8 @@ def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
 
 
 def tell(text: str) -> None:
-    """Say something on stderr, in a line of its own."""
-    typer.echo(f"behavesim: {text}", err=True)
+    """Say something on stderr, in a line of its own, above a live view where there is one."""
+    print(f"behavesim: {printable(text)}", file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
 
 
 def busy(text: str) -> None:
@@ -65,4 +66,4 @@ def busy(text: str) -> None:
 
 def print_json(document: object) -> None:
     """Print one JSON document on stdout."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)))

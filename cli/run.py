@@ -79,7 +79,7 @@ def run(
     launch = new_launch(task, runs_dir, given, assignments, config, name)
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
-    _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
+    _carry_out(launch, session.begin(launch, shown_search, busy, tell), as_json)
 
 
 def resume(
@@ -109,10 +109,10 @@ def resume(
     }
     if fork is None:
         launch = next_launch(folder, changes, assignments)
-        _carry_out(launch, session.resume(launch, shown_search, busy), as_json)
+        _carry_out(launch, session.resume(launch, shown_search, busy, tell), as_json)
     else:
         launch = next_launch(folder, changes, assignments, RunFolder.named(runs_dir, fork))
-        _carry_out(launch, session.fork(launch, folder, shown_search, busy), as_json)
+        _carry_out(launch, session.fork(launch, folder, shown_search, busy, tell), as_json)
 
 
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:

@@ -12,6 +12,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from behavesim.application.machine import cores
 from behavesim.store.folder import RunFolder
+from behavesim.text import printable
 from behavesim.verify import Verification
 from behavesim.verify import verify as verified
 
@@ -31,7 +32,7 @@ def verify(
         print_json(_document(found))
     else:
         for line in _lines(found, folder.argument):
-            typer.echo(line)
+            typer.echo(printable(line))
     if not found.is_sound:
         raise typer.Exit(1)
 

@@ -21,6 +21,7 @@ from behavesim.errors import BehavesimError
 from behavesim.sandbox.processes import die_with_parent
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
+from behavesim.text import printable
 
 INTERRUPTED = 130
 
@@ -35,10 +36,10 @@ def main() -> None:
         settings = validated(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
-            work = session.resume(launch, shown_search, _note)
+            work = session.resume(launch, shown_search, _note, _note)
         else:
             _clear(launch.folder)
-            work = session.begin(launch, shown_search, _note)
+            work = session.begin(launch, shown_search, _note, _note)
         run_until_asked_to_end(work)
     except asyncio.CancelledError:
         sys.exit(INTERRUPTED)
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(f"behavesim: {text}\n")
+    sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
 def _clear(folder: RunFolder) -> None:

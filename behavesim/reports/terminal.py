@@ -6,6 +6,7 @@ from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import WORDS, Cell, Column, Estimate, Table
+from behavesim.text import printable
 
 
 def drawn(table: Table) -> Drawing:
@@ -29,7 +30,7 @@ def drawn(table: Table) -> Drawing:
             style="bold" if not is_headed and place == 0 else "",
         )
     for number, row in enumerate(table.rows):
-        cells = (text(row[place], table.columns[place]) for place in shown)
+        cells = (printable(text(row[place], table.columns[place])) for place in shown)
         drawing.add_row(*map(Text, cells), style="bold" if number in table.marked else "")
     return drawing
 

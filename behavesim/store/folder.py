@@ -18,6 +18,7 @@ from pathlib import Path
 from behavesim.config import Settings, read_toml, validated
 from behavesim.errors import BehavesimError, JournalError, UsageError
 from behavesim.store.journal import first_time, last_event
+from behavesim.text import printable
 
 LOCK_ATTEMPTS = 5
 
@@ -182,7 +183,7 @@ class RunFolder:
     def note(self, line: str) -> None:
         """Append a line to the log."""
         with _reported(self.log), self.log.open("a", encoding="utf-8") as log:
-            log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {line}\n")
+            log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {printable(line)}\n")
 
     def _replace(self, path: Path, text: str) -> None:
         draft = path.with_suffix(".draft")
