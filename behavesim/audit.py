@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 from behavesim.build import behaviours
 from behavesim.config import Settings
 from behavesim.due import Permits, Rules, due
+from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
-    Clustered,
-    Compared,
-    Discarded,
-    ElitesRenewed,
+    CandidateId,
+    Decision,
     Evaluated,
     Event,
-    IslandsRestarted,
-    Placed,
+    NoteAsked,
     Prompt,
+    Regrouped,
     Rejected,
-    Responded,
-    Ticket,
 )
-from behavesim.methods.choice import method
-from behavesim.methods.protocol import Measurement
+from behavesim.methods.installed import method
+from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
+from behavesim.proposers.installed import proposer_type
 from behavesim.search import extracted
 from behavesim.state import RunState
 from behavesim.task import Task
 
-DECISIONS = (Asked, Compared, Placed, Discarded, Clustered, IslandsRestarted, ElitesRenewed)
-"""The events that follow from the state alone; the rest came from the model, the sandbox or the clock."""
-
-REGROUPINGS = (Clustered, IslandsRestarted, ElitesRenewed)
+DECISIONS = get_args(Decision)
+"""The events that follow from the state alone."""
 
 SHOWN = 160
 """Characters of a value that are shown to a person."""
@@ -45,7 +41,7 @@ class Difference:
 
     seq: int
     event: str
-    candidate: Ticket | None
+    candidate: CandidateId | None
     expected: str
     recorded: str
 
@@ -58,13 +54,13 @@ class Audit:
         self._task = task
         self._settings = settings
         self._behaviours = behaviours(settings, task)
-        self._method = method(settings, task)
+        self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
         self._rules = Rules(settings.window, settings.repair)
         caps = (settings.max_calls, settings.max_tokens, settings.max_cost_usd, settings.max_time_s)
         self._is_capped = any(cap is not None for cap in caps)
 
     def take(self, event: Event) -> None:
-        """Fold an event; raises LookupError or AssertionError where it cannot follow those before it."""
+        """Fold an event; raises JournalError where it cannot follow those before it."""
         self.state.apply(event)
         if self._behaviours is not None:
             self._behaviours.apply(event, self.state.members)
@@ -82,18 +78,19 @@ class Audit:
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""
-        candidate = self.state.open[event.candidate]
-        assert candidate.reply is not None, "an outcome follows a reply"
-        responded = Responded(event.candidate, candidate.reply)
-        return extracted(self._task, responded, candidate.asked.prompt.operator)
+        candidate = self.state.open.get(event.candidate)
+        if candidate is None or candidate.reply is None:
+            raise JournalError(f"candidate {event.candidate} came to something before it was answered")
+        return extracted(self._task, candidate.asked, candidate.reply)
 
     def _permits(self, event: Event) -> Permits:
         """What was left to decide: what was done was allowed, and where a cap allows an ask it allows a repair."""
-        asks = isinstance(event, Asked) and event.candidate not in self.state.open
-        within = self.state.told < self._settings.budget
+        is_repair = isinstance(event, Asked) and event.candidate in self.state.open
+        asks = isinstance(event, Asked | NoteAsked) and not is_repair
+        within = self.state.registered < self._settings.budget
         return Permits(
-            regroup=isinstance(event, REGROUPINGS) or within,
-            repair=isinstance(event, Asked) or not self._is_capped,
+            regroup=isinstance(event, Regrouped) or within,
+            repair=asks or is_repair or not self._is_capped,
             ask=asks or (not self._is_capped and self.state.asked < self._settings.budget),
         )
 

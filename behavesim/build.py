@@ -7,37 +7,30 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import Evaluated, Responded, RunForked, RunResumed, RunStarted
-from behavesim.methods.choice import EOH, chooses_by_dissimilarity, compares, method
-from behavesim.programs.fingerprint import fingerprint
-from behavesim.protocols import Failure, Proposer
+from behavesim.events import TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
+from behavesim.methods.installed import method, method_type
+from behavesim.programs.hashing import program_hash
+from behavesim.proposers.installed import argument, models_asked, proposer, proposer_type
+from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.protocols import Failure, Journal
+from behavesim.protocols import Judge as AnyJudge
+from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge, Limits, Pool
-from behavesim.search import Search
+from behavesim.search import Search, Show
+from behavesim.settings import recorded
 from behavesim.similarity.behaviours import Behaviours
-from behavesim.state import TEMPLATE
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.keeper import Keeper
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
-
-if TYPE_CHECKING:
-    from behavesim.proposers.openai import Sampling
-
-
-UNFORKABLE = frozenset({"task", "method", "islands", "n_init"})
-"""The settings that say what a journal is about; a fork that changed them could not read it."""
-
-UNFORKABLE_EOH = UNFORKABLE | {"selection", "measure", "truncate", "skip"}
-"""Those of EoH, whose population is compared once, as each member joins."""
-
 
 Tell = Callable[[str], None]
 """Told, in half a sentence, what a person should hear of while a search goes on."""
@@ -59,17 +52,18 @@ async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIte
     The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
     fails, UsageError where the folder cannot be made.
     """
-    origin = provenance(launch.task)  # before anything uses the instances, as it will be when the run is resumed
+    # before anything uses the instances, as it will be when the run is resumed
+    origin = run_provenance(launch.settings, launch.task)
     async with AsyncExitStack() as stack:
-        proposer = await _proposer(launch, stack, warn)
+        proposer = await stack.enter_async_context(_proposer(launch, warn))
         pool = await stack.enter_async_context(sandbox(launch.settings))
         judge = Judge(launch.task, "search", pool)
         template = await evaluated_template(launch.task, judge)
         launch.folder.create()
         stack.enter_context(launch.folder.locked())
-        launch.folder.write_settings(launch.settings)
+        launch.folder.write_settings(launch.settings.flat())
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
-        started = RunStarted(launch.settings.model_dump(mode="json"), origin, pool.isolation)
+        started = RunStarted(launch.settings.flat(), origin, pool.isolation)
         await journal.append([started, template])
         search = _wired(launch, proposer, judge, journal)
         search.fold(started)
@@ -84,8 +78,9 @@ async def resumed_search(launch: Launch, warn: Tell = lambda line: None) -> Asyn
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
         refuse_changes(launch)
-        launch.folder.write_settings(launch.settings)
-        proposer, pool = await _proposer(launch, stack, warn), sandbox(launch.settings)
+        launch.folder.write_settings(launch.settings.flat())
+        proposer = await stack.enter_async_context(_proposer(launch, warn))
+        pool = sandbox(launch.settings)
         before_s = active_s(read_times(launch.folder.journal))
         search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
@@ -103,11 +98,11 @@ async def forked_search(launch: Launch, source: RunFolder, warn: Tell = lambda l
     """
     _refuse_another_run(launch, opening(source))
     launch.folder.create()
-    launch.folder.write_settings(launch.settings)
+    launch.folder.write_settings(launch.settings.flat())
     copy_journal(source.journal, launch.folder.journal)
     async with SqliteJournal(launch.folder.journal) as journal:
-        settings = launch.settings.model_dump(mode="json")
-        await journal.append([RunForked(source.run, settings, provenance(launch.task))])
+        provenance = run_provenance(launch.settings, launch.task)
+        await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
     async with resumed_search(launch, warn) as search:
         yield search
 
@@ -161,35 +156,50 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
         verdict.score,
         verdict.scores,
         verdict.trajectories,
-        fingerprint=fingerprint(task.template),
+        program_hash=program_hash(task.template),
         cpu_s=verdict.cpu_s,
     )
 
 
-def _wired(
-    launch: Launch, proposer: Proposer, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
-) -> Search:
-    settings, task = launch.settings, launch.task
-    known = behaviours(settings, task)
+@dataclass(frozen=True)
+class Parts:
+    """What a search is made of beside its settings: who writes, who judges, where it is kept, and who is shown it."""
+
+    proposer: AnswersPrompts
+    judge: AnyJudge
+    journal: Journal
+    show: Show = lambda event, state: None
+
+
+def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Search:
+    """A search at rest; the only place where one is put together."""
+    chosen = method(settings, task, proposer_type(settings.proposer).writes_text)
     return Search(
         task=task,
         rules=Rules(settings.window, settings.repair),
-        caps=_caps(settings, active_before_s),
-        method=method(settings, task),
-        proposer=proposer,
-        judge=judge,
-        journal=journal,
-        behaviours=known,
-        show=Keeper(launch.folder),
+        caps=caps,
+        method=chosen,
+        proposer=parts.proposer,
+        judge=parts.judge,
+        journal=parts.journal,
+        behaviours=behaviours(settings, task) if chosen.uses_behaviour else None,
+        show=parts.show,
     )
+
+
+def _wired(
+    launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
+) -> Search:
+    parts = Parts(proposer, judge, journal, Keeper(launch.folder))
+    return assembled(launch.settings, launch.task, parts, _caps(launch.settings, active_before_s))
 
 
 def _caps(settings: Settings, active_before_s: float) -> Caps:
     from behavesim.proposers.prices import Prices
 
     prices = Prices.extended(settings.prices)
-    unpriced = [model for model in settings.models if prices.of(model) is None]
-    if settings.max_cost_usd is not None and settings.proposer == "openai" and unpriced:
+    unpriced = [model for model in models_asked(settings) if prices.of(model) is None]
+    if settings.max_cost_usd is not None and unpriced:
         raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
     return Caps(
         settings.budget,
@@ -203,64 +213,47 @@ def _caps(settings: Settings, active_before_s: float) -> Caps:
     )
 
 
-def behaviours(settings: Settings, task: Task) -> Behaviours | None:
-    """What keeps the behaviours of a run's members; None where its method compares none."""
-    if not compares(settings):
-        return None
+def behaviours(settings: Settings, task: Task) -> Behaviours:
+    """What keeps the behaviours of a run's members, by the run's own measure."""
     from behavesim.similarity import BehaveSim
 
     def measure(clip: bool) -> BehaveSim:
         return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip)
 
-    clips = chooses_by_dissimilarity(settings)  # S is a similarity in [0, 1] there
-    return Behaviours(registration=measure(clip=clips), clipped=measure(clip=True))
+    return Behaviours(raw=measure(clip=False), clipped=measure(clip=True))
 
 
-async def _proposer(launch: Launch, stack: AsyncExitStack, warn: Tell) -> Proposer:
+def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
+    """What a run's results depend on beside its settings."""
+    return provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
+
+
+def _proposer(launch: Launch, warn: Tell) -> Proposer[Any]:
     settings = launch.settings
-    if settings.proposer == "genetic":
-        from behavesim.proposers.genetic import GeneticProposer
 
-        return GeneticProposer(launch.task, settings.seed, settings.genetic_habit)
-    if settings.proposer == "openai":
-        from behavesim.proposers.openai import OpenAIProposer, Patience
+    def tell(line: str) -> None:
+        launch.folder.note(line)
+        warn(line)
 
-        def note(line: str) -> None:
-            launch.folder.note(line)
-            warn(line)
-
-        patience = Patience(request_s=settings.request_timeout_s)
-        proposer = OpenAIProposer(_sampling(settings), settings.connections, patience, note)
-        return await stack.enter_async_context(proposer)
-    from behavesim.proposers.replay import ReplayProposer
-
-    source = RunFolder.find(launch.folder.path.parent, settings.proposer.removeprefix("replay:"))
-    events = (event for _, _, event in read_events(source.journal))
-    return ReplayProposer({e.candidate: e.reply for e in events if isinstance(e, Responded)}, source.run)
-
-
-def _sampling(settings: Settings) -> Sampling:
-    from behavesim.proposers.openai import Sampling
-
-    return Sampling(
-        settings.models,
+    errand = Errand(
+        launch.task,
         settings.seed,
-        settings.temperature,
-        settings.max_completion_tokens,
-        settings.reasoning_effort,
-        settings.system_prompt,
-        settings.extra_body,
+        settings.connections,
+        argument(settings.proposer),
+        launch.folder.path.parent,
+        tell,
     )
+    return proposer(settings, errand)
 
 
 def refuse_changes(launch: Launch) -> None:
     """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
-    begun, now = opening(launch.folder), provenance(launch.task)
-    changed = {key: ("", "") for key in DECISIVE if now[key] != begun.fingerprint.get(key)}
-    recorded = Settings.model_validate(dict(begun.settings))
-    moved = differences(recorded.model_copy(update={"budget": launch.settings.budget}), launch.settings)
-    if launch.settings.budget < recorded.budget:
-        moved["budget"] = (recorded.budget, launch.settings.budget)
+    begun, now = opening(launch.folder), run_provenance(launch.settings, launch.task)
+    changed = [key for key in DECISIVE if now.get(key) != begun.provenance.get(key)]
+    first = recorded(begun.settings)
+    moved = differences(first.model_copy(update={"budget": launch.settings.budget}), launch.settings)
+    if launch.settings.budget < first.budget:
+        moved["budget"] = (first.budget, launch.settings.budget)
     if changed or moved:
         listed = [f"its {key} changed" for key in changed]
         listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
@@ -272,9 +265,9 @@ def refuse_changes(launch: Launch) -> None:
 
 def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
     settings = launch.settings
-    kept = UNFORKABLE_EOH if settings.method in EOH else UNFORKABLE
-    moved = [key for key in differences(Settings.model_validate(dict(begun.settings)), settings) if key in kept]
+    kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
+    moved = [key for key in differences(recorded(begun.settings), settings) if key in kept]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if provenance(launch.task)["instances"] != begun.fingerprint.get("instances"):
+    if run_provenance(settings, launch.task)["instances"] != begun.provenance.get("instances"):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")

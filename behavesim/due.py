@@ -6,9 +6,10 @@ The search performs it, the audit compares the journal with it, and a recovery t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from behavesim.events import Asked, Evaluated, Event, Rejected
-from behavesim.methods.protocol import Measurement, SearchMethod
+from behavesim.events import Asked, Decision, Evaluated, Rejected
+from behavesim.methods.method import Measurement, Method
 from behavesim.prompts.repair import repair
 from behavesim.state import RunState
 
@@ -27,13 +28,13 @@ class Rules:
     """The settings of a run that say in which order it goes on, whatever its method."""
 
     window: int
-    """Candidate t is asked for once candidate t - window has been told to the method."""
+    """Candidate t is asked for once candidate t - window has been registered."""
     repairs: int
     """Further tries a rejected candidate gets."""
 
 
-def due(state: RunState, method: SearchMethod, rules: Rules, permits: Permits) -> Event | Measurement | None:
-    """The next decision, or the measurement it needs: regroup, else repair, else ask, else tell; None while none is.
+def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
+    """The next decision, or the measurement it needs: regroup, else repair, ask or register; None while none is due.
 
     What arrives meanwhile (replies, outcomes) can put a repair before it, and changes nothing else about it.
     """
@@ -41,17 +42,19 @@ def due(state: RunState, method: SearchMethod, rules: Rules, permits: Permits) -
         return regrouped
     if permits.repair and (repaired := _repair(state, rules.repairs)) is not None:
         return repaired
-    may_ask = permits.ask and state.asked < state.told + rules.window
+    if state.awaited_notes:
+        return None
+    may_ask = permits.ask and state.asked < state.registered + rules.window
     if may_ask and (asked := method.ask(state, state.asked)) is not None:
         return asked
-    candidate = state.open.get(state.told)
+    candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
         return None
     if isinstance(candidate.outcome, Evaluated) and candidate.compared is None:
         comparison = method.compare(state, candidate)
         if comparison is not None:
             return comparison
-    return method.tell(state, candidate)
+    return method.register(state, candidate)
 
 
 def _repair(state: RunState, repairs: int) -> Asked | None:

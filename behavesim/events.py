@@ -8,21 +8,29 @@ from typing import Any, Literal
 
 from behavesim.trajectory import Trajectory
 
-Ticket = int
-"""A candidate's number, in the order in which candidates are asked for; it names the candidate everywhere."""
+CandidateId = int
+"""A candidate's number, in the order in which candidates are asked for; -1 is the template."""
 
-Operator = Literal["template", "improve", "i1", "e1", "e2", "m1", "m2", "m3", "crossover", "repair"]
-"""What a prompt asks for: a first program from the template, a better one (FunSearch), or one of EoH's operators."""
+TEMPLATE: CandidateId = -1
+"""The template stands in the archive like any program; nobody asked for it, and no budget pays for it."""
+
+GroupName = str
+"""What a method calls a group of programs: an island's number, "population", "elites"."""
 
 Stage = Literal["extraction", "evaluation"]
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a model is asked; the example programs are the fenced blocks of the text, in ascending order of score."""
+    """What a model is asked; the example programs are the fenced blocks of the text, in ascending order of score.
+
+    `operator` is the word by which a method knows what it asked for, such as "improve" or "e1"; `asks_thought` says
+    that the reply may begin with the idea of the program, which is kept beside it.
+    """
 
     text: str
-    operator: Operator
+    operator: str
+    asks_thought: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class RunStarted:
     """The run's settings as resolved, and what its results depend on beside them."""
 
     settings: Mapping[str, Any]
-    fingerprint: Mapping[str, str]
+    provenance: Mapping[str, str]
     isolation: str
 
 
@@ -62,7 +70,7 @@ class RunStarted:
 class RunResumed:
     """The run goes on in a new process; the candidates named were in flight and are asked for again."""
 
-    asked_again: tuple[Ticket, ...]
+    asked_again: tuple[CandidateId, ...]
     isolation: str
 
 
@@ -72,23 +80,23 @@ class RunForked:
 
     run: str
     settings: Mapping[str, Any]
-    fingerprint: Mapping[str, str]
+    provenance: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class RunStopped:
-    """The run ended in order: `budget` when all was asked and told, else the cap or the signal that ended it."""
+    """The run ended in order: `budget` when all was asked and registered, else the cap or the signal that ended it."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A ticket was drawn; the parents are the prompt's examples, island is where they were drawn from."""
+    """A candidate is asked for; the parents are the prompt's examples, `group` is where they were drawn from."""
 
-    candidate: Ticket
-    parents: tuple[Ticket, ...]
-    island: int | None
+    candidate: CandidateId
+    parents: tuple[CandidateId, ...]
+    group: GroupName | None
     prompt: Prompt
 
 
@@ -96,7 +104,7 @@ class Asked:
 class Responded:
     """A reply, committed as it came and before anything reads it."""
 
-    candidate: Ticket
+    candidate: CandidateId
     reply: Reply
 
 
@@ -104,17 +112,18 @@ class Responded:
 class Evaluated:
     """A feasible candidate: the score of each instance, their aggregate, and what the program did on each.
 
-    `fingerprint` names its normalised source; `copy_of` is the twin whose result it took without being run again.
+    `program_hash` names its normal form; `copy_of` is the twin whose result it took without being run again; `cpu_s` is
+    what the program took, in seconds.
     """
 
-    candidate: Ticket
+    candidate: CandidateId
     source: str
     score: float
     scores: tuple[float, ...]
     trajectories: tuple[Trajectory, ...] = field(repr=False)
     thought: str = ""
-    fingerprint: str = ""
-    copy_of: Ticket | None = None
+    program_hash: str = ""
+    copy_of: CandidateId | None = None
     cpu_s: float = 0.0
 
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # noqa: RUF012 - how pydantic is told about Trajectory
@@ -124,63 +133,75 @@ class Evaluated:
 class Rejected:
     """A candidate that came to nothing, where and why; `reason` is a word of a closed list, `message` is for people."""
 
-    candidate: Ticket
+    candidate: CandidateId
     stage: Stage
     reason: str
     message: str = ""
     source: str = ""
     thought: str = ""
-    fingerprint: str = ""
-    copy_of: Ticket | None = None
+    program_hash: str = ""
+    copy_of: CandidateId | None = None
     cpu_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The candidate's mean similarity to each group of members that the method asked about."""
+    """How alike a candidate is to what the method asked about, as BehaveSim.
 
-    candidate: Ticket
-    similarity: Mapping[int, float]
-
-
-@dataclass(frozen=True)
-class Placed:
-    """The candidate was told to the method and joined an island, from which others may have gone for it.
-
-    `island` is None for one of the first programs, which wait to be clustered.
+    `to_groups` holds the mean similarity to all members of a group, unclipped; `to_members` that to single members,
+    in [0, 1].
     """
 
-    candidate: Ticket
-    island: int | None
-    evicted: tuple[Ticket, ...] = ()
+    candidate: CandidateId
+    to_groups: Mapping[GroupName, float] = field(default_factory=dict)
+    to_members: Mapping[CandidateId, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Discarded:
-    """The candidate was told to the method and not kept: rejected before, or of no use to it."""
+class Added:
+    """The candidate was registered, and the method keeps its program: in a group, from which others may go for it.
 
-    candidate: Ticket
+    `group` is None for one that waits to be given a group, as FunSearch's initial programs do.
+    """
 
-
-@dataclass(frozen=True)
-class Clustered:
-    """The first programs were grouped by behaviour: the members of each island."""
-
-    islands: tuple[tuple[Ticket, ...], ...]
+    candidate: CandidateId
+    group: GroupName | None
+    evicted: tuple[CandidateId, ...] = ()
 
 
 @dataclass(frozen=True)
-class IslandsRestarted:
-    """Islands were emptied and refilled: each one's founder, the best of a surviving island."""
+class NotAdded:
+    """The candidate was registered, and nothing of it is kept: it was rejected, or is of no use to the method."""
 
-    founders: Mapping[int, Ticket]
+    candidate: CandidateId
 
 
 @dataclass(frozen=True)
-class ElitesRenewed:
-    """The programs that stand for the niches known so far, best first; prompts are made of them until the next time."""
+class Regrouped:
+    """Groups were arranged anew: the members of each group named; groups that are not named stay as they are.
 
-    elites: tuple[Ticket, ...]
+    Programs that waited for a group wait no longer. A `selection` only points out programs of other groups.
+    """
+
+    groups: Mapping[GroupName, tuple[CandidateId, ...]]
+    selection: bool = False
+
+
+@dataclass(frozen=True)
+class NoteAsked:
+    """The method asks for a text about programs, such as a reflection; `number` counts the notes of a run from 0."""
+
+    number: int
+    about: tuple[CandidateId, ...]
+    prompt: Prompt
+
+
+@dataclass(frozen=True)
+class NoteReceived:
+    """The text that was asked for, committed as it came."""
+
+    number: int
+    reply: Reply
 
 
 @dataclass(frozen=True)
@@ -190,10 +211,14 @@ class Recommended:
     None stands for a program that failed there; the choice is None where all did.
     """
 
-    choice: Ticket | None
-    validation: Mapping[Ticket, float | None]
+    choice: CandidateId | None
+    validation: Mapping[CandidateId, float | None]
 
 
-CandidateEvent = Asked | Responded | Evaluated | Rejected | Compared | Placed | Discarded
-RunEvent = RunStarted | RunForked | RunResumed | RunStopped | Clustered | IslandsRestarted | ElitesRenewed | Recommended
-Event = CandidateEvent | RunEvent
+Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
+"""The events that follow from the state alone; the rest came from the model, the sandbox, the clock or a person."""
+
+Event = (
+    Decision | Responded | NoteReceived | Evaluated | Rejected
+    | RunStarted | RunForked | RunResumed | RunStopped | Recommended
+)  # fmt: skip

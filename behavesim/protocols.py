@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, Ticket
+from behavesim.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.task import Solution
 from behavesim.trajectory import Trajectory
 
@@ -14,7 +14,7 @@ from behavesim.trajectory import Trajectory
 class Proposer(Protocol):
     """Answers prompts."""
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+    async def propose(self, prompt: Prompt, number: int, /) -> Reply:
         """The reply to a prompt; passing faults are ridden out, and a reply without content has an empty text.
 
         Raises ProposerError where asking on makes no sense: the run stops, and can be resumed.
@@ -77,8 +77,8 @@ class Journal(Protocol):
         """Commit events in one transaction: on return they survive the death of this process."""
         ...
 
-    async def outcome(self, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
-        """What became of a candidate's program of that fingerprint, which is committed."""
+    async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
+        """What became of a candidate's program of that hash, which is committed."""
         ...
 
     def read(self) -> AsyncIterator[tuple[float, Event]]:

@@ -7,25 +7,26 @@ import inspect
 import io
 import pickle
 import platform
-import sys
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from behavesim.errors import TaskError
+from behavesim.plugins import file_hash, is_own
 from behavesim.task import Split, Task
 
-DECISIVE = ("task", "instances", "template")
+DECISIVE = ("task", "instances", "template", "method", "proposer")
 """The parts that decide what programs are worth."""
 
 
-def provenance(task: Task) -> dict[str, str]:
-    """Hashes of the task's file, instances and template; what it measures; and what everything was run with."""
-    module = sys.modules[type(task).__module__]
-    source = Path(str(module.__file__)).read_bytes()
+def provenance(task: Task, **parts: type) -> dict[str, str]:
+    """Hashes of the task's file, instances and template; what it measures; and what everything was run with.
+
+    `parts` are the classes of the method and the proposer by those words; only files of one's own are hashed.
+    """
     return {
-        "task": hashlib.sha256(source).hexdigest(),
+        **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
+        "task": file_hash(type(task)),
         "instances": instances_hash(task, "search"),
         "template": hashlib.sha256(task.template.encode()).hexdigest(),
         "direction": task.objective.direction,

@@ -7,34 +7,38 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
-from behavesim.build import behaviours, evaluated_template, sandbox
+from behavesim.build import Parts, assembled, evaluated_template, run_provenance, sandbox
 from behavesim.caps import Caps
 from behavesim.config import Settings
-from behavesim.due import Rules
 from behavesim.errors import JournalError
 from behavesim.events import (
+    TEMPLATE,
+    Added,
     Asked,
-    Discarded,
+    CandidateId,
     Evaluated,
     Event,
-    Placed,
+    NotAdded,
+    NoteAsked,
+    NoteReceived,
     Prompt,
+    Regrouped,
     Rejected,
     Reply,
     Responded,
     RunForked,
     RunStarted,
-    Ticket,
 )
-from behavesim.methods.choice import method
-from behavesim.methods.protocol import Measurement, Regrouping, SearchMethod
-from behavesim.programs.fingerprint import fingerprint
+from behavesim.methods.method import Measurement, Method
+from behavesim.programs.hashing import program_hash
+from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Failure, Judge, Verdict
-from behavesim.provenance import provenance
 from behavesim.sandbox import Judge as SandboxJudge
 from behavesim.search import Search
-from behavesim.state import TEMPLATE, OpenCandidate, RunState
+from behavesim.settings import recorded
+from behavesim.state import OpenCandidate, RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.keeper import Keeper
@@ -53,7 +57,7 @@ class Recovery:
     run: str
     events: int
     replies: int
-    lost: tuple[Ticket, ...]
+    lost: tuple[CandidateId, ...]
 
 
 @dataclass
@@ -62,11 +66,11 @@ class Salvage:
 
     opening: RunStarted | RunForked | None = None
     template: Evaluated | None = None
-    asked: dict[Ticket, Asked] = field(default_factory=dict)
-    replies: dict[Ticket, list[Reply]] = field(default_factory=lambda: defaultdict(list))
+    asked: dict[CandidateId, Asked] = field(default_factory=dict)
+    replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
-    sources: dict[Ticket, str] = field(default_factory=dict)
-    told: Ticket = 0
+    sources: dict[CandidateId, str] = field(default_factory=dict)
+    registered: int = 0
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
@@ -84,15 +88,17 @@ class Salvage:
                 self.asked.setdefault(candidate, event)  # what comes later for it is a repair
             case Responded(candidate, reply):
                 self.replies[candidate].append(reply)
-            case Placed(candidate) | Discarded(candidate):
-                self.told = max(self.told, candidate + 1)
+            case NoteReceived(number, reply):
+                self.replies[note_number(number)].append(reply)
+            case Added(candidate) | NotAdded(candidate):
+                self.registered = max(self.registered, candidate + 1)
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
             case Evaluated(candidate, source):
-                self.verdicts[event.fingerprint] = Verdict(event.score, event.scores, event.trajectories, event.cpu_s)
+                self.verdicts[event.program_hash] = Verdict(event.score, event.scores, event.trajectories, event.cpu_s)
                 self.sources[candidate] = source
             case Rejected(candidate) if event.source:
-                self.verdicts[event.fingerprint] = Failure(event.reason, event.message, event.cpu_s)
+                self.verdicts[event.program_hash] = Failure(event.reason, event.message, event.cpu_s)
                 self.sources[candidate] = event.source
 
 
@@ -107,9 +113,7 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
     salvage = Salvage.of(event for _, event in events.values())
     if not salvage.replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
-    settings = folder.read_settings()
-    if salvage.opening is not None:
-        settings = Settings.model_validate(dict(salvage.opening.settings))
+    settings = recorded(folder.read_settings() if salvage.opening is None else salvage.opening.settings)
     proposer = SalvagedProposer(salvage)
     await _rerun(salvage, settings.model_copy(update={"workers": workers}), target, proposer)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
@@ -119,41 +123,32 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
 
 async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, proposer: SalvagedProposer) -> None:
     task = TaskReference(settings.task).load()
-    opening, known = salvage.opening, behaviours(settings, task)
     async with sandbox(settings) as pool:
         judge = SandboxJudge(task, "search", pool)
         template = salvage.template or await evaluated_template(task, judge)
         target.create()
-        target.write_settings(settings)
-        made_of = provenance(task) if opening is None else opening.fingerprint
-        started = RunStarted(settings.model_dump(mode="json"), made_of, pool.isolation)
+        target.write_settings(settings.flat())
+        made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
+        started = RunStarted(settings.flat(), made_of, pool.isolation)
         with target.locked():
             async with SqliteJournal(target.journal) as journal:
                 await journal.append([started, template])
-                search = Search(
-                    task,
-                    Rules(settings.window, settings.repair),
-                    Caps(settings.budget, price=lambda model, tokens: 0.0),
-                    SalvagedMethod(method(settings, task), salvage.asked),
-                    proposer,
-                    SalvagedJudge(judge, salvage.verdicts),
-                    journal,
-                    known,
-                    Keeper(target),
-                )
+                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, Keeper(target))
+                search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
+                search.method = SalvagedMethod(search.method, salvage.asked)
                 search.fold(started)
                 search.fold(template)
                 await _run_dry(search, proposer, max(salvage.replies) + 1)
 
 
-async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Ticket) -> None:
+async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
     """Run until every reply is used, and what is left waits for replies that only the model can give."""
 
     def is_dry() -> bool:
         state = search.state
-        has_asked = state.asked >= min(replied, state.told + search.rules.window)
+        has_asked = state.asked >= min(replied, state.registered + search.rules.window)
         is_waiting = all(c.outcome is not None or ticket in proposer.waiting for ticket, c in state.open.items())
-        return has_asked and is_waiting and state.told in proposer.waiting
+        return has_asked and is_waiting and state.registered in proposer.waiting
 
     async def stop_when_dry() -> None:
         while not is_dry():
@@ -173,21 +168,21 @@ class SalvagedProposer:
     """Answers with the replies there are; `lost` are those it had to do without, `waiting` those still to be asked."""
 
     def __init__(self, salvage: Salvage) -> None:
-        self.lost: set[Ticket] = set()
-        self.waiting: set[Ticket] = set()
+        self.lost: set[CandidateId] = set()
+        self.waiting: set[CandidateId] = set()
         self._replies = {ticket: list(replies) for ticket, replies in salvage.replies.items()}
         self._sources = salvage.sources
-        self._told = salvage.told
+        self._registered = salvage.registered
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
-        """The next reply to a ticket; waits for ever where it had none yet, and there may still be one."""
-        if replies := self._replies.get(ticket):
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """The next reply to a candidate or note; waits for ever where it had none yet, and there may still be one."""
+        if replies := self._replies.get(number):
             return replies.pop(0)
-        if ticket >= self._told:
-            self.waiting.add(ticket)
+        if number >= self._registered:
+            self.waiting.add(number)
             await asyncio.Event().wait()
-        self.lost.add(ticket)
-        source = self._sources.get(ticket)
+        self.lost.add(number)
+        source = self._sources.get(number)
         return Reply(f"```python\n{source}\n```" if source else "", "", (), "stop" if source else LOST)
 
 
@@ -200,30 +195,31 @@ class SalvagedJudge:
 
     async def evaluate(self, source: str) -> Verdict | Failure:
         """The verdict on a program."""
-        known = self._verdicts.get(fingerprint(source))
+        known = self._verdicts.get(program_hash(source))
         return known if known is not None else await self._judge.evaluate(source)
 
 
-class SalvagedMethod:
+class SalvagedMethod(Method[Any]):
     """Decides as the method does, but asks what was asked: the replies belong to these prompts."""
 
-    def __init__(self, method: SearchMethod, asked: Mapping[Ticket, Asked]) -> None:
+    def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
+        super().__init__(method.settings, method.brief)
         self._method = method
         self._asked = asked
 
-    def regroup(self, state: RunState) -> Regrouping | Measurement | None:
+    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
         """As the method does."""
         return self._method.regroup(state)
-
-    def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
-        """The question as it was put, when the method would ask one."""
-        asked = self._method.ask(state, ticket)
-        return None if asked is None else self._asked.get(ticket, asked)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
         """As the method does."""
         return self._method.compare(state, candidate)
 
-    def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """As the method does."""
-        return self._method.tell(state, candidate)
+        return self._method.register(state, candidate)
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+        """The question as it was put, when the method would ask one."""
+        asked = self._method.ask(state, candidate)
+        return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

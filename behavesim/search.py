@@ -13,18 +13,21 @@ from behavesim.due import Permits, Rules, due
 from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
+    CandidateId,
     Evaluated,
     Event,
-    Operator,
+    NoteAsked,
+    NoteReceived,
     Rejected,
+    Reply,
     Responded,
     RunForked,
     RunStopped,
-    Ticket,
 )
-from behavesim.methods.protocol import Measurement, SearchMethod
+from behavesim.methods.method import Measurement, Method
 from behavesim.programs.extract import Program, extract
-from behavesim.programs.fingerprint import fingerprint
+from behavesim.programs.hashing import program_hash
+from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
@@ -41,8 +44,8 @@ class Search:
 
     Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
     one transaction; in between, one step is started or one decision taken at a time, so that no reply waits for more
-    than one of them. Candidates are told to the method in ticket order, and ticket t is asked for when ticket
-    t − window has been told: so what is decided never depends on which reply came first, and a resumed run decides as
+    than one of them. Candidates are registered with the method in order, and candidate t is asked for when candidate
+    t − window is registered: so what is decided never depends on which reply came first, and a resumed run decides as
     if it had never stopped.
     """
 
@@ -51,7 +54,7 @@ class Search:
         task: Task,
         rules: Rules,
         caps: Caps,
-        method: SearchMethod,
+        method: Method[Any],
         proposer: Proposer,
         judge: Judge,
         journal: Journal,
@@ -62,19 +65,19 @@ class Search:
         self.rules = rules
         self.caps = caps
         self._task = task
-        self._method = method
+        self.method = method
         self._proposer = proposer
         self._judge = judge
         self._journal = journal
-        self._behaviours = behaviours
-        self._show = show
+        self.behaviours = behaviours
+        self.show = show
         self._arrived: list[Event] = []
         self._steps: deque[Event] = deque()
         self._woken = asyncio.Event()
         self._workers: set[asyncio.Task[None]] = set()
         self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
-        self._first: dict[str, Ticket] = {}
-        self._evaluating: dict[Ticket, asyncio.Event] = {}
+        self._first: dict[str, CandidateId] = {}
+        self._evaluating: dict[CandidateId, asyncio.Event] = {}
         self._interrupted: str | None = None
         self._warming: asyncio.Task[None] | None = None
         self._measuring: tuple[Measurement, asyncio.Task[Event]] | None = None
@@ -82,10 +85,10 @@ class Search:
     def fold(self, event: Event) -> None:
         """Take in an event that is committed already, and start nothing."""
         self.state.apply(event)
-        if self._behaviours is not None:
-            self._behaviours.apply(event, self.state.members)
-        if isinstance(event, Evaluated | Rejected) and event.fingerprint:
-            self._first.setdefault(event.fingerprint, event.candidate)
+        if self.behaviours is not None:
+            self.behaviours.apply(event, self.state.members)
+        if isinstance(event, Evaluated | Rejected) and event.program_hash:
+            self._first.setdefault(event.program_hash, event.candidate)
         elif isinstance(event, RunForked):
             self._first.clear()  # what was found under another task or other limits is no result of this run
 
@@ -94,7 +97,7 @@ class Search:
         await self._journal.append(events)
         for event in events:
             self.fold(event)
-            self._show(event, self.state)
+            self.show(event, self.state)
             self._steps.append(event)
 
     def stop(self, reason: str) -> None:
@@ -114,11 +117,12 @@ class Search:
         all that had arrived, and the run can be resumed.
         """
         self._steps.extend(_latest(candidate) for candidate in self.state.open.values())
+        self._steps.extend(note.asked for note in self.state.awaited_notes)
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                if self._behaviours is not None:
-                    self._warming = group.create_task(asyncio.to_thread(self._behaviours.warm))
+                if self.behaviours is not None:
+                    self._warming = group.create_task(asyncio.to_thread(self.behaviours.warm))
                 await self._work()
                 for worker in self._workers:
                     worker.cancel()
@@ -141,7 +145,7 @@ class Search:
                 self._advance(self._steps.popleft())
             elif (decision := self._decision()) is not None:
                 await self.record(decision)
-            elif self.state.open or self._measuring is not None:
+            elif self.state.open or self.state.awaited_notes or self._measuring is not None:
                 await self._woken.wait()
             else:
                 return
@@ -158,9 +162,9 @@ class Search:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""
         if self._measuring is not None and not self._measuring[1].done():
             return None
-        goes_on = self.state.told < self.caps.budget  # or islands would be emptied for nobody
+        goes_on = self.state.registered < self.caps.budget  # or islands would be emptied for nobody
         permits = Permits(goes_on, self.caps.exhausted(self.state) is None, self.caps.reached(self.state) is None)
-        decision = due(self.state, self._method, self.rules, permits)
+        decision = due(self.state, self.method, self.rules, permits)
         return self._measured(decision) if isinstance(decision, Measurement) else decision
 
     def _measured(self, measurement: Measurement) -> Event | None:
@@ -172,11 +176,11 @@ class Search:
         return measuring.result()
 
     async def _measure(self, measurement: Measurement) -> Event:
-        assert self._behaviours is not None, "a method that measures comes with behaviours"
+        assert self.behaviours is not None, "a method that measures comes with behaviours"
         assert self._warming is not None, "what measuring needs is loaded from the start"
         try:
             await self._warming
-            return await asyncio.to_thread(measurement.decide, self._behaviours)
+            return await asyncio.to_thread(measurement.decide, self.behaviours)
         finally:
             self._woken.set()
 
@@ -186,7 +190,9 @@ class Search:
             case Asked():
                 self._start(self._propose, event)
             case Responded(candidate):
-                self._start(self._evaluate, event, self.state.open[candidate].asked.prompt.operator)
+                self._start(self._evaluate, self.state.open[candidate].asked, event.reply)
+            case NoteAsked():
+                self._start(self._write, event)
             case Evaluated(candidate) | Rejected(candidate):
                 if candidate in self._evaluating:
                     self._evaluating.pop(candidate).set()
@@ -206,50 +212,50 @@ class Search:
     async def _propose(self, asked: Asked) -> Responded:
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
-    async def _evaluate(self, event: Responded, operator: Operator) -> Evaluated | Rejected:
+    async def _write(self, asked: NoteAsked) -> NoteReceived:
+        return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
+
+    async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:
-            read = await asyncio.to_thread(_read, self._task, event, operator)
+            read = await asyncio.to_thread(_read, self._task, asked, reply)
         if isinstance(read, Rejected):
             return read
-        (program, key), candidate = read, event.candidate
+        (program, key), candidate = read, asked.candidate
         first = self._first.setdefault(key, candidate)
         if first != candidate:
             return await self._copy(candidate, program, first, key)
         self._evaluating[candidate] = asyncio.Event()
         return judged(candidate, program, key, await self._judge.evaluate(program.source))
 
-    async def _copy(self, candidate: Ticket, program: Program, first: Ticket, key: str) -> Evaluated | Rejected:
+    async def _copy(
+        self, candidate: CandidateId, program: Program, first: CandidateId, key: str
+    ) -> Evaluated | Rejected:
         """The result of a program whose twin was evaluated before, without evaluating it again."""
         if first in self._evaluating:
             await self._evaluating[first].wait()
         return copied(candidate, program, await self._journal.outcome(first, key))
 
 
-THOUGHTFUL: frozenset[Operator] = frozenset({"i1", "e1", "e2", "m1", "m2", "m3", "repair"})
-"""The operators whose replies may begin with a thought (EoH), which is kept beside the program."""
-
-
-def extracted(task: Task, event: Responded, operator: Operator) -> Program | Rejected:
+def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
     """The program of a reply, or that it holds none."""
-    reply, thought = event.reply, operator in THOUGHTFUL
-    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, thought=thought)
+    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, asked.prompt.asks_thought)
     if isinstance(program, Failure):
-        return Rejected(event.candidate, "extraction", program.reason, program.message)
+        return Rejected(asked.candidate, "extraction", program.reason, program.message)
     return program
 
 
-def _read(task: Task, event: Responded, operator: Operator) -> tuple[Program, str] | Rejected:
-    """The program of a reply and its fingerprint, or that it holds none."""
-    program = extracted(task, event, operator)
-    return program if isinstance(program, Rejected) else (program, fingerprint(program.source))
+def _read(task: Task, asked: Asked, reply: Reply) -> tuple[Program, str] | Rejected:
+    """The program of a reply and its hash, or that it holds none."""
+    program = extracted(task, asked, reply)
+    return program if isinstance(program, Rejected) else (program, program_hash(program.source))
 
 
-def judged(candidate: Ticket, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """What becomes of a program under a verdict; `key` is its fingerprint."""
+def judged(candidate: CandidateId, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:
+    """What becomes of a program under a verdict; `key` is its hash."""
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
-        "fingerprint": key,
+        "program_hash": key,
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):
@@ -257,7 +263,7 @@ def judged(candidate: Ticket, program: Program, key: str, verdict: Verdict | Fai
     return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
 
 
-def copied(candidate: Ticket, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
+def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
     """What becomes of a program whose twin was evaluated before."""
     return replace(
         first,

@@ -6,19 +6,23 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
+from behavesim.errors import JournalError
 from behavesim.events import (
+    TEMPLATE,
+    Added,
     Asked,
-    Clustered,
+    CandidateId,
     Compared,
-    Discarded,
-    ElitesRenewed,
     Evaluated,
     Event,
-    IslandsRestarted,
-    Placed,
+    GroupName,
+    NotAdded,
+    NoteAsked,
+    NoteReceived,
     Recommended,
+    Regrouped,
     Rejected,
     Reply,
     Responded,
@@ -26,53 +30,84 @@ from behavesim.events import (
     RunResumed,
     RunStarted,
     RunStopped,
-    Ticket,
 )
 from behavesim.task import Objective
-
-TEMPLATE: Ticket = -1
-"""The template stands in the archive like any program; nobody asked for it, and no budget pays for it."""
 
 
 @dataclass(frozen=True)
 class Member:
     """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
 
-    `fingerprint` names its normal form, `similarity` is what it was compared with on its way in.
+    `parents` are the programs its prompt showed and `operator` is what it asked for; `program_hash` names its normal
+    form; `similarity` holds BehaveSim in [0, 1] to the members it was compared with on its way in.
     """
 
-    candidate: Ticket
+    candidate: CandidateId
     source: str
     score: float
     utility: float
     thought: str = ""
-    fingerprint: str = ""
-    similarity: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
+    program_hash: str = ""
+    parents: tuple[CandidateId, ...] = ()
+    operator: str = "template"
+    scores: tuple[float, ...] = field(default=(), repr=False)
+    similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def identity(self) -> str:
         """What a program shares with those that differ from it in layout, comments and names alone."""
-        return self.fingerprint or self.source
+        return self.program_hash or self.source
 
 
 @dataclass
 class OpenCandidate:
-    """A candidate that has been asked for and not yet told to the method, with what has become of it so far."""
+    """A candidate that has been asked for and is not registered yet, with what has become of it so far."""
 
     asked: Asked
+    """The question, the last one where it was repaired."""
     reply: Reply | None = None
     outcome: Evaluated | Rejected | None = None
     compared: Compared | None = None
     repairs: int = 0
+    """Times it was asked for again after it had been rejected."""
+
+    @property
+    def id(self) -> CandidateId:
+        """Its number."""
+        return self.asked.candidate
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether its program was evaluated and has a score."""
+        return isinstance(self.outcome, Evaluated)
 
 
 @dataclass
-class Island:
-    """One group of the archive: its members in order of arrival, and when it last got better."""
+class Group:
+    """Some programs of the archive under a name, in order of arrival."""
 
-    members: list[Ticket] = field(default_factory=list)
-    registrations: int = 0
-    improved_at: Ticket | None = None
+    members: list[CandidateId] = field(default_factory=list)
+    added: int = 0
+    """Programs added since the group was last arranged."""
+    arranged_at: int = 0
+    """Candidates registered when the group was last arranged."""
+    improved_at: CandidateId | None = None
+    """The first of the group's members as good as its best."""
+    is_selection: bool = False
+    """Whether it only points out programs of other groups."""
+
+
+@dataclass
+class Note:
+    """A text about programs that the method asked for; `reply` is None while it is awaited."""
+
+    asked: NoteAsked
+    reply: Reply | None = None
+
+    @property
+    def text(self) -> str:
+        """What was answered."""
+        return "" if self.reply is None else self.reply.text
 
 
 @dataclass
@@ -86,6 +121,14 @@ class Tokens:
     reasoning: int = 0
     unreported: int = 0
 
+    def add(self, reply: Reply) -> None:
+        """Count the requests made for a reply."""
+        for usage in reply.calls:
+            self.calls += 1
+            self.unreported += usage.prompt is None or usage.completion is None
+            for name in ("prompt", "cached", "completion", "reasoning"):
+                setattr(self, name, getattr(self, name) + (getattr(usage, name) or 0))
+
 
 class RunState:
     """Where a run stands; only `apply` changes it, and whoever holds a state may read it."""
@@ -93,49 +136,87 @@ class RunState:
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
         self.started: RunStarted | None = None
+        """The settings and the provenance in force: those the run began or was last forked with."""
         self.isolation = ""
+        """How closed the sandbox is: strong+, strong, partial or process."""
         self.stopped: str | None = None
+        """Why the run ended; None while it goes on, or when it was killed."""
         self.asked = 0
-        self.told = 0
-        self.open: dict[Ticket, OpenCandidate] = {}
+        """Candidates asked for."""
+        self.registered = 0
+        """Candidates that the method has been told of, in the order in which they were asked for."""
+        self.open: dict[CandidateId, OpenCandidate] = {}
+        """Candidates asked for and not registered, in that order."""
         self.last_asked: Asked | None = None
+        """The last question for a new candidate."""
         self.template: Member | None = None
-        self.members: dict[Ticket, Member] = {}
-        self.nursery: list[Ticket] = []
-        self.islands: list[Island] = []
-        self.clustered = False
-        self.regrouped_at: Ticket = 0
-        self.elites: tuple[Ticket, ...] = ()
-        self.elites_at: Ticket | None = None
+        self.members: dict[CandidateId, Member] = {}
+        """The archive: every program that a group holds, that waits for a group, and the template."""
+        self.groups: dict[GroupName, Group] = {}
+        """The groups of the archive, in the order in which they were first named."""
+        self.ungrouped: list[CandidateId] = []
+        """Programs of the archive that wait to be given a group."""
+        self.notes: dict[int, Note] = {}
+        """The texts that the method asked for."""
         self.best: Member | None = None
-        self.best_at: list[tuple[Ticket, float]] = []
+        """The best program registered, the first of several as good."""
         self.recommended: Recommended | None = None
         self.feasible = 0
+        """Candidates with a score."""
         self.rejected: Counter[str] = Counter()
-        self.copies = 0
-        self.echoes = 0
+        """Candidates that came to nothing, by reason; a repaired one counts as what became of it in the end."""
+        self.repeated_programs = 0
+        """Feasible candidates whose normal form was known already."""
+        self.repeated_behaviours = 0
+        """Feasible candidates that do exactly what another one did before."""
         self.repairs = 0
-        self.asked_again = 0
+        """Times a rejected candidate was asked for again."""
         self.tokens: dict[str, Tokens] = {}
+        """Tokens by model."""
         self.cpu_s = 0.0
+        """CPU seconds that programs took."""
         self._behaviours: set[int] = set()
         self._digest = hashlib.sha256()
 
+    @property
+    def islands(self) -> dict[GroupName, Group]:
+        """The groups that hold programs of their own: all but selections."""
+        return {name: group for name, group in self.groups.items() if not group.is_selection}
+
+    @property
+    def awaited_notes(self) -> list[Note]:
+        """The notes asked for and not answered yet."""
+        return [note for note in self.notes.values() if note.reply is None]
+
     def digest(self) -> str:
-        """SHA-256 over the candidates told so far, in ticket order: source, status, score and placement."""
+        """SHA-256 over the candidates registered so far, in order: source, status, score and placement."""
         return self._digest.hexdigest()
 
+    def best_member(self, members: Iterable[CandidateId]) -> Member:
+        """The best of some members, the oldest where several are as good; there must be one."""
+        return max((self.members[m] for m in members), key=lambda member: (member.utility, -member.candidate))
+
+    def members_of(self, group: GroupName) -> list[Member]:
+        """The programs of a group in order of arrival; none of one that is not there yet."""
+        return [self.members[member] for member in self.groups[group].members] if group in self.groups else []
+
+    def member(self, candidate: OpenCandidate) -> Member:
+        """A feasible open candidate as the archive would know it."""
+        outcome, compared = candidate.outcome, candidate.compared
+        if not isinstance(outcome, Evaluated):
+            raise JournalError(f"candidate {candidate.id} is not feasible, and cannot be a member of the archive")
+        similarity = {} if compared is None else compared.to_members
+        return self._member(outcome, candidate.asked, similarity)
+
     def apply(self, event: Event) -> None:
-        """Take in one event; events must come in the order of the journal."""
+        """Take in one event; raises JournalError where it cannot follow those before it."""
         match event:
             case RunStarted():
                 self.started, self.isolation = event, event.isolation
-                self.islands = [Island() for _ in range(int(event.settings["islands"]))]
-            case RunForked(_, settings, fingerprint):
-                self.started, self.stopped = RunStarted(settings, fingerprint, self.isolation), None
+            case RunForked(_, settings, provenance):
+                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
                 self.stopped, self.isolation = None, event.isolation
-                self.asked_again += len(event.asked_again)
             case RunStopped(reason):
                 self.stopped = reason
             case Asked(candidate) if candidate in self.open:
@@ -144,40 +225,44 @@ class RunState:
                 self.open[candidate] = OpenCandidate(event)
                 self.asked, self.last_asked = candidate + 1, event
             case Responded(candidate, reply):
-                self.open[candidate].reply = reply
-                self._count_tokens(reply)
+                self._opened(candidate).reply = reply
+                self.tokens.setdefault(reply.model, Tokens()).add(reply)
             case Evaluated():
                 self._apply_evaluated(event)
             case Rejected(candidate):
-                self.open[candidate].outcome = event
+                self._opened(candidate).outcome = event
                 self.rejected[event.reason] += 1
                 self.cpu_s += event.cpu_s
             case Compared(candidate):
-                self.open[candidate].compared = event
-            case Placed():
-                self._apply_placed(event)
-            case Discarded(candidate):
-                self._tell(candidate, None)
-            case Clustered(islands):
-                self.clustered, self.nursery, self.regrouped_at = True, [], self.told
-                self._regroup(dict(enumerate(islands)))
-                self._hash("clustered", *islands)
-            case IslandsRestarted(founders):
-                self.regrouped_at = self.told
-                self._regroup({island: (founder,) for island, founder in founders.items()})
-            case ElitesRenewed(elites):
-                self.elites, self.elites_at = elites, self.told
+                self._opened(candidate).compared = event
+            case Added():
+                self._apply_added(event)
+            case NotAdded(candidate):
+                self._register(candidate, None)
+            case Regrouped():
+                self._apply_regrouped(event)
+            case NoteAsked(number):
+                self.notes[number] = Note(event)
+            case NoteReceived(number, reply):
+                if number not in self.notes:
+                    raise JournalError(f"note {number} is answered and was never asked for")
+                self.notes[number].reply = reply
+                self.tokens.setdefault(reply.model, Tokens()).add(reply)
             case Recommended():
                 self.recommended = event
+            case _:
+                assert_never(event)
 
-    def best_member(self, members: Iterable[Ticket]) -> Member:
-        """The best of some members, the oldest where several are as good; there must be one."""
-        return max((self.members[m] for m in members), key=lambda member: (member.utility, -member.candidate))
+    def _opened(self, candidate: CandidateId) -> OpenCandidate:
+        if candidate not in self.open:
+            raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
+        return self.open[candidate]
 
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""
         before = self.open[event.candidate]
-        assert isinstance(before.outcome, Rejected), "only what was rejected is repaired"
+        if not isinstance(before.outcome, Rejected):
+            raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
         self.rejected[before.outcome.reason] -= 1
         self.rejected = +self.rejected
         self.repairs += 1
@@ -186,72 +271,83 @@ class RunState:
     def _apply_evaluated(self, event: Evaluated) -> None:
         self.cpu_s += event.cpu_s
         if event.candidate == TEMPLATE:
-            self.template = self._member(event)
-            self.members[TEMPLATE] = self.template
+            self.template = self.members[TEMPLATE] = self._member(event)
             return
-        self.open[event.candidate].outcome = event
+        self._opened(event.candidate).outcome = event
         self.feasible += 1
-        self.copies += event.copy_of is not None
+        self.repeated_programs += event.copy_of is not None
         behaviour = hash(event.trajectories)  # for a count that people read; decisions compare in full
-        self.echoes += behaviour in self._behaviours
+        self.repeated_behaviours += behaviour in self._behaviours
         self._behaviours.add(behaviour)
 
-    def _apply_placed(self, event: Placed) -> None:
-        candidate, asked = event.candidate, self.open[event.candidate]
-        outcome, compared = asked.outcome, asked.compared
-        assert isinstance(outcome, Evaluated), "only feasible candidates are placed"
-        member = self.members[candidate] = self._member(outcome, compared)
-        if event.island is None:
-            self.nursery.append(candidate)
+    def _apply_added(self, event: Added) -> None:
+        candidate, name = event.candidate, event.group
+        member = self.members[candidate] = self.member(self._opened(candidate))
+        if name is None:
+            self.ungrouped.append(candidate)
         else:
-            island = self.islands[event.island]
-            best = None if island.improved_at is None else self.members.get(island.improved_at)
+            group = self.groups.setdefault(name, Group())
+            best = None if group.improved_at is None else self.members.get(group.improved_at)
             if best is None or member.utility > best.utility:
-                island.improved_at = candidate
-            island.members.append(candidate)
+                group.improved_at = candidate
+            group.members.append(candidate)
             if event.evicted:
-                island.members = [m for m in island.members if m not in event.evicted]
-            island.registrations += 1
-        self._tell(candidate, event.island)
+                group.members = [m for m in group.members if m not in event.evicted]
+            group.added += 1
+        self._register(candidate, name)
         if event.evicted:
             self._forget()
 
-    def _tell(self, candidate: Ticket, island: int | None) -> None:
+    def _register(self, candidate: CandidateId, group: GroupName | None) -> None:
         """The one place where a candidate is closed: counted, hashed, and forgotten but for what the archive keeps."""
-        outcome = self.open.pop(candidate).outcome
-        self.told = candidate + 1
-        assert outcome is not None, "a candidate is told once something has become of it"
-        feasible = isinstance(outcome, Evaluated)
+        opened = self._opened(candidate)
+        if opened.outcome is None or candidate != self.registered:
+            raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
+        del self.open[candidate]
+        self.registered = candidate + 1
+        outcome, score = opened.outcome, None
         if isinstance(outcome, Evaluated):
-            member = self._member(outcome)
-            if self.best is None or member.utility > self.best.utility:
-                self.best = member
-                self.best_at.append((candidate, member.score))
-        self._hash(candidate, outcome.source, feasible, getattr(outcome, "score", None), island)
+            score, utility = outcome.score, self.objective.utility(outcome.score)
+            if self.best is None or utility > self.best.utility:
+                self.best = self.member(opened)
+        place = None if group is None else list(self.groups).index(group)
+        self._hash(candidate, outcome.source, score is not None, score, place)
 
-    def _regroup(self, islands: Mapping[int, tuple[Ticket, ...]]) -> None:
-        for index, members in islands.items():
-            self.islands[index] = Island(list(members), improved_at=self.best_member(members).candidate)
-        self._forget()
+    def _apply_regrouped(self, event: Regrouped) -> None:
+        is_first = not self.groups
+        for name, members in event.groups.items():
+            unknown = [member for member in members if member not in self.members]
+            if unknown:
+                raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
+            best = self.best_member(members).candidate if members else None
+            self.groups[name] = Group(list(members), 0, self.registered, best, event.selection)
+        if is_first and not event.selection:
+            self._hash("clustered", *event.groups.values())
+        if not event.selection:
+            self.ungrouped = []
+            self._forget()
 
     def _forget(self) -> None:
-        """Drop members that no island, nursery or the template's seat holds any more."""
-        held = {TEMPLATE, *self.nursery, *(m for island in self.islands for m in island.members)}
+        """Drop members that nothing holds any more: no group, nor those that wait for one, nor the template's seat."""
+        held = {TEMPLATE, *self.ungrouped, *(m for group in self.groups.values() for m in group.members)}
         if len(held) < len(self.members):
             self.members = {m: member for m, member in self.members.items() if m in held}
 
-    def _member(self, event: Evaluated, compared: Compared | None = None) -> Member:
-        utility = self.objective.utility(event.score)
-        similarity = {} if compared is None else compared.similarity
-        return Member(event.candidate, event.source, event.score, utility, event.thought, event.fingerprint, similarity)
-
-    def _count_tokens(self, reply: Reply) -> None:
-        tokens = self.tokens.setdefault(reply.model, Tokens())
-        for usage in reply.calls:
-            tokens.calls += 1
-            tokens.unreported += usage.prompt is None or usage.completion is None
-            for name in ("prompt", "cached", "completion", "reasoning"):
-                setattr(tokens, name, getattr(tokens, name) + (getattr(usage, name) or 0))
+    def _member(
+        self, event: Evaluated, asked: Asked | None = None, similarity: Mapping[CandidateId, float] | None = None
+    ) -> Member:
+        return Member(
+            event.candidate,
+            event.source,
+            event.score,
+            self.objective.utility(event.score),
+            event.thought,
+            event.program_hash,
+            () if asked is None else asked.parents,
+            "template" if asked is None else asked.prompt.operator,
+            event.scores,
+            similarity or {},
+        )
 
     def _hash(self, *parts: Any) -> None:
         self._digest.update(repr(parts).encode())

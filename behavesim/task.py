@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import inspect
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import TaskError, nearest
+from behavesim.errors import TaskError
+from behavesim.plugins import Kind, resolved
 from behavesim.trajectory import Trajectory
 
 Split = Literal["search", "validation", "held-out"]
@@ -140,44 +138,19 @@ class TaskReference:
     def load(self) -> Task:
         """The task itself, named and described; raises TaskError where it cannot be had."""
         path = Path(self.text)
-        if path.suffix == ".py":
-            return _complete(_from_file(path), path.stem)
-        return _complete(_from_entry_point(self.text), self.text)
+        return _complete(TASKS.load(self.text), path.stem if path.suffix == ".py" else self.text)
 
     def resolved(self) -> TaskReference:
         """The same reference, valid from any folder."""
-        path = Path(self.text)
-        return TaskReference(str(path.resolve())) if path.suffix == ".py" and path.is_file() else self
+        return TaskReference(resolved(self.text))
+
+
+TASKS = Kind("task", TaskError)
 
 
 def installed_tasks() -> list[str]:
     """The names of all installed tasks, sorted."""
-    return sorted({point.name for point in entry_points(group="behavesim.tasks")})
-
-
-def _from_entry_point(name: str) -> Any:
-    points = entry_points(group="behavesim.tasks", name=name)
-    if not points:
-        known = installed_tasks()
-        listed = f"there are {', '.join(known)}, or give the path of a task file, which ends in .py"
-        raise TaskError(f"no task {name!r}; {nearest(name, known) or listed}")
-    return next(iter(points)).load()
-
-
-def _from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise TaskError(f"there is no task file {path}")
-    spec = importlib.util.spec_from_file_location(f"behavesim_task_{path.stem}", path)
-    assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses of the file look their module up there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise TaskError(f"the task file {path} raised {type(error).__name__}: {error}") from error
-    if not hasattr(module, "task"):
-        raise TaskError(f"the task file {path} names no `task`; end it with `task = MyTask()`")
-    return module.task
+    return TASKS.installed()
 
 
 def _complete(task: object, stem: str) -> Task:

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
-from behavesim.build import sandbox
-from behavesim.config import Settings
-from behavesim.events import Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.build import run_provenance, sandbox
+from behavesim.errors import JournalError
+from behavesim.events import TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.programs.extract import Program
-from behavesim.programs.fingerprint import fingerprint
+from behavesim.programs.hashing import program_hash
 from behavesim.protocols import Failure
-from behavesim.provenance import DECISIVE, provenance
+from behavesim.provenance import DECISIVE
 from behavesim.sandbox import Judge
 from behavesim.search import copied, judged
-from behavesim.state import TEMPLATE
+from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import last_event, read_events, read_outcome
@@ -61,7 +61,7 @@ async def verify(folder: RunFolder, workers: int = 1, progress: Progress = lambd
     if result.damage:
         return result
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
-    settings = Settings.model_validate(dict(openings[max(openings)].settings))
+    settings = recorded(openings[max(openings)].settings)
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
     async with sandbox(settings.model_copy(update={"workers": workers})) as pool:
@@ -83,7 +83,7 @@ class Verifier:
         self.is_lost = False
         self._folder = folder
         self._task = task
-        self._provenance = provenance(task)
+        self._provenance: dict[str, str] = {}
         self._judge = judge
         self._result = result
         self._at_once = at_once
@@ -106,9 +106,9 @@ class Verifier:
             elif isinstance(event, Outcome):
                 self._result.unchecked["under another task"] += 1
             self._audit.take(event)
-        except (LookupError, AssertionError) as error:
+        except JournalError as error:
             self.is_lost = True
-            expected = f"an event that can follow those before it ({type(error).__name__}: {error})"
+            expected = f"an event that can follow those before it ({error})"
             self._result.differences.append(misfit(seq, expected, event))
 
     async def settle(self, at_once: int) -> None:
@@ -121,12 +121,14 @@ class Verifier:
 
     def _open(self, seq: int, event: RunStarted | RunForked, is_last: bool) -> None:
         """Begin, or go on under other settings after a fork."""
-        self._audit = Audit(Settings.model_validate(dict(event.settings)), self._task)
+        settings = recorded(event.settings)
+        self._audit = Audit(settings, self._task)
+        self._provenance = run_provenance(settings, self._task)
         for earlier, _, folded in read_events(self._folder.journal):
             if earlier >= seq:
                 break
             self._audit.take(folded)
-        changed = [key for key in DECISIVE if event.fingerprint.get(key) != self._provenance[key]]
+        changed = [key for key in DECISIVE if event.provenance.get(key) != self._provenance.get(key)]
         self._is_same_task = is_last or not changed
         if changed and is_last:
             self._result.differences.append(misfit(seq, f"the {' and '.join(changed)} as found on disk now", event))
@@ -141,7 +143,7 @@ class Verifier:
                 self._compare(seq, program, event)
             elif event.copy_of is not None:
                 self._result.copies += 1
-                twin = read_outcome(self._folder.journal, event.copy_of, event.fingerprint)
+                twin = read_outcome(self._folder.journal, event.copy_of, event.program_hash)
                 self._compare(seq, copied(event.candidate, program, twin), event)
             else:
                 self._running.append((seq, event, asyncio.create_task(self._again(event, program))))
@@ -151,13 +153,13 @@ class Verifier:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return judged(recorded.candidate, program, fingerprint(program.source), Failure(recorded.reason))
+            return judged(recorded.candidate, program, program_hash(program.source), Failure(recorded.reason))
         self._result.evaluations += 1
         verdict = await self._judge.evaluate(program.source)
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
-        return judged(recorded.candidate, program, fingerprint(program.source), verdict)
+        return judged(recorded.candidate, program, program_hash(program.source), verdict)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = difference(seq, _lasting(expected), _lasting(recorded) or recorded)
@@ -169,7 +171,7 @@ def _lasting(event: Event | None) -> Event | None:
     """An event without what may differ from one time to the next: times, and the addresses in messages."""
     if not isinstance(event, Evaluated | Rejected):
         return event
-    key = "" if event.candidate == TEMPLATE or not event.source else event.fingerprint
+    key = "" if event.candidate == TEMPLATE or not event.source else event.program_hash
     if isinstance(event, Rejected):
-        return replace(event, cpu_s=0.0, message="", fingerprint=key)
-    return replace(event, cpu_s=0.0, fingerprint=key)
+        return replace(event, cpu_s=0.0, message="", program_hash=key)
+    return replace(event, cpu_s=0.0, program_hash=key)

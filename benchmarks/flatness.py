@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.build import behaviours
+from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
-from behavesim.config import Settings, resolve
-from behavesim.events import Discarded, Evaluated, Event, Placed, Prompt, Reply, RunStarted
-from behavesim.methods.choice import method
+from behavesim.config import Settings
+from behavesim.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
 from behavesim.protocols import Verdict
 from behavesim.search import Search
+from behavesim.settings import resolve
 from behavesim.similarity.behaviours import Behaviours
-from behavesim.state import TEMPLATE, RunState
+from behavesim.state import RunState
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
@@ -90,7 +90,7 @@ class Timed(Behaviours):
 
     spent_s = 0.0
 
-    def means(self, candidate: int, groups: Any) -> dict[int, float]:
+    def means(self, candidate: int, groups: Any) -> dict[str, float]:
         """As ever."""
         begun = time.thread_time()
         means = super().means(candidate, groups)
@@ -101,16 +101,15 @@ class Timed(Behaviours):
 async def begun_search(settings: Settings, path: Path) -> Search:
     """A search on the null task, with a real journal that the caller closes by ending the process."""
     task, judge = Null(), NullJudge()
-    known = behaviours(settings, task)
-    if known is not None:
-        known.__class__ = Timed
     journal = await SqliteJournal(path).__aenter__()
     caps = Caps(settings.budget, lambda model, tokens: 0.0)
-    decides = method(settings, task, known)
-    search = Search(task, settings.window, 0, caps, decides, NullProposer(), judge, journal, known, Meter(known))
+    search = assembled(settings, task, Parts(NullProposer(), judge, journal), caps)
+    if search.behaviours is not None:
+        search.behaviours.__class__ = Timed
+    search.show = Meter(search.behaviours)
     verdict = await judge.evaluate(task.template)
     template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-    for event in (RunStarted(settings.model_dump(mode="json"), {"direction": "minimise"}, "none"), template):
+    for event in (RunStarted(settings.flat(), {"direction": "minimise"}, "none"), template):
         await journal.append([event])
         search.fold(event)
     return search
@@ -127,10 +126,10 @@ class Meter:
 
     def __call__(self, event: Event, state: RunState) -> None:
         """Told of every event."""
-        if isinstance(event, Placed | Discarded) and state.told % 1000 == 0:
+        if isinstance(event, Added | NotAdded) and state.registered % 1000 == 0:
             now, compared = time.process_time(), self._known.spent_s if isinstance(self._known, Timed) else 0.0
             similarity = compared - self._compared
-            print(f"{state.told:10} {now - self._cpu:9.2f} {similarity:18.2f} {resident_mb():13.0f}", flush=True)
+            print(f"{state.registered:10} {now - self._cpu:9.2f} {similarity:18.2f} {resident_mb():13.0f}", flush=True)
             self._cpu, self._compared = now, compared
 
 
@@ -145,7 +144,7 @@ async def main() -> None:
     parser.add_argument("--candidates", type=int, default=20_000)
     parser.add_argument("--method", default="funsearch")
     arguments = parser.parse_args()
-    settings = resolve({"task": "null", "method": arguments.method, "budget": arguments.candidates})
+    settings = resolve({"task": "null", "method": arguments.method, "budget": arguments.candidates}, task=Null())
     with tempfile.TemporaryDirectory() as folder:
         search = await begun_search(settings, Path(folder) / "run.db")
         await search.run()

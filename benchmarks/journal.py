@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from behavesim.events import Asked, Compared, Evaluated, Event, Placed, Prompt, Reply, Responded, Usage
+from behavesim.events import Added, Asked, Compared, Evaluated, Event, Prompt, Reply, Responded, Usage
 from behavesim.store.journal import SqliteJournal
 from behavesim.trajectory import Trajectory
 
@@ -32,7 +32,7 @@ def candidate(number: int) -> list[Event]:
         Responded(number, Reply(f"Here is one: {source}", "m", (Usage(400, 0, 300, 0),), "stop")),
         Evaluated(number, source, 6.5, (6.0, 7.0, 6.5, 6.5, 6.5), tours, "", "f" * 64, None, 0.01),
         Compared(number, dict.fromkeys(range(10), 0.5)),
-        Placed(number, 3),
+        Added(number, 3),
     ]
 
 

@@ -34,7 +34,7 @@ async def measure(folder: Path) -> str:
         raise SystemExit(f"{folder}: {len(differing)} replies differ from those recorded, first {differing[0]}")
     evaluated = [candidate for candidate in run.feasible if candidate.cpu_s]
     median = statistics.median(1000 * (candidate.cpu_s or 0) for candidate in evaluated)
-    each, share = 1000 * took / len(asked), len(run.feasible) / run.state.told
+    each, share = 1000 * took / len(asked), len(run.feasible) / run.state.registered
     return f"| {run.folder.run} | {1000 / each:,.0f} | {100 * share:.1f} % | {median:.1f} | {median / each:.1f} |"
 
 

@@ -17,14 +17,12 @@ from pathlib import Path
 
 from flatness import NullJudge
 
-from behavesim.build import behaviours, fingerprint
+from behavesim.build import Parts, assembled, run_provenance
 from behavesim.caps import Caps
-from behavesim.config import Settings, resolve
-from behavesim.events import Evaluated, Prompt, Rejected, Reply, RunStarted
-from behavesim.methods.choice import method
+from behavesim.config import Settings
+from behavesim.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
 from behavesim.protocols import Verdict
-from behavesim.search import Search
-from behavesim.state import TEMPLATE
+from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events
 from behavesim.task import TaskReference
@@ -39,9 +37,9 @@ class Numbered:
     def __init__(self, template: str) -> None:
         self._template = template
 
-    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
         """A reply."""
-        return Reply(f"```python\n{self._template}\n\nweight = {ticket + 1}\n```\n", "null")
+        return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
 
 
 class Judge(NullJudge):
@@ -56,15 +54,13 @@ async def written(folder: RunFolder, settings: Settings) -> None:
     """A finished run in a folder."""
     task, judge = TaskReference("tsp").load(), Judge()
     folder.create()
-    folder.write_settings(settings)
+    folder.write_settings(settings.flat())
     async with SqliteJournal(folder.journal) as journal:
-        known = behaviours(settings, task)
         caps = Caps(settings.budget, lambda model, tokens: 0.0)
-        decides = method(settings, task, known)
-        search = Search(task, settings.window, 0, caps, decides, Numbered(task.template), judge, journal, known)
+        search = assembled(settings, task, Parts(Numbered(task.template), judge, journal), caps)
         verdict = await judge.evaluate(task.template)
         template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-        started = RunStarted(settings.model_dump(mode="json"), fingerprint(task), "strong+")
+        started = RunStarted(settings.flat(), run_provenance(settings, task), "strong+")
         await journal.append([started, template])
         search.fold(started)
         search.fold(template)
@@ -95,7 +91,7 @@ def main() -> None:
     chosen = {"task": "tsp", "method": arguments.method, "budget": arguments.candidates, "recommend": False}
     with tempfile.TemporaryDirectory() as runs:
         folder = RunFolder(Path(runs) / "long")
-        asyncio.run(written(folder, resolve(chosen)))
+        asyncio.run(written(folder, resolve(chosen, task=TaskReference("tsp").load())))
         size = folder.journal.stat().st_size / 1e6
         seconds = [resumed(folder, arguments.candidates, 10 * turn) for turn in range(1, ROUNDS + 1)]
     print(f"{arguments.method}, {arguments.candidates} candidates ({size:.0f} MB): first new evaluation after", end=" ")

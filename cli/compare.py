@@ -13,11 +13,11 @@ from rich.console import Console
 
 from behavesim.analysis.similarities import similarities
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
-from behavesim.config import resolve
 from behavesim.errors import DistanceError, UsageError
 from behavesim.protocols import Failure
 from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import drawn
+from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import Trajectory
@@ -52,7 +52,7 @@ def compare(
         raise UsageError("compare takes two programs or more; `template` names the task's own")
     reference = TaskReference(task).resolved()
     loaded = reference.load()
-    settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments)
+    settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
     measure = BehaveSim(_normaliser(normaliser, loaded), metric, truncate, skip, clip=not raw)
     if figure is not None:
         check_figure(figure)

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.application import evaluation
-from behavesim.config import resolve
 from behavesim.protocols import Failure
 from behavesim.reports.summary import percent
+from behavesim.settings import resolve
 from behavesim.task import Objective, Split, TaskReference
 from behavesim.text import one_line
 
@@ -34,7 +34,7 @@ def evaluate(
     """Score programs in the sandbox; exit code 3 where one is rejected."""
     reference = TaskReference(task).resolved()
     loaded = reference.load()
-    settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments)
+    settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
     programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
     split: Split = "held-out" if held_out else "search"
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")

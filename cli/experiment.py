@@ -12,13 +12,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from behavesim.application.machine import NO_ENDPOINT, cores, has_endpoint
+from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.errors import UsageError
 from behavesim.experiment.estimate import COMPLETION, Estimate, estimate
 from behavesim.experiment.execution import Execution, unfinished
 from behavesim.experiment.plan import Planned, plan, read_experiment
 from behavesim.experiment.report import compared
+from behavesim.proposers.installed import proposer_type
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.document import document
 from behavesim.reports.terminal import drawn
@@ -41,11 +42,11 @@ def experiment(
     here = runs_dir / described.name
     left = unfinished(planned, here)
     tell(f"{len(planned)} runs, {len(left)} of them to do, in {here}")
-    asking = [run for run in left if run.settings.proposer == "openai"]
-    if asking and not has_endpoint():
+    asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
+    for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
         if not dry:
-            raise UsageError(NO_ENDPOINT)
-        tell(NO_ENDPOINT)
+            raise UsageError(missing)
+        tell(missing)
     if asking:
         tell(_said(estimate(asking, planned, here)))
     if dry:

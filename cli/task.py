@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from behavesim.checkup import Finding, checkup
-from behavesim.config import resolve
 from behavesim.errors import UsageError
 from behavesim.sandbox import Limits
+from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
 from .commands import PLAIN
@@ -53,7 +53,7 @@ def check(
     """
     reference = TaskReference(path).resolved()
     loaded = reference.load()
-    settings = resolve({"task": reference.text}, assignments)
+    settings = resolve({"task": reference.text}, assignments, task=loaded)
     limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
     async def examine() -> list[Finding]:

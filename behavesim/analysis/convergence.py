@@ -30,8 +30,8 @@ def convergence(run: Run) -> tuple[Checkpoint, ...]:
     top: list[float] = []  # the utilities of the best ten so far, ascending
     checkpoints = []
     for number, candidate in enumerate(candidates, 1):
-        if candidate.status == "feasible" and candidate.fingerprint not in seen:
-            seen.add(candidate.fingerprint)
+        if candidate.status == "feasible" and candidate.program_hash not in seen:
+            seen.add(candidate.program_hash)
             bisect.insort(top, run.utility(candidate))
             del top[:-TOP]
         if number % step == 0 or number == len(candidates):

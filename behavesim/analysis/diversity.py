@@ -46,7 +46,7 @@ class DiversityAt(Diversity):
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """The diversity of the archive as it stands, on at most `sample` programs an island, drawn from the run's seed."""
-    return _diversity(run, [island.members for island in run.state.islands], run.state.told, sample)
+    return _diversity(run, [group.members for group in run.state.islands.values()], run.state.registered, sample)
 
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:

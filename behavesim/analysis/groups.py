@@ -10,6 +10,7 @@ from typing import Any
 
 from behavesim.analysis.report import RunReport
 from behavesim.config import HARMLESS
+from behavesim.proposers.installed import models_asked
 
 UNNAMED = HARMLESS | {"seed", "proposer", "models", "task", "method"}
 """Settings that do not stand in a group's label: they are the same, or shown elsewhere, or of no effect."""
@@ -33,7 +34,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
     found = []
     for place, run in enumerate(runs):
         settings = run.origin.settings
-        same = (_conditions(run), settings.seed, run.summary.digest if settings.proposer == "openai" else "")
+        same = (_conditions(run), settings.seed, run.summary.digest if models_asked(settings) else "")
         if same in seen:
             found.append(place)
         seen.add(same)
@@ -75,12 +76,12 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     differing = [name for name in ours if any(other.get(name) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:
-        shown.append("models" if ours["proposer"] == "openai" else "proposer")
+        shown.append("models" if ours.get("models") else "proposer")
     return " ".join([run.summary.method, *(f"{name}={_text(ours[name])}" for name in shown)])
 
 
 def _settings(run: RunReport) -> dict[str, Any]:
-    return run.origin.settings.model_dump(mode="json")
+    return run.origin.settings.flat()
 
 
 def _text(value: object) -> str:

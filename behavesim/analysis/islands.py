@@ -27,7 +27,7 @@ class IslandSummary:
 def islands(run: Run) -> tuple[IslandSummary, ...]:
     """All islands, empty ones too."""
     state, found = run.state, []
-    for number, island in enumerate(state.islands):
+    for number, island in enumerate(state.islands.values()):
         best = state.best_member(island.members) if island.members else None
         scores = {state.members[member].score for member in island.members}
         program = None if best is None else Scored(best.candidate, best.score, run.gap(best.score))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from behavesim.analysis.run import Candidate, Run
-from behavesim.events import Recommended, Ticket
+from behavesim.events import CandidateId, Recommended
 from behavesim.protocols import Judge, Verdict
 from behavesim.similarity.niches import Niches
 from behavesim.task import Objective
@@ -32,12 +32,12 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
     verdicts = await asyncio.gather(*(validation.evaluate(candidate.source or "") for candidate in listed))
     judged = [(c, verdict) for c, verdict in zip(listed, verdicts, strict=True) if isinstance(verdict, Verdict)]
     scores = {candidate.candidate: (*candidate.scores, *verdict.scores) for candidate, verdict in judged}
-    validated: dict[Ticket, float | None] = {candidate.candidate: None for candidate in listed}
+    validated: dict[CandidateId, float | None] = {candidate.candidate: None for candidate in listed}
     validated.update({candidate.candidate: verdict.score for candidate, verdict in judged})
     return Recommended(best_overall(scores, run.state.objective) if scores else None, validated)
 
 
-def best_overall(scores: Mapping[Ticket, Sequence[float]], objective: Objective) -> Ticket:
+def best_overall(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) -> CandidateId:
     """The program with the best mean over all instances, each instance's scores taken relative to their mean size.
 
     So a large instance weighs no more than a small one. The first of several as good is the best.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.events import Asked, Evaluated, Placed, Rejected, Ticket
+from behavesim.events import Added, Asked, CandidateId, Evaluated, Rejected
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 
-ASPECTS = ("prompt", "program", "outcome", "score", "island")
+ASPECTS = ("prompt", "program", "outcome", "score", "group")
 """What is compared: the question, the program taken from the reply, feasible or why not, the score, the placement."""
 
 
@@ -25,7 +25,7 @@ class Replayed:
     of: str
     candidates: int
     differing: dict[str, int]
-    first: dict[str, Ticket]
+    first: dict[str, CandidateId]
 
 
 def beside_original(run: Run) -> Replayed | None:
@@ -39,7 +39,7 @@ def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
     left, right = _candidates(ours), _candidates(theirs)
     both = sorted(left.keys() & right.keys())
     differing: Counter[str] = Counter()
-    first: dict[str, Ticket] = {}
+    first: dict[str, CandidateId] = {}
     for ticket in both:
         for aspect in ASPECTS:
             if left[ticket].get(aspect) != right[ticket].get(aspect):
@@ -48,9 +48,9 @@ def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
     return Replayed(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
 
 
-def _candidates(folder: RunFolder) -> dict[Ticket, dict[str, Any]]:
-    found: dict[Ticket, dict[str, Any]] = {}
-    for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Placed)):
+def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:
+    found: dict[CandidateId, dict[str, Any]] = {}
+    for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added)):
         match event:
             case Asked(candidate):
                 found.setdefault(candidate, {})["prompt"] = event.prompt.text
@@ -58,6 +58,6 @@ def _candidates(folder: RunFolder) -> dict[Ticket, dict[str, Any]]:
                 found[candidate] |= {"program": event.source, "outcome": "feasible", "score": event.score}
             case Rejected(candidate):
                 found[candidate] |= {"program": event.source, "outcome": event.reason}
-            case Placed(candidate):
-                found[candidate]["island"] = event.island
+            case Added(candidate):
+                found[candidate]["group"] = event.group
     return found

@@ -65,7 +65,7 @@ class RunReport:
 def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
     """The report of a run as it stands; `held_out` is what became of its programs there, where they were tried."""
     started = run.state.started
-    versions = {} if started is None else {k: started.fingerprint.get(k) for k in ("task", "instances", "template")}
+    versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
     return RunReport(
         origin=Origin(run.settings, versions),
         summary=summary(run),

@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.config import Settings
 from behavesim.errors import JournalError
 from behavesim.events import (
+    TEMPLATE,
+    Added,
     Asked,
-    Discarded,
+    CandidateId,
     Evaluated,
     Event,
-    Placed,
+    GroupName,
+    NotAdded,
     Recommended,
     Rejected,
     Responded,
     RunForked,
     RunResumed,
     RunStarted,
-    Ticket,
 )
-from behavesim.state import TEMPLATE, RunState
+from behavesim.settings import recorded
+from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import count_told, read_events, read_trajectories
+from behavesim.store.journal import count_registered, read_events, read_trajectories
 from behavesim.task import Objective, TaskReference
 from behavesim.trajectory import Trajectory
 
@@ -46,14 +48,14 @@ TOP = 10
 class Candidate:
     """One candidate of a run; what is not known (yet) is None.
 
-    `score` is in the task's unit, `scores` holds that of each instance, `island` is where the candidate was placed.
+    `score` is in the task's unit, `scores` holds that of each instance, `group` is where the candidate was added.
     """
 
-    candidate: Ticket
+    candidate: CandidateId
     status: Literal["feasible", "rejected", "open"]
-    parents: tuple[Ticket, ...]
+    parents: tuple[CandidateId, ...]
     operator: str
-    island: int | None = None
+    group: GroupName | None = None
     stage: str | None = None
     reason: str | None = None
     message: str = ""
@@ -62,8 +64,8 @@ class Candidate:
     source: str | None = None
     thought: str = ""
     model: str | None = None
-    fingerprint: str = ""
-    copy_of: Ticket | None = None
+    program_hash: str = ""
+    copy_of: CandidateId | None = None
     cpu_s: float | None = None
 
 
@@ -74,16 +76,16 @@ class Run:
         """`told` is how far the events go, where that may be further than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
-        self._candidates: dict[Ticket, Candidate] = {}
-        self.archives: list[tuple[Ticket, tuple[tuple[Ticket, ...], ...]]] = []
+        self._candidates: dict[CandidateId, Candidate] = {}
+        self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self.active_s = 0.0
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
-        self.settings = Settings.model_validate(dict(first[1].settings))
+        self.settings = recorded(first[1].settings)
         self._span = max(told, self.settings.budget)
-        self.state = RunState(_objective(first[1].fingerprint))
+        self.state = RunState(_objective(first[1].provenance))
         self._take(*first)
         for at, event in pairs:
             self._take(at, event)
@@ -119,7 +121,7 @@ class Run:
         """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
         seen: dict[str, Candidate] = {}
         for candidate in self.feasible:
-            seen.setdefault(candidate.fingerprint or str(candidate.candidate), candidate)
+            seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
         return sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
 
     def utility(self, candidate: Candidate) -> float:
@@ -131,7 +133,7 @@ class Run:
         """A score's gap to the best known, as a fraction; None where either is unknown."""
         return None if score is None else self.state.objective.gap(score)
 
-    def trajectories(self, candidates: Sequence[Ticket]) -> list[tuple[Trajectory, ...]]:
+    def trajectories(self, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
         """What the programs of some feasible candidates do, one trajectory an instance."""
         return read_trajectories(self.folder.journal, candidates)
 
@@ -142,7 +144,7 @@ class Run:
         task, settings = TaskReference(self.settings.task).load(), self.settings
         return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip=True)
 
-    def matrix(self, candidates: Sequence[Ticket] | None = None) -> NDArray[np.float64]:
+    def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""
         chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
         return self.measure().matrix(self.trajectories(chosen))
@@ -181,21 +183,21 @@ class Run:
                     message=event.message,
                     **_program(event),
                 )
-            case Placed(candidate):
-                self._update(candidate, island=event.island)
+            case Added(candidate):
+                self._update(candidate, group=event.group)
                 self._remember()
-            case Discarded():
+            case NotAdded():
                 self._remember()
             case RunForked():
-                self.settings = Settings.model_validate(dict(event.settings))
+                self.settings = recorded(event.settings)
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
-        if self.state.told * TENTHS // self._span > len(self.archives):
-            islands = tuple(tuple(island.members) for island in self.state.islands)
-            self.archives.append((self.state.told, islands))
+        if self.state.registered * TENTHS // self._span > len(self.archives):
+            islands = tuple(tuple(group.members) for group in self.state.islands.values())
+            self.archives.append((self.state.registered, islands))
 
-    def _update(self, candidate: Ticket, **changes: Any) -> None:
+    def _update(self, candidate: CandidateId, **changes: Any) -> None:
         self._candidates[candidate] = replace(self._candidates[candidate], **changes)
 
 
@@ -206,14 +208,14 @@ def load_run(path: str | Path) -> Run:
     """
     folder = RunFolder.find(Path("runs"), str(path))
     events = ((at, event) for _, at, event in read_events(folder.journal))
-    return Run(folder, events, count_told(folder.journal))
+    return Run(folder, events, count_registered(folder.journal))
 
 
-def _objective(fingerprint: Mapping[str, str]) -> Objective:
-    best_known = fingerprint.get("best_known")
+def _objective(provenance: Mapping[str, str]) -> Objective:
+    best_known = provenance.get("best_known")
     known = float(best_known) if best_known else None
-    return Objective("maximise" if fingerprint["direction"] == "maximise" else "minimise", known)
+    return Objective("maximise" if provenance["direction"] == "maximise" else "minimise", known)
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in ("source", "thought", "fingerprint", "copy_of", "cpu_s")}
+    return {name: getattr(event, name) for name in ("source", "thought", "program_hash", "copy_of", "cpu_s")}

@@ -67,11 +67,11 @@ class Rate:
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
     """Show a search of this process."""
-    rate = Rate(search.state.told)
+    rate = Rate(search.state.registered)
 
     def moment() -> Moment:
         state, caps = search.state, search.caps
-        speed, cost = rate.of(state.told), caps.cost(state)
+        speed, cost = rate.of(state.registered), caps.cost(state)
         return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
 
     return shown(moment)
@@ -79,11 +79,11 @@ def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[
 
 async def watch(run: Run) -> None:
     """Show a run of whichever process until it ends, from its journal alone."""
-    rate = Rate(run.state.told)
+    rate = Rate(run.state.registered)
 
     def moment() -> Moment:
         run.follow()
-        return moment_of(run, rate.of(run.state.told))
+        return moment_of(run, rate.of(run.state.registered))
 
     async with shown(moment):
         while run.folder.is_running():

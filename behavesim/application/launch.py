@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from behavesim.application.machine import NO_ENDPOINT, cores, has_endpoint
+from behavesim.application.machine import cores, has_endpoint
 from behavesim.build import Launch
-from behavesim.config import amended, resolve, task_defaults
 from behavesim.errors import UsageError
+from behavesim.proposers.installed import proposer_type
+from behavesim.settings import amended, recorded, resolve
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
@@ -35,10 +36,9 @@ def new_launch(
     if flags.get("proposer") == "auto":
         del flags["proposer"]
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
-    defaults = {**task_defaults(loaded), "workers": cores(), "proposer": unsaid}
-    settings = resolve(flags, assignments, file, defaults)
-    if settings.proposer == "openai" and not has_endpoint():
-        raise UsageError(f"{NO_ENDPOINT}; --proposer genetic asks none")
+    settings = resolve(flags, assignments, file, loaded, {"workers": cores(), "proposer": unsaid})
+    if missing := proposer_type(settings.proposer).missing():
+        raise UsageError(f"{missing}; --proposer genetic needs nothing")
     return Launch(
         settings, loaded, RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
     )
@@ -54,5 +54,5 @@ def next_launch(
 
     What is None among the changes was not given. Raises UsageError where a change is none.
     """
-    settings = amended(folder.read_settings(), changes, assignments)
+    settings = amended(recorded(folder.read_settings()), changes, assignments)
     return Launch(settings, TaskReference(settings.task).load(), fork or folder)

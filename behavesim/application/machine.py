@@ -12,7 +12,6 @@ from behavesim.errors import BehavesimError
 from behavesim.sandbox import Limits, Pool
 from behavesim.task import TaskReference
 
-NO_ENDPOINT = "asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
 
 

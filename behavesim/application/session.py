@@ -17,7 +17,7 @@ from behavesim.application.recommendation import recommended
 from behavesim.build import Launch, Tell, forked_search, new_search, refuse_changes, resumed_search
 from behavesim.search import Search
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import count_told
+from behavesim.store.journal import count_registered
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
@@ -35,7 +35,7 @@ async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell, warn: 
 
 async def resume(launch: Launch, view: View, tell: Tell, warn: Tell) -> str:
     """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
-    if count_told(launch.folder.journal) < launch.settings.budget:
+    if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch, warn), view, tell)
     refuse_changes(launch)
     if load_run(launch.folder.path).state.recommended is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.experiment.plan import Planned
+from behavesim.proposers.installed import models_asked
 from behavesim.proposers.prices import Prices
 from behavesim.state import Tokens
 from behavesim.store.progress import Progress, progress
@@ -35,15 +36,16 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
     """What the runs that still ask a model, at least one, will take if they go on like the planned ones so far."""
     made = {run.name: runs_dir / run.name / "run.db" for run in planned}
     known = {name: progress(journal) for name, journal in made.items() if journal.exists()}
-    calls = sum(run.settings.budget - (known[run.name].told if run.name in known else 0) for run in asking)
+    calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
     answered = sum(found.calls for found in known.values())
     each_in, each_out = _each(known.values(), answered) if answered else (_prompt_tokens(asking), float(COMPLETION))
     tokens = Tokens(calls, prompt=round(calls * each_in), completion=round(calls * each_out))
     settings = asking[0].settings
-    costs = [Prices.extended(settings.prices).cost(model, tokens) for model in settings.models]
+    models = models_asked(settings)
+    costs = [Prices.extended(settings.prices).cost(model, tokens) for model in models]
     known_costs = [cost for cost in costs if cost is not None]
     cost = max(known_costs) if len(known_costs) == len(costs) else None
-    return Estimate(tuple(settings.models), tokens, cost, answered)
+    return Estimate(models, tokens, cost, answered)
 
 
 def _each(known: Iterable[Progress], answered: int) -> tuple[float, float]:
@@ -57,6 +59,6 @@ def _prompt_tokens(asking: Sequence[Planned]) -> float:
     lengths = []
     for run in asking:
         task = TaskReference(run.settings.task).load()
-        programs = run.settings.examples_per_prompt * GROWTH * len(task.template)
+        programs = int(run.settings.flat().get("examples_per_prompt", 1)) * GROWTH * len(task.template)
         lengths.append((len(task.description) + programs + 400) / 4)
     return sum(lengths) / len(lengths)

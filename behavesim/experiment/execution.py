@@ -17,6 +17,7 @@ from behavesim.config import differences
 from behavesim.errors import UsageError
 from behavesim.experiment.plan import Planned
 from behavesim.reports.panels import clock
+from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
 
@@ -29,11 +30,11 @@ def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
     if not folder.journal.exists():
         return False
-    if moved := differences(folder.read_settings(), run.settings):
+    if moved := differences(recorded(folder.read_settings()), run.settings):
         listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
         raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
     found = progress(folder.journal)
-    return found.told >= run.settings.budget and (found.recommended or not run.settings.recommend)
+    return found.registered >= run.settings.budget and (found.recommended or not run.settings.recommend)
 
 
 class Execution:

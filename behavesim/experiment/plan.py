@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import HARMLESS, Method, Settings, read_toml, resolve, task_defaults
+from behavesim.config import HARMLESS, OWN, Settings, read_toml
 from behavesim.errors import UsageError, nearest
+from behavesim.settings import owners, resolve
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]
@@ -34,7 +36,7 @@ class Experiment(BaseModel):
 
     name: str = Field(pattern=r"^[\w][\w.+-]*$")
     tasks: list[str] = Field(min_length=1)
-    methods: list[Method] = []
+    methods: list[str] = []
     seeds: Seeds | Mapping[str, Seeds] = 3
     settings: Mapping[str, Any] = {}
     task_settings: Mapping[str, Mapping[str, Any]] = {}
@@ -88,12 +90,12 @@ def read_experiment(path: Path) -> Experiment:
 def _meant(place: tuple[int | str, ...]) -> str:
     """What the writer of an unknown key may have meant; `place` is where it stands, as pydantic says it."""
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
-    if key in Settings.model_fields:
+    if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
     return nearest(key, known) or f"there are {', '.join(known)}"
 
 
-def plan(experiment: Experiment, proposer: Literal["genetic", "openai"]) -> list[Planned]:
+def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """All runs, seed by seed, so that an experiment cut short has some of everything.
 
     `proposer` stands where the experiment names none. Raises UsageError where a setting does not fit, or two runs would
@@ -121,7 +123,9 @@ def _refuse_twins(runs: Sequence[Planned]) -> None:
     seen: dict[str, str] = {}
     for run in runs:
         settings = run.settings
-        first = seen.setdefault(settings.model_dump_json(exclude=set(HARMLESS)), settings.label)
+        first = seen.setdefault(
+            json.dumps({k: v for k, v in settings.flat().items() if k not in HARMLESS}, sort_keys=True), settings.label
+        )
         if first != settings.label:
             twins = f"the groups {first!r} and {settings.label!r} have the same settings"
             raise UsageError(f"{twins} on {settings.task}; leave one out")
@@ -155,4 +159,4 @@ def _planned(task: str, cell: Cell, seed: int, common: Mapping[str, Any]) -> Pla
     loaded = reference.load()
     given = {**common, **cell.given, "task": reference.text, "seed": seed, "label": cell.label}
     stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{cell.label}")
-    return Planned(f"{stem}-seed{seed}", given, resolve(given, defaults=task_defaults(loaded)))
+    return Planned(f"{stem}-seed{seed}", given, resolve(given, task=loaded))

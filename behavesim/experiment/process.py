@@ -16,9 +16,9 @@ from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
-from behavesim.config import validated
 from behavesim.errors import BehavesimError
 from behavesim.sandbox.processes import die_with_parent
+from behavesim.settings import owned
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 from behavesim.text import printable
@@ -33,7 +33,7 @@ def main() -> None:
     if os.getppid() != given["parent"]:
         return  # it was killed before the kernel could be told to say so
     try:
-        settings = validated(given["settings"])
+        settings = owned(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
             work = session.resume(launch, shown_search, _note, _note)

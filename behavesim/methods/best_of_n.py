@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from behavesim.events import Asked, Discarded, Evaluated, Placed, Prompt, Ticket
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt
+from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
 from behavesim.prompts.funsearch import FunSearchPrompts
-from behavesim.state import TEMPLATE, OpenCandidate, RunState
+from behavesim.state import OpenCandidate, RunState
+
+ARCHIVE = "archive"
+"""The group that holds every feasible program."""
 
 
-class BestOfN:
+class BestOfN(Method[MethodSettings]):
     """Independent draws from the proposer; nothing that was found before is shown to it."""
 
-    def __init__(self, prompts: FunSearchPrompts) -> None:
-        self._prompt = Prompt(prompts.template(), "template")
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked:
+        """The same question for every candidate: the template alone."""
+        brief = self.brief
+        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
+        return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.template(), "template"))
 
-    def regroup(self, state: RunState) -> None:
-        """Never."""
-        return
-
-    def ask(self, state: RunState, ticket: Ticket) -> Asked:
-        """The same question as ever."""
-        return Asked(ticket, (TEMPLATE,), None, self._prompt)
-
-    def compare(self, state: RunState, candidate: OpenCandidate) -> None:
-        """Nothing: no decision depends on behaviour."""
-        return
-
-    def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""
-        ticket = candidate.asked.candidate
-        return Placed(ticket, 0) if isinstance(candidate.outcome, Evaluated) else Discarded(ticket)
+        return kept_if_feasible(candidate, ARCHIVE)

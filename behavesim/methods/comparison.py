@@ -1,21 +1,24 @@
-"""A candidate compared with groups of members."""
+"""A candidate compared with what is in the archive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from behavesim.events import Compared, Ticket
+from behavesim.events import CandidateId, Compared, GroupName
 from behavesim.similarity.behaviours import Behaviours
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The mean similarity of a candidate to each group is wanted."""
+    """How alike a candidate is to each group on average, and to each of some members, is wanted."""
 
-    candidate: Ticket
-    groups: Mapping[int, Sequence[Ticket]]
+    candidate: CandidateId
+    groups: Mapping[GroupName, tuple[CandidateId, ...]] = field(default_factory=dict)
+    members: tuple[CandidateId, ...] = ()
 
     def decide(self, behaviours: Behaviours) -> Compared:
-        """The means."""
-        return Compared(self.candidate, behaviours.means(self.candidate, self.groups))
+        """The similarities."""
+        to_groups = behaviours.means(self.candidate, self.groups) if self.groups else {}
+        to_members = behaviours.similarities(self.candidate, self.members) if self.members else {}
+        return Compared(self.candidate, to_groups, to_members)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.events import Ticket
+from behavesim.events import CandidateId
 from behavesim.state import Member
 
 Vector = NDArray[np.float64]
@@ -28,7 +28,7 @@ def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
     return np.asarray(-(similarity * dominates).sum(axis=0), dtype=np.float64)  # ColumnwiseSum(S ⊙ D), S = −BehaveSim
 
 
-def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[Ticket]:
+def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
     """The members that stay (paper, "Population Management"): those of greatest value, and the best by score always.
 
     Equal values are told apart by score, then by age: the older stays.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +16,9 @@ PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
 """What a generator is for; the number is part of its seed, so that no two decisions share their randomness."""
 
 
-def generator(seed: int, ticket: int, purpose: str) -> Generator:
+def generator(seed: int, number: int, purpose: str) -> Generator:
     """The generator of one decision; equal arguments give equal draws, whatever happened before."""
-    return np.random.default_rng([seed, ticket, PURPOSES[purpose]])
+    return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
 
 
 def softmax(logits: ArrayLike) -> NDArray[np.float64]:

@@ -2,104 +2,116 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from behavesim.config import Settings
-from behavesim.events import Asked, Compared, Discarded, Evaluated, Operator, Placed, Prompt, Ticket
+from behavesim.events import Added, Asked, CandidateId, NotAdded, Prompt
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
-from behavesim.methods.draw import Generator, generator, softmax
-from behavesim.prompts.eoh import EohPrompts, Example
+from behavesim.methods.draw import Generator, softmax
+from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.prompts.eoh import EohPrompts, Example, Operator
 from behavesim.state import Member, OpenCandidate, RunState
 
-POPULATION = 0
-"""The island that is the population."""
+POPULATION = "population"
+"""The one group."""
 
 OF_SEVERAL: frozenset[Operator] = frozenset({"e1", "e2"})
 """The operators that show several parents; the others change one."""
 
 
-class EoH:
-    """A pure function from the state of a run to its next decision (paper, "Implementation Details of EoH+BehaveSim").
+class EoHSettings(MethodSettings):
+    """The settings of EoH, with the defaults of the plain method."""
+
+    population: int = Field(20, ge=2)
+    """Programs that are kept."""
+    operators: tuple[Operator, ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
+    """The operators, in turn."""
+    examples_per_prompt: int = Field(2, ge=1)
+    """Programs a prompt of e1 and e2 shows."""
+    selection: Literal["rank", "dissimilarity"] = "rank"
+    """Parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
+
+
+class EoHBehaveSimSettings(EoHSettings):
+    """The settings of EoH, with the defaults of EoH+BehaveSim."""
+
+    selection: Literal["rank", "dissimilarity"] = "dissimilarity"
+    """Parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
+
+
+class EoH(Method[EoHSettings]):
+    """One population (paper, "Implementation Details of EoH+BehaveSim").
 
     With `selection = "rank"` parents and survivors are chosen by score alone, as in plain EoH; with `"dissimilarity"`
     by the dominance-dissimilarity of score and behaviour.
     """
 
-    def __init__(self, settings: Settings, prompts: EohPrompts) -> None:
-        self._settings = settings
-        self._prompts = prompts
+    settings_type: ClassVar[type[MethodSettings]] = EoHSettings
+    fixed_in_forks = frozenset({"selection", "measure", "truncate", "skip"})  # members are compared once, as each joins
 
-    def regroup(self, state: RunState) -> None:
-        """Never: the population is renewed one program at a time."""
-        return
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether dominance-dissimilarity decides."""
+        return self.settings.selection == "dissimilarity"
 
-    def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """First programs till the population is full, then the operators in turn; None while it may yet become full."""
-        settings, members = self._settings, _population(state)
+        settings, brief, members = self.settings, self.brief, state.members_of(POPULATION)
+        prompts = EohPrompts(brief.description, brief.template, brief.entry_point)
         if len(members) < settings.population:
             if len(members) + len(state.open) >= settings.population:
                 return None
-            return Asked(ticket, (), None, Prompt(self._prompts.first(), "i1"))
-        operator = settings.operators[ticket % len(settings.operators)]
-        rng = generator(settings.seed, ticket, "ask")
-        parents = self._parents(members, settings.examples_per_prompt if operator in OF_SEVERAL else 1, rng)
-        text = self._prompts.vary(operator, [Example(parent.source, parent.thought) for parent in parents])
-        return Asked(ticket, tuple(parent.candidate for parent in parents), POPULATION, Prompt(text, operator))
+            return Asked(candidate, (), None, Prompt(prompts.first(), "i1", asks_thought=True))
+        operator = settings.operators[candidate % len(settings.operators)]
+        count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
+        parents = self._parents(members, count, self.generator(candidate))
+        text = prompts.vary(operator, [Example(parent.source, parent.thought) for parent in parents])
+        return question(candidate, parents, text, operator, POPULATION, asks_thought=True)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """With every member of the population, where behaviour decides and the newcomer is new."""
-        members = state.islands[POPULATION].members
-        if self._settings.selection != "dissimilarity" or not members or _is_known(state, candidate.outcome):
+        members = state.members_of(POPULATION)
+        if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
             return None
-        return Comparison(candidate.asked.candidate, {member: (member,) for member in members})
+        return Comparison(candidate.id, members=tuple(member.candidate for member in members))
 
-    def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Whether a candidate joins the population, and who leaves it; copies and infeasible ones do not join."""
-        outcome, ticket = candidate.outcome, candidate.asked.candidate
-        if not isinstance(outcome, Evaluated) or _is_known(state, outcome):
-            return Discarded(ticket)
-        members = _population(state)
-        if len(members) < self._settings.population:
-            return Placed(ticket, POPULATION)
-        stay = set(self._survivors([*members, _newcomer(state, outcome, candidate.compared)]))
-        if ticket not in stay:
-            return Discarded(ticket)
-        return Placed(ticket, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
+        members = state.members_of(POPULATION)
+        if not candidate.is_feasible or _is_known(members, state.member(candidate)):
+            return NotAdded(candidate.id)
+        if len(members) < self.settings.population:
+            return Added(candidate.id, POPULATION)
+        stay = set(self._survivors([*members, state.member(candidate)]))
+        if candidate.id not in stay:
+            return NotAdded(candidate.id)
+        return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
 
-    def _survivors(self, members: list[Member]) -> list[Ticket]:
-        by_score = self._settings.selection == "rank"
-        values = [member.utility for member in members] if by_score else _dissimilarity(members).tolist()
-        return survivors(members, values, self._settings.population)
+    def _survivors(self, members: list[Member]) -> list[CandidateId]:
+        values = _dissimilarity(members).tolist() if self.uses_behaviour else [member.utility for member in members]
+        return survivors(members, values, self.settings.population)
 
     def _parents(self, members: list[Member], count: int, rng: Generator) -> list[Member]:
         """Different members in ascending order of score (paper, "Parent Selection")."""
         size = min(count, len(members))
-        if self._settings.selection == "rank":
-            probabilities = _rank_probabilities(members)
-        else:
-            probabilities = softmax(_dissimilarity(members))  # π
+        probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else _rank_probabilities(members)  # π
         drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
         return sorted((members[index] for index in drawn), key=lambda member: (member.utility, -member.candidate))
 
 
-def _population(state: RunState) -> list[Member]:
-    """The members of the population in order of age."""
-    return [state.members[member] for member in state.islands[POPULATION].members]
+class EoHBehaveSim(EoH):
+    """EoH+BehaveSim: score and behaviour weighed against each other."""
+
+    settings_type = EoHBehaveSimSettings
 
 
-def _is_known(state: RunState, outcome: object) -> bool:
+def _is_known(members: list[Member], newcomer: Member) -> bool:
     """Whether the population has a program with the same normal form already."""
-    return isinstance(outcome, Evaluated) and any(
-        member.fingerprint == outcome.fingerprint for member in _population(state)
-    )
-
-
-def _newcomer(state: RunState, outcome: Evaluated, compared: Compared | None) -> Member:
-    similarity = {} if compared is None else compared.similarity
-    utility = state.objective.utility(outcome.score)
-    return Member(outcome.candidate, outcome.source, outcome.score, utility, similarity=similarity)
+    return any(member.program_hash == newcomer.program_hash for member in members)
 
 
 def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:

@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from behavesim.config import Settings
-from behavesim.events import (
-    Asked,
-    Clustered,
-    Discarded,
-    Evaluated,
-    IslandsRestarted,
-    Placed,
-    Prompt,
-    Ticket,
-)
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Prompt, Regrouped
 from behavesim.methods.comparison import Comparison
-from behavesim.methods.draw import Generator, clusters, generator, pick_cluster, pick_program
+from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
+from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
-from behavesim.state import TEMPLATE, Member, OpenCandidate, RunState
+from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.task import Task
+
+
+class FunSearchSettings(MethodSettings):
+    """The settings of FunSearch, with the defaults of the plain method."""
+
+    islands: int = Field(10, ge=1)
+    """Islands of the archive."""
+    examples_per_prompt: int = Field(2, ge=1)
+    """Programs a prompt shows."""
+    samples_per_prompt: int = Field(2, ge=1)
+    """Candidates that share a prompt."""
+    n_init: int = Field(0, ge=0)
+    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    clustered_start: bool = False
+    """Group the initial programs into islands by behaviour; otherwise deal them out at random."""
+    placement: Literal["behaviour", "parent", "random"] = "parent"
+    """The island a program joins: the most alike on average, its better parent's, or a random one."""
+    p_s1: float = Field(0.0, ge=0, le=1)
+    """The chance that a prompt's examples come from different islands (S1) and not from one (S2)."""
+    island_choice: Literal["uniform", "rank"] = "uniform"
+    """Islands are drawn uniformly, or in proportion to 1 / rank of their best program."""
+    keep_worse_than_template: bool = True
+    """Keep initial programs that are worse than the template."""
+    cluster_temperature: float = Field(0.1, gt=0)
+    """The temperature of the softmax over clusters, on an island just begun."""
+    cluster_temperature_period: int = Field(30_000, ge=1)
+    """Programs added to an island over which that temperature falls to zero, and starts again."""
+    score_scale: float = Field(1.0, gt=0)
+    """The difference in score that counts as one in that softmax; each task has its own."""
+    restart_every: int = Field(500, ge=0)
+    """Candidates between restarts of the worse half of the islands; 0 is never."""
+
+    @classmethod
+    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
+        """The task's scale of scores, and no more than a quarter of the budget for initial programs."""
+        n_init = int(cls.model_fields["n_init"].default)
+        return {"score_scale": task.score_scale, "n_init": min(n_init, budget // 4)}
+
+
+class FunSearchBehaveSimSettings(FunSearchSettings):
+    """The settings of FunSearch, with the defaults of FunSearch+BehaveSim."""
+
+    n_init: int = Field(100, ge=0)
+    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    clustered_start: bool = True
+    """Group the initial programs into islands by behaviour; otherwise deal them out at random."""
+    placement: Literal["behaviour", "parent", "random"] = "behaviour"
+    """The island a program joins: the most alike on average, its better parent's, or a random one."""
+    p_s1: float = Field(0.5, ge=0, le=1)
+    """The chance that a prompt's examples come from different islands (S1) and not from one (S2)."""
 
 
 @dataclass(frozen=True)
@@ -33,139 +77,161 @@ class Clustering:
     members: tuple[Member, ...]
     islands: int
 
-    def decide(self, behaviours: Behaviours) -> Clustered:
+    def decide(self, behaviours: Behaviours) -> Regrouped:
         """The islands, by average linkage on 1 − BehaveSim."""
-        groups = behaviours.group([member.candidate for member in self.members], self.islands)
+        groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
         return founded([tuple(group) for group in groups], self.islands, self.members)
 
 
-class FunSearch:
-    """A pure function from the state of a run to its next decision (paper, "Details of FunSearch+BehaveSim").
+class FunSearch(Method[FunSearchSettings]):
+    """Islands of programs that evolve side by side (paper, "Details of FunSearch+BehaveSim").
 
-    What sets the variants apart is in `config.METHOD_DEFAULTS`: how the islands begin, whether the two examples come
-    from one island or two, and which island a child joins.
+    What sets the variants apart is in their settings: how the islands begin, whether the two examples come from one
+    island or two, and which island a child joins.
     """
 
-    def __init__(self, settings: Settings, prompts: FunSearchPrompts) -> None:
-        self._settings = settings
-        self._prompts = prompts
+    settings_type: ClassVar[type[MethodSettings]] = FunSearchSettings
+    fixed_in_forks = frozenset({"islands", "n_init"})
 
-    def regroup(self, state: RunState) -> Clustered | Clustering | IslandsRestarted | None:
-        """The founding or the restart of islands, where the tickets told so far make one due."""
-        settings = self._settings
-        if not state.clustered:
-            return self._found(state) if state.told >= settings.n_init else None
-        every = settings.restart_every
-        return self._restart(state) if every and state.told // every > state.regrouped_at // every else None
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether islands are founded, or programs placed, by what programs do."""
+        settings = self.settings
+        return settings.placement == "behaviour" or (settings.clustered_start and settings.n_init > 0)
 
-    def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
-        """The next question; None while the islands wait for the last of the first programs."""
-        settings = self._settings
-        if ticket < settings.n_init:
-            return Asked(ticket, (TEMPLATE,), None, Prompt(self._prompts.template(), "template"))
-        if not state.clustered:
+    def regroup(self, state: RunState) -> Regrouped | Clustering | None:
+        """The founding or the restart of islands, where the candidates registered so far make one due."""
+        every, registered = self.settings.restart_every, state.registered
+        if not state.groups:
+            return self._found(state) if registered >= self.settings.n_init else None
+        return self._restart(state) if every and registered // every > _arranged_at(state) // every else None
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+        """The next question; None while the islands wait for the last of the initial programs."""
+        settings, brief = self.settings, self.brief
+        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
+        if candidate < settings.n_init:
+            return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.template(), "template"))
+        if not state.groups:
             return None
-        if (ticket - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
+        if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
             last = state.last_asked
-            return Asked(ticket, last.parents, last.island, last.prompt)
-        island, parents = self._parents(state, generator(settings.seed, ticket, "ask"))
-        text = self._prompts.improve([parent.source for parent in parents])
-        return Asked(ticket, tuple(parent.candidate for parent in parents), island, Prompt(text, "improve"))
+            return Asked(candidate, last.parents, last.group, last.prompt)
+        island, parents = self._parents(state, self.generator(candidate))
+        return question(candidate, parents, prompts.improve([p.source for p in parents]), "improve", island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Each island's mean similarity decides where the next candidate goes, where behaviour decides."""
-        if self._settings.placement != "behaviour" or not state.clustered:
+        """With each island, where behaviour decides where the candidate goes."""
+        if self.settings.placement != "behaviour" or not state.groups:
             return None
-        groups = {index: tuple(island.members) for index, island in enumerate(state.islands)}
-        return Comparison(candidate.asked.candidate, groups)
+        return Comparison(candidate.id, {name: tuple(group.members) for name, group in state.groups.items()})
 
-    def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
-        """Where a candidate goes; infeasible ones go nowhere."""
-        outcome, ticket = candidate.outcome, candidate.asked.candidate
-        if not isinstance(outcome, Evaluated) or not self._welcome(state, outcome):
-            return Discarded(ticket)
-        if not state.clustered:
-            return Placed(ticket, None)
-        return Placed(ticket, self._island(state, candidate))
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """The island a candidate goes to; infeasible ones go nowhere, initial ones wait to be given one."""
+        outcome = candidate.outcome
+        if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
+            return NotAdded(candidate.id)
+        return Added(candidate.id, self._island(state, candidate) if state.groups else None)
 
-    def _welcome(self, state: RunState, outcome: Evaluated) -> bool:
-        if state.clustered or self._settings.keep_worse_than_template or state.template is None:
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """How many initial programs are there, or when the worse islands restart."""
+        every = self.settings.restart_every
+        if not state.groups:
+            return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
+        return {"next restart": f"in {every - state.registered % every} candidates"} if every else {}
+
+    def _is_welcome(self, state: RunState, outcome: Evaluated) -> bool:
+        if state.groups or self.settings.keep_worse_than_template or state.template is None:
             return True
         return state.objective.utility(outcome.score) >= state.template.utility
 
-    def _island(self, state: RunState, candidate: OpenCandidate) -> int:
-        asked, settings = candidate.asked, self._settings
-        if settings.placement == "behaviour":
+    def _island(self, state: RunState, candidate: OpenCandidate) -> GroupName:
+        asked, placement = candidate.asked, self.settings.placement
+        if placement == "behaviour":
             assert candidate.compared is not None, "behaviour decides, so the candidate has been compared"
-            similarity = candidate.compared.similarity
-            return max(sorted(similarity), key=lambda island: similarity[island])  # argmax of the mean similarity
-        if settings.placement == "parent" and asked.island is not None:
-            return asked.island
-        return int(generator(settings.seed, asked.candidate, "place").integers(len(state.islands)))
+            similarity = candidate.compared.to_groups
+            return max(state.groups, key=lambda island: similarity[island])  # argmax of the mean similarity
+        if placement == "parent" and asked.group is not None:
+            return asked.group
+        return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
-    def _found(self, state: RunState) -> Clustered | Clustering:
-        """The first islands: copies of the template, or the first programs, by behaviour or dealt at random."""
-        count, members = self._settings.islands, state.nursery
+    def _found(self, state: RunState) -> Regrouped | Clustering:
+        """The first islands: copies of the template, or the initial programs, by behaviour or dealt at random."""
+        count, members = self.settings.islands, state.ungrouped
         if not members:
-            return Clustered(((TEMPLATE,),) * count)
+            return Regrouped({str(island): (TEMPLATE,) for island in range(count)})
         programs = tuple(state.members[member] for member in members)
-        if self._settings.clustered_start:
+        if self.settings.clustered_start:
             return Clustering(programs, count)
-        order = generator(self._settings.seed, state.told, "deal").permutation(len(members))
+        order = self.generator(state.registered, "deal").permutation(len(members))
         dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
         return founded(dealt, count, programs)
 
-    def _restart(self, state: RunState) -> IslandsRestarted:
+    def _restart(self, state: RunState) -> Regrouped:
         """Empty the half with the lowest best scores, refill each from a random survivor ("Restarting Islands")."""
-        rng = generator(self._settings.seed, state.told, "restart")
-        best = [state.best_member(island.members) for island in state.islands]
+        rng, names = self.generator(state.registered, "restart"), list(state.groups)
+        best = [state.best_member(group.members) for group in state.groups.values()]
         tie_break = rng.permutation(len(best))
         order = sorted(range(len(best)), key=lambda i: (best[i].utility, tie_break[i]))
         emptied, survivors = order[: len(best) // 2], order[len(best) // 2 :]
-        return IslandsRestarted({island: best[int(rng.choice(survivors))].candidate for island in sorted(emptied)})
+        return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
-    def _parents(self, state: RunState, rng: Generator) -> tuple[int, list[Member]]:
+    def _parents(self, state: RunState, rng: Generator) -> tuple[GroupName, list[Member]]:
         """The examples of a prompt in ascending order of score, and the island of the best of them.
 
         S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection"); no two are the same
         program in other words.
         """
-        count = self._settings.examples_per_prompt
-        across = rng.random() < self._settings.p_s1
-        drawn = self._draw_islands(state, min(count, len(state.islands)) if across else 1, rng)
-        chosen: list[tuple[int, Member]] = []
+        count = self.settings.examples_per_prompt
+        across = rng.random() < self.settings.p_s1
+        drawn = self._draw_islands(state, min(count, len(state.groups)) if across else 1, rng)
+        chosen: list[tuple[GroupName, Member]] = []
         for turn in range(count):
             taken = {member.identity for _, member in chosen}
             for index in np.roll(drawn, -turn).tolist():  # one with nothing new to show leaves its turn
-                members = [state.members[m] for m in state.islands[index].members]
-                if fresh := [member for member in members if member.identity not in taken]:
-                    used = {member.score for island, member in chosen if island == index}
-                    chosen.append((index, self._pick(state, index, fresh, used, rng)))
+                island = str(index)
+                if fresh := [member for member in state.members_of(island) if member.identity not in taken]:
+                    used = {member.score for other, member in chosen if other == island}
+                    chosen.append((island, self._pick(state, island, fresh, used, rng)))
                     break
         chosen.sort(key=lambda pair: (pair[1].utility, -pair[1].candidate))
         return chosen[-1][0], [member for _, member in chosen]
 
     def _draw_islands(self, state: RunState, count: int, rng: Generator) -> NDArray[np.int64]:
-        if self._settings.island_choice == "uniform":
-            return rng.choice(len(state.islands), size=count, replace=False)
-        best = [state.best_member(island.members).utility for island in state.islands]
+        if self.settings.island_choice == "uniform":
+            return rng.choice(len(state.groups), size=count, replace=False)
+        best = [state.best_member(group.members).utility for group in state.groups.values()]
         ranks = np.empty(len(best))
         ranks[np.argsort([-utility for utility in best], kind="stable")] = np.arange(1, len(best) + 1)
         return rng.choice(len(best), size=count, replace=False, p=(1 / ranks) / (1 / ranks).sum())
 
-    def _pick(self, state: RunState, island: int, members: list[Member], used: set[float], rng: Generator) -> Member:
+    def _pick(
+        self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
+    ) -> Member:
         """One program of an island: by score a cluster, not one used already where another is left; then by length."""
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
-        settings, registrations = self._settings, state.islands[island].registrations
-        cooled = (registrations % settings.cluster_temperature_period) / settings.cluster_temperature_period
+        settings, added = self.settings, state.groups[island].added
+        cooled = (added % settings.cluster_temperature_period) / settings.cluster_temperature_period
         temperature = settings.cluster_temperature * (1 - cooled)
         return pick_program(pick_cluster(groups, settings.score_scale, temperature, rng), rng)
 
 
-def founded(groups: Sequence[tuple[Ticket, ...]], islands: int, members: Sequence[Member]) -> Clustered:
+class FunSearchBehaveSim(FunSearch):
+    """FunSearch+BehaveSim: islands founded by behaviour, and children placed by it."""
+
+    settings_type = FunSearchBehaveSimSettings
+
+
+def _arranged_at(state: RunState) -> int:
+    """How many candidates were registered when islands were last founded or restarted."""
+    return max(group.arranged_at for group in state.groups.values())
+
+
+def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
     """The first islands; a group left empty takes the best program of the largest."""
     filled = [group for group in groups if group]
     largest = max(filled, key=lambda group: len(group))
     best = max((m for m in members if m.candidate in largest), key=lambda m: (m.utility, -m.candidate)).candidate
-    return Clustered((*filled, *((best,) for _ in range(islands - len(filled)))))
+    islands_of = [*filled, *((best,) for _ in range(islands - len(filled)))]
+    return Regrouped({str(island): held for island, held in enumerate(islands_of)})

@@ -2,92 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
-from behavesim.config import Settings
-from behavesim.events import Asked, Discarded, ElitesRenewed, Evaluated, Placed, Prompt, Ticket
-from behavesim.methods.draw import Generator, generator, softmax
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt, Regrouped
+from behavesim.methods.draw import Generator, softmax
+from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
 from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
-from behavesim.state import TEMPLATE, Member, OpenCandidate, RunState
+from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.task import Task
 
-ARCHIVE = 0
-"""The island that holds every feasible program."""
+ARCHIVE = "archive"
+"""The group that holds every feasible program."""
+ELITES = "elites"
+"""The programs that stand for the niches known so far, best first."""
 
 PRESSURE = 4.0
 """How much likelier the best elite is to be drawn than the last one: e to this power."""
 
 
+class NicheSettings(MethodSettings):
+    """The settings of niche."""
+
+    examples_per_prompt: int = Field(2, ge=1)
+    """Programs a prompt shows."""
+    samples_per_prompt: int = Field(2, ge=1)
+    """Candidates that share a prompt."""
+    n_init: int = Field(100, ge=0)
+    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    elites: int = Field(30, ge=2)
+    """Programs parents are drawn from, at most."""
+    niche_radius: float = Field(0.3, ge=0)
+    """How different elites are, in units of the median distance; 0 is without similarity."""
+    renew_every: int = Field(10, ge=1)
+    """Candidates between renewals of the elites."""
+
+    @classmethod
+    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
+        """The task's radius, and no more than a quarter of the budget for initial programs."""
+        return {"niche_radius": task.niche_radius, "n_init": min(100, budget // 4)}
+
+
 @dataclass(frozen=True)
 class Election:
-    """The best program of each niche is wanted, best first: of programs in ticket order, at most `count`."""
+    """The best program of each niche is wanted, best first: of programs in order of age, at most `count`."""
 
     archive: tuple[Member, ...]
     radius: float
     count: int
 
-    def decide(self, behaviours: Behaviours) -> ElitesRenewed:
+    def decide(self, behaviours: Behaviours) -> Regrouped:
         """The elites: of equal score the shorter is preferred, then the older."""
         preferences = [(-member.utility, len(member.source), member.candidate) for member in self.archive]
-        return ElitesRenewed(tuple(behaviours.elites(preferences, self.radius, self.count)))
+        return Regrouped({ELITES: tuple(behaviours.elites(preferences, self.radius, self.count))}, selection=True)
 
 
-class Niche:
-    """A pure function from the state of a run to its next decision; no islands, restarts or temperature.
+class Niche(Method[NicheSettings]):
+    """An archive of all, and parents from those of its best that behave differently; no islands, no restarts.
 
     With `niche_radius = 0` similarity plays no part: what remains is an archive of the best distinct behaviours.
     """
 
-    def __init__(self, settings: Settings, prompts: FunSearchPrompts) -> None:
-        self._settings = settings
-        self._prompts = prompts
+    settings_type: ClassVar[type[MethodSettings]] = NicheSettings
+    fixed_in_forks = frozenset({"n_init"})
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Always: elites differ in what they do."""
+        return True
 
     def regroup(self, state: RunState) -> Election | None:
-        """The election of elites once the first programs are told, and again whenever some more are."""
-        settings = self._settings
-        if state.elites_at is None:
-            due = state.told >= settings.n_init
+        """The election of elites once the initial programs are registered, and again whenever some more are."""
+        settings = self.settings
+        if ELITES not in state.groups:
+            is_due = state.registered >= settings.n_init
         else:
-            due = state.told >= state.elites_at + settings.renew_every
-        if not due:
-            return None
-        archive = tuple(state.members[member] for member in state.islands[ARCHIVE].members)
-        return Election(archive, settings.niche_radius, settings.elites)
+            is_due = state.registered >= state.groups[ELITES].arranged_at + settings.renew_every
+        return Election(tuple(state.members_of(ARCHIVE)), settings.niche_radius, settings.elites) if is_due else None
 
-    def ask(self, state: RunState, ticket: Ticket) -> Asked | None:
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """The next question; None while the first election is awaited."""
-        settings = self._settings
-        if ticket < settings.n_init:
-            return self._first(ticket)
-        if state.elites_at is None:
+        settings = self.settings
+        if candidate < settings.n_init:
+            return self._first(candidate)
+        if ELITES not in state.groups:
             return None
-        if (ticket - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
+        if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
             last = state.last_asked
-            return Asked(ticket, last.parents, last.island, last.prompt)
-        if not state.elites:
-            return self._first(ticket)
-        parents = self._parents(state, generator(settings.seed, ticket, "ask"))
+            return Asked(candidate, last.parents, last.group, last.prompt)
+        elites = state.members_of(ELITES)
+        if not elites:
+            return self._first(candidate)
+        parents = self._parents(elites, self.generator(candidate))
         text = self._prompts.improve([parent.source for parent in parents])
-        return Asked(ticket, tuple(parent.candidate for parent in parents), ARCHIVE, Prompt(text, "improve"))
+        return question(candidate, parents, text, "improve", ARCHIVE)
 
-    def compare(self, state: RunState, candidate: OpenCandidate) -> None:
-        """Nothing: elites are elected from all at once."""
-        return
-
-    def tell(self, state: RunState, candidate: OpenCandidate) -> Placed | Discarded:
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""
-        ticket = candidate.asked.candidate
-        return Placed(ticket, ARCHIVE) if isinstance(candidate.outcome, Evaluated) else Discarded(ticket)
+        return kept_if_feasible(candidate, ARCHIVE)
 
-    def _first(self, ticket: Ticket) -> Asked:
-        return Asked(ticket, (TEMPLATE,), None, Prompt(self._prompts.template(), "template"))
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """How many elites there are, and how old their election is."""
+        if ELITES not in state.groups:
+            return {"elites": f"none before {self.settings.n_init} initial programs"}
+        elites = state.groups[ELITES]
+        return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
-    def _parents(self, state: RunState, rng: Generator) -> list[Member]:
+    @property
+    def _prompts(self) -> FunSearchPrompts:
+        return FunSearchPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
+
+    def _first(self, candidate: CandidateId) -> Asked:
+        return Asked(candidate, (TEMPLATE,), None, Prompt(self._prompts.template(), "template"))
+
+    def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
         """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""
-        elites = state.elites
-        size = min(self._settings.examples_per_prompt, len(elites))
+        size = min(self.settings.examples_per_prompt, len(elites))
         probabilities = softmax(-PRESSURE * np.arange(len(elites)) / len(elites))
         drawn = rng.choice(len(elites), size=size, replace=False, p=probabilities)
-        return [state.members[elites[rank]] for rank in sorted(drawn, reverse=True)]
+        return [elites[rank] for rank in sorted(drawn, reverse=True)]

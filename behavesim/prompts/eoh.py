@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from behavesim.events import Operator
 from behavesim.programs.fences import fenced
+
+Operator = Literal["e1", "e2", "m1", "m2", "m3"]
+"""E1 explores, E2 crosses, M1 modifies, M2 tunes, M3 simplifies."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ WISHES: Mapping[Operator, str] = {
         "design a simpler version without them that should do better on new instances."
     ),
 }
-"""E1 explores, E2 crosses, M1 modifies, M2 tunes, M3 simplifies."""
+"""What each operator asks for."""
 
 
 @dataclass(frozen=True)

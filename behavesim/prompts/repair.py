@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from behavesim.events import Asked, Prompt, Rejected
 from behavesim.programs.fences import fenced
 
@@ -10,7 +12,7 @@ SHOWN = 4000
 
 
 def repair(asked: Asked, reply: str, rejected: Rejected) -> Asked:
-    """The question that gives a rejected candidate another try; parents and island stay as they were."""
+    """The question that gives a rejected candidate another try; parents and group stay as they were."""
     failed = fenced(rejected.source) if rejected.source else reply[:SHOWN].strip()
     text = "\n\n".join(
         [
@@ -21,4 +23,4 @@ def repair(asked: Asked, reply: str, rejected: Rejected) -> Asked:
             "Mend what is wrong, and answer with the complete program in one fenced Python block.",
         ]
     )
-    return Asked(asked.candidate, asked.parents, asked.island, Prompt(text, "repair"))
+    return replace(asked, prompt=Prompt(text, "repair", asks_thought=True))

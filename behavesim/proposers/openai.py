@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,12 +11,14 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply, Ticket, Usage
+from behavesim.events import Prompt, Reply, Usage
 from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_endpoint import Endpoint
+from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.proposers.proposer import Errand, Proposer
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
 
@@ -43,9 +46,9 @@ class Patience:
 
 @dataclass
 class _Trials:
-    """What one ticket has been through so far."""
+    """What one request has been through so far."""
 
-    ticket: Ticket
+    number: int
     model: str
     since: float
     calls: list[Usage] = field(default_factory=list)
@@ -54,13 +57,15 @@ class _Trials:
     empty: int = 0
 
 
-class OpenAIProposer:
-    """Asks a model for each ticket, at most `connections` at a time; URL and key come from the environment.
+class OpenAIProposer(Proposer[OpenAISettings]):
+    """Asks a model for each candidate, at most `connections` at a time; URL and key come from the environment.
 
     The environment is read as the openai package reads it; an endpoint other than OpenAI's own
     may do without a key. `notes` is told, in a line each, what a run should know: parameters that were dropped,
     pauses, faults, prompts that were given up. Neither notes nor errors ever hold the key. Time limits are by `clock`.
     """
+
+    settings_type = OpenAISettings
 
     def __init__(
         self,
@@ -81,8 +86,18 @@ class OpenAIProposer:
         self._replied_at: float | None = None
         self._next_fault_note = 0.0
 
-    async def __aenter__(self) -> Self:
-        return self
+    @classmethod
+    def of(cls, settings: OpenAISettings, errand: Errand) -> Self:
+        """The proposer of a run; raises UsageError where the environment names no usable endpoint."""
+        patience = Patience(request_s=settings.request_timeout_s)
+        return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell)
+
+    @classmethod
+    def missing(cls) -> str:
+        """A key or a URL in the environment."""
+        if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
+            return ""
+        return "asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -93,13 +108,13 @@ class OpenAIProposer:
         """Close all connections; the proposer cannot be used afterwards."""
         await self._endpoint.aclose()
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
         """The reply to a prompt; its `calls` hold the usage of every request that was answered on the way to it.
 
         An empty text with the finish reason "given_up" stands for a prompt that the endpoint takes from nobody.
         Raises ProposerError where the endpoint refuses for good, or has been out of reach for too long.
         """
-        trials = _Trials(ticket, self._sampling.model_of(ticket), self._clock())
+        trials = _Trials(number, self._sampling.model_of(number), self._clock())
         while True:
             result = await self._ask(trials.model, prompt.text)
             if result.usage is not None:
@@ -196,7 +211,7 @@ class OpenAIProposer:
             self._note(f"{model} is asked without {fault.parameter!r} from now on: {fault.message}")
 
     def _give_up(self, fault: Fault, trials: _Trials) -> float | None:
-        self._note(f"the prompt of candidate {trials.ticket} is given up: {fault.message}")
+        self._note(f"the prompt of candidate {trials.number} is given up: {fault.message}")
         return None
 
     def _stop(self, message: str) -> NoReturn:

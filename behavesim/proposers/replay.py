@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply, Ticket
+from behavesim.events import NoteReceived, Prompt, Reply, Responded
+from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import read_events
 
 
-class ReplayProposer:
-    """Answers each ticket with what a journal holds for it, whatever the prompt is now."""
+class ReplayProposer(Proposer[ProposerSettings]):
+    """Answers each candidate with what a journal holds for it, whatever the prompt is now."""
 
-    def __init__(self, replies: Mapping[Ticket, Reply], run: str = "the replayed run") -> None:
-        """`replies` by ticket, from the journal of `run`."""
+    costs_money = False
+
+    def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
+        """`replies` by number, from the journal of `run`."""
         self._replies = replies
         self._run = run
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
-        """The reply that the ticket had; raises ProposerError where it had none."""
-        if ticket not in self._replies:
+    @classmethod
+    def of(cls, settings: ProposerSettings, errand: Errand) -> Self:
+        """The replies of the run that stands behind `replay:`; raises UsageError where there is none."""
+        source = RunFolder.find(errand.runs_dir, errand.argument)
+        events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
+        replies = {event.candidate: event.reply for event in events if isinstance(event, Responded)}
+        notes = {note_number(event.number): event.reply for event in events if isinstance(event, NoteReceived)}
+        return cls({**replies, **notes}, source.run)
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """The reply that the candidate had; raises ProposerError where it had none."""
+        if number not in self._replies:
             raise ProposerError(
-                f"{self._run} has no reply for candidate {ticket}; "
+                f"{self._run} has no reply for candidate {number}; "
                 f"it holds {len(self._replies)}, so ask for no more than that with --budget"
             )
-        return self._replies[ticket]
+        return self._replies[number]

@@ -40,9 +40,9 @@ class Moment:
     @property
     def left_s(self) -> float | None:
         """Seconds until the budget is spent at the present rate; None while too few are told to speak of one."""
-        if self.state.told < FEW or self.rate <= 0:
+        if self.state.registered < FEW or self.rate <= 0:
             return None
-        return (self.settings.budget - self.state.told) / self.rate
+        return (self.settings.budget - self.state.registered) / self.rate
 
     @property
     def waiting(self) -> int:
@@ -69,14 +69,15 @@ def line(moment: Moment) -> str:
     state, best = moment.state, moment.state.best
     found = "no feasible program yet" if best is None else f"best {best.score:.6g} ({_gap(moment)})"
     return (
-        f"{state.told}/{moment.settings.budget} told, {state.feasible} feasible, "
+        f"{state.registered}/{moment.settings.budget} done, {state.feasible} feasible, "
         f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {_left(moment)}"
     )
 
 
 def _headline(moment: Moment) -> Text:
     settings, state = moment.settings, moment.state
-    model = f" ({', '.join(settings.models)})" if settings.proposer == "openai" else ""
+    models = settings.flat().get("models", ())
+    model = f" ({', '.join(models)})" if models else ""
     return Text.assemble(
         (settings.method, "bold cyan"),
         f" on {settings.task}, proposer {settings.proposer}{model}, seed {settings.seed}, isolation {state.isolation}",
@@ -88,10 +89,9 @@ def _progress(moment: Moment) -> RenderableType:
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(ratio=1)
     grid.add_column(justify="right", no_wrap=True)
-    text = (
-        f"{state.told:,} / {settings.budget:,}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"
-    )
-    grid.add_row(ProgressBar(total=settings.budget, completed=state.told), text)
+    done = f"{state.registered:,} / {settings.budget:,}"
+    text = f"{done}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"
+    grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), text)
     return grid
 
 
@@ -100,19 +100,23 @@ def _islands(moment: Moment) -> Table:
     table = Table(title="islands", title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     for name in ("", "size", "clusters", "best", "gap", "improved"):
         table.add_column(name, justify="right", no_wrap=True)
-    bests = [state.best_member(island.members) if island.members else None for island in state.islands]
+    bests = [state.best_member(island.members) if island.members else None for island in state.islands.values()]
     top = max((best.utility for best in bests if best is not None), default=None)
-    for number, (island, best) in enumerate(zip(state.islands, bests, strict=True)):
+    for (name, island), best in zip(state.islands.items(), bests, strict=True):
         if best is None:
-            table.add_row(str(number), "0", "", "", "", "", style="dim")
+            table.add_row(name, "0", "", "", "", "", style="dim")
             continue
         clusters = len({state.members[member].score for member in island.members})
-        ago = "" if island.improved_at is None or island.improved_at < 0 else f"{state.told - island.improved_at} ago"
+        ago = (
+            ""
+            if island.improved_at is None or island.improved_at < 0
+            else f"{state.registered - island.improved_at} ago"
+        )
         style = "bold green" if best.utility == top else ""
         gap = percent(state.objective.gap(best.score))
-        table.add_row(str(number), str(len(island.members)), str(clusters), f"{best.score:.6g}", gap, ago, style=style)
-    if state.nursery:
-        table.caption = f"{len(state.nursery)} first programs wait to be clustered"
+        table.add_row(name, str(len(island.members)), str(clusters), f"{best.score:.6g}", gap, ago, style=style)
+    if state.ungrouped:
+        table.caption = f"{len(state.ungrouped)} initial programs are not in islands yet"
     return table
 
 
@@ -126,7 +130,8 @@ def _search(moment: Moment) -> Table:
         "best": "none yet" if best is None else f"{best.score:.6g}, gap {_gap(moment)} (candidate {best.candidate})",
         "in flight": f"{moment.waiting} requests, {moment.evaluating} evaluations",
         "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
-        "repeats": f"{_share(state.copies, state)} a program known already, {_share(state.echoes, state)} a behaviour",
+        "repeats": f"{_share(state.repeated_programs, state)} a program known already, "
+        f"{_share(state.repeated_behaviours, state)} a behaviour",
         "tokens": _tokens(state),
         "cost": dollars(moment.cost_usd),
     }

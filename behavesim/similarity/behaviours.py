@@ -7,10 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from behavesim.events import Clustered, Discarded, Evaluated, Event, IslandsRestarted, Placed, Ticket
+from behavesim.events import Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.similarity.niches import Niches, Preference
 
@@ -20,15 +23,15 @@ Algorithm = tuple[Trajectory, ...]
 class Behaviours:
     """What each living member does; the only place where a run holds trajectories for longer than a candidate is open.
 
-    `registration` measures a newcomer: by the raw formula where the nearest island is sought, which clipping would
-    hide, and clipped where EoH counts dissimilarity; `clipped` is for distances (clustering, niches).
+    `raw` is the measure without clipping, which would hide which group is nearest; `clipped` is for similarities in
+    [0, 1] and for distances.
     """
 
-    def __init__(self, registration: BehaveSim, clipped: BehaveSim) -> None:
-        self._registration = registration
+    def __init__(self, raw: BehaveSim, clipped: BehaveSim) -> None:
+        self._raw = raw
         self._clipped = clipped
-        self._algorithms: dict[Ticket, Algorithm] = {}
-        self._rows: dict[Ticket, int] = {}
+        self._algorithms: dict[CandidateId, Algorithm] = {}
+        self._rows: dict[CandidateId, int] = {}
         self._archive: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
@@ -39,43 +42,52 @@ class Behaviours:
             self._archive.warm()
         import_module("scipy.cluster.hierarchy")
 
-    def apply(self, event: Event, alive: Collection[Ticket]) -> None:
+    def apply(self, event: Event, alive: Collection[CandidateId]) -> None:
         """Take in an event; `alive` are the members of the archive after it."""
         match event:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
                 if candidate in alive:
                     self._admit(candidate)
-            case Placed(candidate):
+            case Added(candidate):
                 self._admit(candidate)
                 if event.evicted:
                     self._keep(alive)
-            case Discarded(candidate):
+            case NotAdded(candidate):
                 self._algorithms.pop(candidate, None)
-            case Clustered() | IslandsRestarted():
+            case Regrouped():
                 self._keep(alive)
 
-    def means(self, candidate: Ticket, groups: Mapping[int, Sequence[Ticket]]) -> dict[int, float]:
+    def means(
+        self, candidate: CandidateId, groups: Mapping[GroupName, Sequence[CandidateId]]
+    ) -> dict[GroupName, float]:
         """The mean similarity of an evaluated candidate to all members of each group (paper, "Register Algorithms")."""
-        assert self._archive is not None, "there is a member to be compared with"
-        similarity = self._registration.one_vs_many(self._algorithms[candidate], self._archive).tolist()
+        similarity = self._to_all(self._raw, candidate)
         return {
             group: math.fsum(similarity[self._rows[member]] for member in members) / len(members)
             for group, members in groups.items()
         }
 
-    def group(self, members: Sequence[Ticket], count: int) -> list[list[Ticket]]:
+    def similarities(self, candidate: CandidateId, members: Sequence[CandidateId]) -> dict[CandidateId, float]:
+        """The similarity in [0, 1] of an evaluated candidate to each of some members."""
+        similarity = self._to_all(self._clipped, candidate)
+        return {member: similarity[self._rows[member]] for member in members}
+
+    def matrix(self, members: Sequence[CandidateId]) -> NDArray[np.float64]:
+        """The (N, N) similarities in [0, 1] of some members."""
+        assert self._archive is not None, "there are members to be compared"
+        return self._clipped.matrix(self._archive.take([self._rows[member] for member in members]))
+
+    def cluster(self, members: Sequence[CandidateId], count: int) -> list[list[CandidateId]]:
         """Members in at most `count` groups: average linkage on 1 − BehaveSim, the paper's initial clustering."""
         from behavesim.similarity.linkage import average_linkage
 
-        assert self._archive is not None, "there are members to be grouped"
-        distances = 1.0 - self._clipped.matrix(self._archive.take([self._rows[member] for member in members]))
-        labels = average_linkage(distances, count)
+        labels = average_linkage(1.0 - self.matrix(members), count)
         return [
             [m for m, label in zip(members, labels, strict=True) if label == wanted] for wanted in sorted(set(labels))
         ]
 
-    def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[Ticket]:
+    def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
         """The best of each niche, best first; `members` are those of the last time, and then some."""
         from behavesim.similarity.niches import Niches
 
@@ -86,7 +98,12 @@ class Behaviours:
         self._in_niches = len(members)
         return self._niches.clear(radius, count)
 
-    def _admit(self, candidate: Ticket) -> None:
+    def _to_all(self, measure: BehaveSim, candidate: CandidateId) -> list[float]:
+        assert self._archive is not None, "there is a member to be compared with"
+        similarity: list[float] = measure.one_vs_many(self._algorithms[candidate], self._archive).tolist()
+        return similarity
+
+    def _admit(self, candidate: CandidateId) -> None:
         from behavesim.similarity import Archive
 
         algorithm = self._algorithms[candidate]
@@ -96,7 +113,7 @@ class Behaviours:
             self._archive.append(algorithm)
         self._rows[candidate] = len(self._archive) - 1
 
-    def _keep(self, alive: Collection[Ticket]) -> None:
+    def _keep(self, alive: Collection[CandidateId]) -> None:
         """Forget the behaviours of members that are gone, so that comparing costs what the living archive costs."""
         if self._archive is None or len(alive) == len(self._rows):
             return

@@ -6,22 +6,57 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from behavesim.events import Evaluated, Event
+from behavesim.events import (
+    Added,
+    Asked,
+    Compared,
+    Evaluated,
+    Event,
+    NotAdded,
+    NoteAsked,
+    NoteReceived,
+    Recommended,
+    Regrouped,
+    Rejected,
+    Responded,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
 from behavesim.trajectory import Trajectory
 
-TYPES: dict[str, type] = {kind.__name__: kind for kind in get_args(Event)}
+TYPES: dict[str, type] = {
+    "RunStarted": RunStarted,
+    "RunResumed": RunResumed,
+    "RunForked": RunForked,
+    "RunStopped": RunStopped,
+    "Asked": Asked,
+    "Responded": Responded,
+    "Evaluated": Evaluated,
+    "Rejected": Rejected,
+    "Compared": Compared,
+    "Added": Added,
+    "NotAdded": NotAdded,
+    "Regrouped": Regrouped,
+    "NoteAsked": NoteAsked,
+    "NoteReceived": NoteReceived,
+    "Recommended": Recommended,
+}
+"""The events by the names under which they are stored."""
+NAMES = {kind: name for name, kind in TYPES.items()}
 
 _LENGTH = struct.Struct("<I")
 
 
 def encode(event: Event) -> tuple[str, str, bytes | None]:
     """The type, the payload and the blob of an event."""
-    kind = type(event).__name__
+    kind = NAMES[type(event)]
     if isinstance(event, Evaluated):
         payload = _adapter(kind).dump_json(replace(event, trajectories=()))
         return kind, payload.decode(), pack(event.trajectories)

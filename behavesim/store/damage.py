@@ -11,7 +11,7 @@ from behavesim.errors import JournalError
 from behavesim.store.codec import decode
 from behavesim.store.journal import connected
 from behavesim.store.schema import VERSION
-from behavesim.store.upgrade import refuse_newer, version_of
+from behavesim.store.upgrade import refuse_foreign, version_of
 
 
 def damages(path: Path) -> list[str]:
@@ -24,7 +24,7 @@ def damages(path: Path) -> list[str]:
     found: list[str] = []
     try:
         with closing(connected(path)) as db:
-            refuse_newer(path, version_of(db), VERSION)
+            refuse_foreign(path, version_of(db), VERSION)
             found += (f"SQLite: {line}" for (line,) in db.execute("PRAGMA integrity_check(20)") if line != "ok")
             found += _unreadable(db)
     except sqlite3.DatabaseError as error:

@@ -9,13 +9,14 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from behavesim.config import Settings, read_toml, validated
+from behavesim.config import read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError
 from behavesim.store.journal import first_time, last_event
 from behavesim.text import printable
@@ -152,16 +153,17 @@ class RunFolder:
             first = None
         return self.path.stat().st_ctime if first is None else first
 
-    def write_settings(self, settings: Settings) -> None:
+    def write_settings(self, values: Mapping[str, Any]) -> None:
         """Write the resolved settings as TOML; those that are None are left out."""
         import tomli_w
 
-        values = settings.model_dump(exclude_none=True)
-        self._replace(self.settings, tomli_w.dumps(values))
+        self._replace(
+            self.settings, tomli_w.dumps({name: value for name, value in values.items() if value is not None})
+        )
 
-    def read_settings(self) -> Settings:
+    def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
-        return validated(read_toml(self.settings))
+        return read_toml(self.settings)
 
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""

@@ -13,10 +13,10 @@ from types import TracebackType
 import aiosqlite
 
 from behavesim.errors import JournalError
-from behavesim.events import Evaluated, Event, Rejected, Ticket
-from behavesim.store.codec import decode, encode, unpack
+from behavesim.events import CandidateId, Evaluated, Event, Rejected
+from behavesim.store.codec import NAMES, decode, encode, unpack
 from behavesim.store.schema import VERSION
-from behavesim.store.upgrade import refuse_newer, upgrade, version_of
+from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 from behavesim.store.wal import CHECKPOINT_PAGES, WriteAheadLog
 from behavesim.trajectory import Trajectory
 
@@ -24,7 +24,7 @@ _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?,
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 _OUTCOME = """
 SELECT seq, type, payload, data FROM events
-WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'fingerprint' = ?
+WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'program_hash' = ?
 """
 
 FLUSH_S = 1.0
@@ -32,7 +32,7 @@ FLUSH_S = 1.0
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
 
-Row = tuple[float, Ticket | None, str, str, bytes | None]
+Row = tuple[float, CandidateId | None, str, str, bytes | None]
 Clock = Callable[[], float]
 
 
@@ -105,12 +105,12 @@ class SqliteJournal:
                     yield at, _decoded(seq, kind, payload, data)
                     expected += 1
 
-    async def outcome(self, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
-        """What became of a candidate's program of that fingerprint, trajectories included; it is committed."""
+    async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
+        """What became of a candidate's program of that hash, trajectories included; it is committed."""
         with _translated(self._path):
-            async with self._db.execute(_OUTCOME, (candidate, fingerprint)) as cursor:
+            async with self._db.execute(_OUTCOME, (candidate, program_hash)) as cursor:
                 row = await cursor.fetchone()
-        assert row is not None, f"something has become of program {fingerprint} of candidate {candidate}"
+        assert row is not None, f"something has become of program {program_hash} of candidate {candidate}"
         event = _decoded(*row)
         assert isinstance(event, Evaluated | Rejected)
         return event
@@ -140,7 +140,7 @@ def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterat
     """
     query = _READ
     if only:
-        query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(kind.__name__) for kind in only)}) AND")
+        query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
     with _translated(path), closing(open_to_read(path)) as connection:
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if not only:
@@ -154,10 +154,10 @@ def read_times(path: Path) -> list[tuple[float, str]]:
         return connection.execute("SELECT at, type FROM events ORDER BY seq").fetchall()
 
 
-def count_told(path: Path) -> int:
-    """How many candidates have been told to the method."""
+def count_registered(path: Path) -> int:
+    """How many candidates are registered."""
     with _translated(path), closing(open_to_read(path)) as connection:
-        query = "SELECT count(*) FROM events WHERE type IN ('Placed', 'Discarded')"
+        query = "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')"
         return int(connection.execute(query).fetchone()[0])
 
 
@@ -174,18 +174,18 @@ def last_event(path: Path) -> int:
         return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
-def read_outcome(path: Path, candidate: Ticket, fingerprint: str) -> Evaluated | Rejected:
-    """What became of a candidate's program of that fingerprint; raises LookupError where nothing did."""
+def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
+    """What became of a candidate's program of that hash; raises LookupError where nothing did."""
     with _translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute(_OUTCOME, (candidate, fingerprint)).fetchone()
+        row = connection.execute(_OUTCOME, (candidate, program_hash)).fetchone()
     if row is None:
-        raise LookupError(f"candidate {candidate} has no outcome with fingerprint {fingerprint}")
+        raise LookupError(f"candidate {candidate} has no outcome with program hash {program_hash}")
     event = _decoded(*row)
     assert isinstance(event, Evaluated | Rejected)
     return event
 
 
-def read_trajectories(path: Path, candidates: Sequence[Ticket]) -> list[tuple[Trajectory, ...]]:
+def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
     """The trajectories of some feasible candidates, in the order asked for."""
     query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
     with _translated(path), closing(open_to_read(path)) as connection:
@@ -205,7 +205,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         if version == VERSION:
             return connection
         connection.close()
-        refuse_newer(path, version, VERSION)
+        refuse_foreign(path, version, VERSION)
         if version == 0:
             raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
         upgrade(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.events import Clustered, Event, IslandsRestarted, RunForked, RunResumed, RunStarted, RunStopped
+from behavesim.events import Event, Regrouped, RunForked, RunResumed, RunStarted, RunStopped
 from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 
@@ -19,8 +19,9 @@ class Keeper:
         if state.best is not None and state.best is not self._written:
             self._folder.write_best(state.best.source, self._headline(state.best, state))
             self._written = state.best
-        if isinstance(event, RunStarted | RunForked | RunResumed | RunStopped | Clustered | IslandsRestarted):
-            self._folder.note(f"{type(event).__name__} at {state.told} told, {state.asked} asked")
+        is_noted = isinstance(event, RunStarted | RunForked | RunResumed | RunStopped | Regrouped)
+        if is_noted and not (isinstance(event, Regrouped) and event.selection):
+            self._folder.note(f"{type(event).__name__} at {state.registered} done, {state.asked} asked")
 
     def _headline(self, best: Member, state: RunState) -> str:
         gap = state.objective.gap(best.score)

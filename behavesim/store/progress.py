@@ -17,9 +17,9 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.typ
 
 @dataclass(frozen=True)
 class Progress:
-    """Candidates told, whether a program is recommended, and requests answered with their tokens."""
+    """Candidates registered, whether a program is recommended, and requests answered with their tokens."""
 
-    told: int
+    registered: int
     recommended: bool
     calls: int
     prompt_tokens: int
@@ -31,5 +31,5 @@ def progress(journal: Path) -> Progress:
     with closing(open_to_read(journal)) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
-    told = counts.get("Placed", 0) + counts.get("Discarded", 0)
-    return Progress(told, counts.get("Recommended", 0) > 0, calls, prompt, completion)
+    registered = counts.get("Added", 0) + counts.get("NotAdded", 0)
+    return Progress(registered, counts.get("Recommended", 0) > 0, calls, prompt, completion)

@@ -36,7 +36,8 @@ SELECT
     evaluated.payload ->> 'score' AS score,
     coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
     asked.payload -> 'parents' AS parents,
-    placed.payload ->> 'island' AS island,
+    iif(added.payload ->> 'group' GLOB '[0-9]*', CAST(added.payload ->> 'group' AS INTEGER), added.payload ->> 'group')
+        AS island,
     responded.payload ->> '$.reply.model' AS model,
     spent.prompt_tokens AS prompt_tokens,
     spent.completion_tokens AS completion_tokens
@@ -44,7 +45,7 @@ FROM latest AS asked
 LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
 LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
 LEFT JOIN latest AS rejected ON rejected.candidate = asked.candidate AND rejected.type = 'Rejected'
-LEFT JOIN latest AS placed ON placed.candidate = asked.candidate AND placed.type = 'Placed'
+LEFT JOIN latest AS added ON added.candidate = asked.candidate AND added.type = 'Added'
 LEFT JOIN (
     SELECT events.candidate, sum(call.value ->> 'prompt') AS prompt_tokens,
            sum(call.value ->> 'completion') AS completion_tokens
@@ -57,33 +58,29 @@ CREATE VIEW best AS
 SELECT candidate, score, island, source FROM candidates
 WHERE status = 'feasible'
 ORDER BY
-    score * (SELECT iif(payload ->> '$.fingerprint.direction' = 'maximise', -1, 1)
+    score * (SELECT iif(payload ->> '$.provenance.direction' = 'maximise', -1, 1)
              FROM events WHERE type = 'RunStarted' LIMIT 1),
     candidate
 LIMIT 1;
 
 CREATE VIEW islands AS
 WITH founded AS (
-    SELECT seq, CAST(island.key AS INTEGER) AS island, member.value AS candidate
-    FROM events, json_each(events.payload, '$.islands') AS island, json_each(island.value) AS member
-    WHERE events.type = 'Clustered'
+    SELECT seq, grouped.key AS island, member.value AS candidate
+    FROM events, json_each(events.payload, '$.groups') AS grouped, json_each(grouped.value) AS member
+    WHERE events.type = 'Regrouped' AND NOT events.payload ->> 'selection'
     UNION ALL
-    SELECT seq, CAST(founder.key AS INTEGER), founder.value
-    FROM events, json_each(events.payload, '$.founders') AS founder
-    WHERE events.type = 'IslandsRestarted'
-    UNION ALL
-    SELECT seq, payload ->> 'island', candidate
-    FROM events WHERE events.type = 'Placed' AND payload ->> 'island' IS NOT NULL
+    SELECT seq, payload ->> 'group', candidate
+    FROM events WHERE events.type = 'Added' AND payload ->> 'group' IS NOT NULL
 ),
 begun AS (
     SELECT island, max(seq) AS seq FROM founded
-    WHERE seq IN (SELECT events.seq FROM events WHERE events.type IN ('Clustered', 'IslandsRestarted'))
+    WHERE seq IN (SELECT events.seq FROM events WHERE events.type = 'Regrouped')
     GROUP BY island
 ),
 evicted AS (
     SELECT seq, member.value AS candidate
     FROM events, json_each(events.payload, '$.evicted') AS member
-    WHERE events.type = 'Placed'
+    WHERE events.type = 'Added'
 )
 SELECT
     founded.island AS island,
@@ -93,12 +90,12 @@ SELECT
     max(evaluated.payload ->> 'score') AS highest_score,
     max(founded.candidate) AS newest
 FROM founded
-JOIN begun ON begun.island = founded.island AND founded.seq >= begun.seq
+LEFT JOIN begun ON begun.island = founded.island
 JOIN events AS evaluated ON evaluated.candidate = founded.candidate AND evaluated.type = 'Evaluated'
-WHERE NOT EXISTS (
+WHERE founded.seq >= coalesce(begun.seq, 0) AND NOT EXISTS (
     SELECT 1 FROM evicted WHERE evicted.candidate = founded.candidate AND evicted.seq >= founded.seq
 )
-GROUP BY founded.island ORDER BY founded.island;
+GROUP BY founded.island ORDER BY founded.island + 0, founded.island;
 
 CREATE VIEW spend AS
 SELECT
@@ -129,5 +126,7 @@ def _begin(db: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: tuple[Migration, ...] = (_begin,)
-"""Step i takes a journal from version i to i + 1; version 0 is an empty file. Steps are added, never changed."""
-VERSION = len(MIGRATIONS)
+"""The first step begins a journal, each further one takes it a version on. Steps are added, never changed."""
+OLDEST = 2
+"""The oldest version that can be read; before it, events and their parts had other names."""
+VERSION = OLDEST + len(MIGRATIONS) - 1

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from behavesim.errors import JournalError
-from behavesim.store.schema import MIGRATIONS, Migration
+from behavesim.store.schema import MIGRATIONS, OLDEST, Migration
 
 
 def upgrade(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
@@ -18,17 +18,18 @@ def upgrade(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     than the migrations know; sqlite3.DatabaseError where a step fails, and the journal is as it was.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        version = version_of(db)
-        if version == len(migrations):
+        version, newest = version_of(db), OLDEST + len(migrations) - 1
+        if version == newest:
             return
-        refuse_newer(path, version, len(migrations))
+        refuse_foreign(path, version, newest)
         if version:
             _back_up(db, backup_of(path, version))
         db.execute("BEGIN IMMEDIATE")
         try:
-            for step in migrations[version_of(db) :]:  # another process may have been faster
+            now = version_of(db)  # another process may have been faster
+            for step in migrations[now - OLDEST + 1 if now else 0 :]:
                 step(db)
-            db.execute(f"PRAGMA user_version = {len(migrations)}")
+            db.execute(f"PRAGMA user_version = {newest}")
         except BaseException:
             db.execute("ROLLBACK")
             raise
@@ -45,8 +46,13 @@ def version_of(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refuse_newer(path: Path, version: int, known: int) -> None:
-    """Raise JournalError where a journal comes from the future."""
+def refuse_foreign(path: Path, version: int, known: int) -> None:
+    """Raise JournalError where a journal comes from the future, or from before events had their names."""
+    if 0 < version < OLDEST:
+        raise JournalError(
+            f"{path} was written by an older behavesim (schema {version}, the oldest this one reads is {OLDEST}); "
+            "read it with the version that made it"
+        )
     if version > known:
         raise JournalError(
             f"{path} was written by a newer behavesim (schema {version}, this one reads {known}); upgrade behavesim"

@@ -7,11 +7,10 @@ import random
 import pytest
 
 from behavesim.audit import DECISIONS, Audit, difference
-from behavesim.config import resolve
 from behavesim.events import Asked, RunStarted
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
-from tests.search.toys import MemoryJournal, Stop, Toy, search
+from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search
 
 PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n")
 """The methods without first programs."""
@@ -38,7 +37,7 @@ async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
     await (await search(journal, settings, random.Random(2))).run()
     grown = {**settings, "budget": 75}
     await (await search(journal, grown, random.Random(3))).run()
-    audit = Audit(resolve({"task": "toy", **settings}), Toy())
+    audit = Audit(fitting(settings), Toy())
     decided = 0
     for number, row in enumerate(journal.rows, 1):
         event = decode(*row)
@@ -57,7 +56,7 @@ async def test_an_audit_finds_an_ask_that_jumps_a_due_repair() -> None:
     events = [decode(*row) for row in journal.rows]
     repaired = next(n for n, e in enumerate(events) if isinstance(e, Asked) and e.prompt.operator == "repair")
     asked = next(n for n, e in enumerate(events) if n > repaired and isinstance(e, Asked) and e.candidate > 30)
-    audit = Audit(resolve({"task": "toy", **settings}), Toy())
+    audit = Audit(fitting(settings), Toy())
     for event in events[:repaired]:
         audit.take(event)
     assert audit.state.open[events[repaired].candidate].outcome is not None

@@ -17,6 +17,7 @@ from behavesim.audit import DECISIONS, Audit, difference
 from behavesim.errors import JournalError
 from behavesim.events import Responded
 from behavesim.recover import recover
+from behavesim.settings import recorded as recorded_settings
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
@@ -68,10 +69,10 @@ async def test_a_sound_run_is_sound(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("where", "change_to", "said"),
     [
-        ("type = 'Placed' AND payload ->> 'island' = 1", "json_set(payload, '$.island', 2)", "island=1"),
-        ("type = 'Compared'", "json_set(payload, '$.similarity.0', 0.123)", "similarity="),
+        ("type = 'Added' AND payload ->> 'group' = '1'", "json_set(payload, '$.group', '2')", "group='1'"),
+        ("type = 'Compared'", "json_set(payload, '$.to_groups.0', 0.123)", "to_groups="),
         ("type = 'Asked' AND candidate = 30", "json_set(payload, '$.prompt.text', 'Please.')", "prompt="),
-        ("type = 'IslandsRestarted'", "json_set(payload, '$.founders', json('{}'))", "founders="),
+        ("type = 'Regrouped'", "json_set(payload, '$.groups', json('{}'))", "groups="),
     ],
 )
 def test_the_first_decision_that_does_not_follow_is_named(
@@ -79,7 +80,7 @@ def test_the_first_decision_that_does_not_follow_is_named(
 ) -> None:
     seq = event(run, where)
     change(run, f"UPDATE events SET payload = {change_to} WHERE seq = {seq}")
-    settings = run.read_settings()
+    settings = recorded_settings(run.read_settings())
     audit = Audit(settings, TaskReference(settings.task).load())
     for number, _, recorded in read_events(run.journal):
         if isinstance(recorded, DECISIONS) and (found := difference(number, audit.due(recorded), recorded)):
@@ -91,10 +92,8 @@ def test_the_first_decision_that_does_not_follow_is_named(
 
 
 async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) -> None:
-    placed = event(run, "type = 'Placed' AND candidate > 30")
-    change(
-        run, f"UPDATE events SET type = 'Discarded', payload = json_remove(payload, '$.island') WHERE seq = {placed}"
-    )
+    placed = event(run, "type = 'Added' AND candidate > 30")
+    change(run, f"UPDATE events SET type = 'NotAdded', payload = json_remove(payload, '$.group') WHERE seq = {placed}")
     scored = event(run, "type = 'Evaluated' AND candidate > 20")
     change(run, f"UPDATE events SET payload = json_set(payload, '$.score', 1.5) WHERE seq = {scored}")
     replied = event(run, "type = 'Responded' AND candidate = 5")
@@ -107,7 +106,7 @@ async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) 
     assert next(iter(named)) == outcome
     assert named[outcome].expected.startswith("Rejected")
     assert "score=1.5" in named[scored].recorded
-    assert named[placed].expected.startswith("Placed")
+    assert named[placed].expected.startswith("Added")
 
 
 async def test_missing_and_unreadable_events_are_damage(run: RunFolder) -> None:
@@ -159,7 +158,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     if harm is smear:
         ended = await Subject(target.path, []).finish()
         assert ended.code == 0, ended.stderr
-        assert load_run(target.path).state.told == BUDGET
+        assert load_run(target.path).state.registered == BUDGET
 
 
 async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFolder, sound: Path) -> None:

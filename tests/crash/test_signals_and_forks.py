@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 from behavesim.analysis.run import load_run
-from behavesim.events import IslandsRestarted, RunForked
+from behavesim.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.verify import verify
@@ -105,9 +105,10 @@ async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, 
     assert second[: len(first)] == first
     assert isinstance(second[len(first)], RunForked)
     run = load_run(tmp_path / "second")
-    assert (run.state.told, run.settings.p_s1) == (80, 0.5)
-    assert sum(isinstance(event, IslandsRestarted) for event in second) == 2  # the one overdue at the fork, one at 70
-    assert load_run(tmp_path / "first").state.told == 60
+    assert (run.state.registered, run.settings.flat()["p_s1"]) == (80, 0.5)
+    # the founding, the restart that was overdue at the fork, and the one at 70
+    assert sum(isinstance(event, Regrouped) for event in second) == 3
+    assert load_run(tmp_path / "first").state.registered == 60
     verified = await carried_out("verify", "second", *here)
     assert verified.code == 0, verified.stdout
     islands = await carried_out("resume", "first", "--set", "islands=3", "--fork", "third", *here)

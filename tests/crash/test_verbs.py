@@ -57,5 +57,5 @@ async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
     watching = await carried_out("watch", "watched", "--runs-dir", str(tmp_path))
     assert (await ended(process)).code == 0
     assert watching.code == 0, watching.stderr
-    assert "60/60 told" in watching.stderr
+    assert "60/60 done" in watching.stderr
     assert "run watched is finished" in watching.stdout

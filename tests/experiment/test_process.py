@@ -11,7 +11,7 @@ from pathlib import Path
 from behavesim.analysis.run import load_run
 from behavesim.config import resolve
 
-SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).model_dump(mode="json")
+SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 
 
 def made(folder: Path, parent: int) -> subprocess.CompletedProcess[str]:
@@ -27,7 +27,7 @@ def test_a_run_is_made_of_the_settings_as_they_are_and_gone_on_with_when_it_is_t
         ended = made(tmp_path / "run", os.getpid())
         assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
         run = load_run(tmp_path / "run")
-        assert run.settings.model_dump(mode="json") == SETTINGS
+        assert run.settings.flat() == SETTINGS
         assert run.state.told == 3
 
 

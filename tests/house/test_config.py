@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from behavesim.config import described, differences, resolve
+from behavesim.config import Settings, described, differences
 from behavesim.errors import UsageError
+from behavesim.settings import owners, resolve
+from behavesim.task import TaskReference
+
+TSP = TaskReference("tsp").load()
+
+
+def options(settings: Settings) -> Any:
+    """What the method brings."""
+    return settings.of_method
 
 
 def test_a_flag_beats_set_beats_the_file_beats_the_task(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text("seed = 1\nbudget = 100\nwindow = 3\n")
-    settings = resolve({"task": "tsp", "seed": 3}, ["seed=2", "window=2"], file, {"budget": 10_000, "score_scale": 5.0})
-    assert (settings.seed, settings.window, settings.budget, settings.score_scale) == (3, 2, 100, 5.0)
+    task = TaskReference("asp").load()
+    settings = resolve({"task": "asp", "seed": 3}, ["seed=2", "window=2"], file, task)
+    assert (settings.seed, settings.window, settings.budget) == (3, 2, 100)
+    assert options(settings).score_scale == task.score_scale == 100
 
 
 def test_the_methods_differ_in_their_settings_alone() -> None:
-    plain = resolve({"task": "tsp", "method": "funsearch"})
-    ours = resolve({"task": "tsp", "method": "funsearch+behavesim"})
+    plain = resolve({"task": "tsp", "method": "funsearch"}, task=TSP)
+    ours = resolve({"task": "tsp", "method": "funsearch+behavesim"}, task=TSP)
     assert set(differences(plain, ours)) == {"method", "placement", "p_s1", "clustered_start", "n_init"}
 
 
 @pytest.mark.parametrize(("budget", "n_init"), [(2000, 100), (300, 75), (10, 2)])
 def test_the_first_programs_are_at_most_a_quarter_of_the_budget(budget: int, n_init: int) -> None:
-    assert resolve({"task": "tsp", "budget": budget}).n_init == n_init
+    assert options(resolve({"task": "tsp", "budget": budget}, task=TSP)).n_init == n_init
+
+
+def test_initial_programs_that_are_named_are_as_many_as_named() -> None:
+    assert options(resolve({"task": "tsp", "budget": 10, "n_init": 8}, task=TSP)).n_init == 8
+
+
+def test_a_setting_of_another_method_is_refused_with_whose_it_is() -> None:
+    with pytest.raises(UsageError, match=r"'population' belongs to method eoh and method eoh\+behavesim") as caught:
+        resolve({"task": "tsp", "method": "funsearch"}, ["population=8"], task=TSP)
+    assert "method funsearch, proposer genetic" in str(caught.value)
+    with pytest.raises(UsageError, match="'temperature' belongs to proposer openai"):
+        resolve({"task": "tsp"}, ["temperature=1"], task=TSP)
+    assert options(resolve({"task": "tsp", "method": "eoh"}, ["population=8"], task=TSP)).population == 8
 
 
 @pytest.mark.parametrize(
@@ -59,6 +84,9 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
 
 def test_every_setting_is_described_and_documented_with_its_default() -> None:
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
-    for row in described():
-        assert row[2], f"setting {row[0]} says nothing of itself"
-        assert f"| {' | '.join(row)} |" in page, f"docs/settings.md is behind on {row[0]}"
+    for owner in owners():
+        assert owner.options is not None
+        own = page.partition(f"## {owner.name}\n")[2].partition("\n## ")[0]
+        for row in described(owner.options):
+            assert row[2], f"setting {row[0]} says nothing of itself"
+            assert f"| {' | '.join(row)} |" in own, f"docs/settings.md is behind on {row[0]} of {owner.name}"

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 CHAIN = [
     {"clock", "errors", "similarity.kernels", "text"},
-    {"heartbeat"},
+    {"heartbeat", "plugins"},
     {"trajectory"},
     {"task"},
     {"events"},
@@ -22,7 +22,9 @@ CHAIN = [
     {"caps"},
     {"methods"},
     {"due"},
-    {"proposers", "sandbox", "store"},
+    {"sandbox", "store"},
+    {"proposers"},
+    {"settings"},
     {"checkup", "search"},
     {"build"},
     {"audit"},

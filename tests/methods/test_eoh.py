@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from behavesim.events import Asked, Compared, Discarded, Evaluated, Placed
+from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded
+from behavesim.methods.eoh import POPULATION
 from behavesim.programs.extract import extract, fenced_blocks
 from behavesim.prompts.eoh import EohPrompts, Example
 from behavesim.similarity import BehaveSim
@@ -20,7 +21,7 @@ SIZE = 8
 
 
 def population(state: RunState) -> list[int]:
-    return state.islands[0].members
+    return state.groups[POPULATION].members if POPULATION in state.groups else []
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -58,10 +59,10 @@ async def test_parents_are_different_members_shown_from_worse_to_better(method: 
 async def test_the_population_never_holds_a_program_twice_nor_loses_its_best(method: str) -> None:
     best: float | None = None
     for state, event in steps(await events_of(method=method, population=SIZE)):
-        members = [state.members[m] for island in state.islands for m in island.members]
+        members = [state.members[m] for island in state.islands.values() for m in island.members]
         assert len(members) <= SIZE
-        assert len({member.fingerprint for member in members}) == len(members)
-        if isinstance(event, Placed | Discarded) and state.best is not None:
+        assert len({member.program_hash for member in members}) == len(members)
+        if isinstance(event, Added | NotAdded) and state.best is not None:
             assert state.best.candidate in population(state)
             assert best is None or state.best.utility >= best
             best = state.best.utility
@@ -73,14 +74,14 @@ async def test_plain_eoh_keeps_the_best_programs_of_all() -> None:
     for event in sorted(
         (e for e in events if isinstance(e, Evaluated) and e.candidate >= 0), key=lambda e: e.candidate
     ):
-        first.setdefault(event.fingerprint, event)
+        first.setdefault(event.program_hash, event)
     wanted = sorted(first.values(), key=lambda e: (e.score, e.candidate))[:SIZE]
     assert population(final(events)) == sorted(e.candidate for e in wanted)
 
 
 async def test_with_behaviour_every_pair_of_members_has_been_compared_within_bounds() -> None:
     events = await events_of(method="eoh+behavesim", population=SIZE)
-    assert all(0 <= value <= 1 for e in events if isinstance(e, Compared) for value in e.similarity.values())
+    assert all(0 <= value <= 1 for e in events if isinstance(e, Compared) for value in e.to_members.values())
     state, measure = final(events), BehaveSim(Toy.normaliser)
     behaviour = {e.candidate: e.trajectories for e in events if isinstance(e, Evaluated)}
     members = population(state)

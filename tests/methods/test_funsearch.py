@@ -8,21 +8,29 @@ from typing import Any
 import pytest
 
 from behavesim import build
-from behavesim.config import resolve
-from behavesim.events import Asked, Clustered, Compared, Discarded, Evaluated, IslandsRestarted, Placed
-from behavesim.methods.choice import compares
-from behavesim.methods.funsearch import FunSearch
+from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
+from behavesim.methods.funsearch import FunSearch, FunSearchSettings
+from behavesim.methods.installed import method
+from behavesim.methods.method import Brief
 from behavesim.prompts.funsearch import FunSearchPrompts
-from behavesim.state import TEMPLATE, Island, Member, RunState
+from behavesim.state import Group, Member, RunState
 from tests.methods.told import Told, events_of, final, steps
-from tests.search.toys import Toy
+from tests.search.toys import Toy, fitting
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
 PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}
 
 
-def homes(state: RunState, member: int) -> set[int]:
-    return {number for number, island in enumerate(state.islands) if member in island.members}
+def homes(state: RunState, member: int) -> set[str]:
+    return {name for name, island in state.groups.items() if member in island.members}
+
+
+def founding(events: Told) -> Regrouped:
+    return next(e for e in events if isinstance(e, Regrouped))
+
+
+def restarts(events: Told) -> list[Regrouped]:
+    return [event for event in events if isinstance(event, Regrouped)][1:]
 
 
 def improving(events: Told) -> list[tuple[RunState, Asked]]:
@@ -32,7 +40,7 @@ def improving(events: Told) -> list[tuple[RunState, Asked]]:
 async def test_every_prompt_is_asked_as_often_as_set() -> None:
     asked = [e for e in await events_of(**PLAIN, samples_per_prompt=3, budget=90) if isinstance(e, Asked)]
     assert all(len({e.parents for e in asked[start : start + 3]}) == 1 for start in range(0, 90, 3))
-    assert len({(e.parents, e.island) for e in asked}) > 10
+    assert len({(e.parents, e.group) for e in asked}) > 10
 
 
 async def test_examples_are_different_programs_from_worse_to_better() -> None:
@@ -60,16 +68,16 @@ async def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float,
 async def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
     events = await events_of(**OURS, placement="parent")
     asked = {e.candidate: e for e in events if isinstance(e, Asked)}
-    placed = [e for e in events if isinstance(e, Placed) and e.island is not None]
+    placed = [e for e in events if isinstance(e, Added) and e.group is not None]
     assert placed
-    assert all(e.island == asked[e.candidate].island for e in placed if asked[e.candidate].island is not None)
+    assert all(e.group == asked[e.candidate].group for e in placed if asked[e.candidate].group is not None)
     assert not [e for e in events if isinstance(e, Compared)]
 
 
 async def test_a_childs_island_can_be_drawn_blindly() -> None:
     events = await events_of(**OURS, placement="random", budget=600, restart_every=0)
-    counts = Counter(e.island for e in events if isinstance(e, Placed) and e.island is not None)
-    assert set(counts) == {0, 1, 2, 3}
+    counts = Counter(e.group for e in events if isinstance(e, Added) and e.group is not None)
+    assert set(counts) == {"0", "1", "2", "3"}
     assert max(counts.values()) < 1.5 * min(counts.values())
     assert not [e for e in events if isinstance(e, Compared)]
 
@@ -79,18 +87,17 @@ async def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
     for event in await events_of(**OURS):
         if isinstance(event, Compared):
             compared[event.candidate] = event
-        if isinstance(event, Placed) and event.island is not None:
-            similarity = compared[event.candidate].similarity
-            assert similarity[event.island] == max(similarity.values())
+        if isinstance(event, Added) and event.group is not None:
+            similarity = compared[event.candidate].to_groups
+            assert similarity[event.group] == max(similarity.values())
 
 
 async def test_the_first_programs_can_be_dealt_instead_of_clustered() -> None:
-    dealt, clustered = [
-        next(e for e in await events_of(**OURS, clustered_start=start) if isinstance(e, Clustered))
-        for start in (False, True)
-    ]
-    assert {m for island in dealt.islands for m in island} == {m for island in clustered.islands for m in island}
-    sizes = [len(island) for island in dealt.islands]
+    dealt, clustered = [founding(await events_of(**OURS, clustered_start=start)) for start in (False, True)]
+    assert {m for island in dealt.groups.values() for m in island} == {
+        m for island in clustered.groups.values() for m in island
+    }
+    sizes = [len(island) for island in dealt.groups.values()]
     assert max(sizes) - min(sizes) <= 1
     assert dealt != clustered
 
@@ -99,10 +106,10 @@ async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
     events = await events_of(**OURS, keep_worse_than_template=False)
     template = next(e for e in events if isinstance(e, Evaluated) and e.candidate == TEMPLATE)
     for state, event in steps(events):
-        if isinstance(event, Placed | Discarded) and not state.clustered:
+        if isinstance(event, Added | NotAdded) and not state.groups:
             outcome = state.open[event.candidate].outcome
             good = isinstance(outcome, Evaluated) and outcome.score <= template.score
-            assert isinstance(event, Placed) == good
+            assert isinstance(event, Added) == good
     assert Toy.objective.direction == "minimise"
 
 
@@ -110,31 +117,45 @@ async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
 async def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
     # of 200 candidates: none at the end, where nothing more is asked
     events = await events_of(**PLAIN, restart_every=every)
-    assert sum(isinstance(e, IslandsRestarted) for e in events) == times
+    assert len(restarts(events)) == times
 
 
 async def test_an_overdue_restart_is_made_up_for_once_and_none_follows_the_founding_at_once() -> None:
-    told = [s.told for s, e in steps(await events_of(**OURS, restart_every=10)) if isinstance(e, IslandsRestarted)]
+    told = await restarted_at(**OURS, restart_every=10)
     assert told == list(range(OURS["n_init"] + 10, 200, 10))
 
 
 async def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
-    for state, event in steps(await events_of(**PLAIN, restart_every=50)):
-        if isinstance(event, IslandsRestarted):
-            best = {number: state.best_member(island.members) for number, island in enumerate(state.islands)}
-            survivors = set(best) - set(event.founders)
-            assert len(event.founders) == len(survivors) == 2
-            assert max(best[i].utility for i in event.founders) <= min(best[i].utility for i in survivors)
-            assert set(event.founders.values()) <= {best[i].candidate for i in survivors}
+    for best, event in await bests_at_restarts(**PLAIN, restart_every=50):
+        survivors = set(best) - set(event.groups)
+        assert len(event.groups) == len(survivors) == 2
+        assert max(best[i].utility for i in event.groups) <= min(best[i].utility for i in survivors)
+        assert {m for members in event.groups.values() for m in members} <= {best[i].candidate for i in survivors}
+
+
+async def bests_at_restarts(**settings: Any) -> list[tuple[dict[str, Member], Regrouped]]:
+    """The best program of each island just before each restart, and the restart."""
+    found = []
+    for state, event in steps(await events_of(**settings)):
+        if isinstance(event, Regrouped) and state.groups:
+            found.append(({name: state.best_member(group.members) for name, group in state.groups.items()}, event))
+    assert found
+    return found
+
+
+async def restarted_at(**settings: Any) -> list[int]:
+    """How many candidates were registered at each restart."""
+    events = await events_of(**settings)
+    return [state.registered for state, event in steps(events) if isinstance(event, Regrouped) and state.groups]
 
 
 async def test_islands_can_be_drawn_by_the_rank_of_their_best() -> None:
     drawn: Counter[int] = Counter()
     events = await events_of(**OURS, p_s1=0.0, island_choice="rank", budget=600, restart_every=0)
     for state, asked in improving(events)[::2]:
-        best = [-state.best_member(island.members).utility for island in state.islands]
-        assert asked.island is not None
-        drawn[sorted(range(4), key=lambda i: (best[i], i)).index(asked.island)] += 1
+        best = [-state.best_member(island.members).utility for island in state.groups.values()]
+        assert asked.group is not None
+        drawn[sorted(range(4), key=lambda i: (best[i], i)).index(int(asked.group))] += 1
     assert drawn[0] / drawn.total() == pytest.approx(12 / 25, abs=0.08)  # 1 / (1 + 1/2 + 1/3 + 1/4)
     assert drawn[0] > drawn[1] > drawn[3]
 
@@ -142,15 +163,13 @@ async def test_islands_can_be_drawn_by_the_rank_of_their_best() -> None:
 def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) -> list[list[str]]:
     """The programs of many prompts made from islands of given programs; a program's normal form is its first letter."""
     state, names = RunState(Toy.objective), sorted({name for island in islands for name in island})
-    for island in islands:
-        state.islands.append(Island([names.index(name) for name in island]))
+    for number, island in enumerate(islands):
+        state.groups[str(number)] = Group([names.index(name) for name in island])
         for name, score in island.items():
-            member = Member(names.index(name), name, score, Toy.objective.utility(score), fingerprint=name[0])
+            member = Member(names.index(name), name, score, Toy.objective.utility(score), program_hash=name[0])
             state.members[member.candidate] = member
-    state.clustered = True
-    resolved = resolve({"task": "toy", "islands": len(islands), "n_init": 0, **settings})
-    method = FunSearch(resolved, FunSearchPrompts("", "", "f"))
-    asked = [method.ask(state, ticket) for ticket in range(0, 2 * draws, 2)]
+    method = FunSearch(FunSearchSettings(islands=len(islands), **settings), Brief(0, "", "", "f"))
+    asked = [method.ask(state, candidate) for candidate in range(0, 2 * draws, 2)]
     return [[names[parent] for parent in each.parents] for each in asked if each is not None]
 
 
@@ -181,7 +200,7 @@ def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:
 
 async def test_plain_islands_start_from_the_template() -> None:
     events = await events_of(**PLAIN)
-    assert next(e for e in events if isinstance(e, Clustered)).islands == ((TEMPLATE,),) * 4
+    assert founding(events).groups == {str(island): (TEMPLATE,) for island in range(4)}
     assert final(events).feasible > 100
 
 
@@ -196,25 +215,10 @@ async def test_plain_islands_start_from_the_template() -> None:
     ],
 )
 def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
-    behaviours = build.behaviours(resolve({"task": "toy", **settings}), Toy())
-    assert behaviours is not None
-    for used in (behaviours._registration, behaviours._clipped):
+    behaviours = build.behaviours(fitting(settings), Toy())
+    for used in (behaviours._raw, behaviours._clipped):
         assert {name: getattr(used, name) for name in measure} == measure
         assert used.normaliser == Toy.normaliser
-
-
-@pytest.mark.parametrize(
-    ("settings", "clips"),
-    [
-        ({"method": "funsearch+behavesim"}, False),
-        ({"method": "funsearch+behavesim", "selection": "dissimilarity"}, False),
-        ({"method": "eoh+behavesim"}, True),
-    ],
-)
-def test_only_eoh_clips_what_a_newcomer_is_compared_by(settings: dict[str, Any], clips: bool) -> None:
-    behaviours = build.behaviours(resolve({"task": "toy", **settings}), Toy())
-    assert behaviours is not None
-    assert behaviours._registration.clip == clips
 
 
 @pytest.mark.parametrize(
@@ -231,6 +235,4 @@ def test_only_eoh_clips_what_a_newcomer_is_compared_by(settings: dict[str, Any],
     ],
 )
 def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
-    resolved = resolve({"task": "toy", **settings})
-    assert compares(resolved) == needed
-    assert (build.behaviours(resolved, Toy()) is not None) == needed
+    assert method(fitting(settings), Toy()).uses_behaviour == needed

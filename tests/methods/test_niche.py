@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.events import Asked, ElitesRenewed, Evaluated, Placed
+from behavesim.events import Added, Asked, Evaluated, Regrouped
+from behavesim.methods.niche import ARCHIVE, ELITES
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.niches import Niches, Preference
 from behavesim.trajectory import Trajectory
@@ -86,7 +87,7 @@ def test_nothing_is_chosen_from_nothing() -> None:
 
 
 async def test_elites_are_renewed_after_the_first_programs_and_every_few_from_then_on() -> None:
-    renewed = [s.told for s, e in steps(await events_of(method="niche", n_init=40)) if isinstance(e, ElitesRenewed)]
+    renewed = [s.registered for s, e in steps(await events_of(method="niche", n_init=40)) if isinstance(e, Regrouped)]
     assert renewed == list(range(40, 200, 10))  # and not at the end, where nothing more is asked
 
 
@@ -101,7 +102,7 @@ async def test_prompts_show_two_different_elites_from_worse_to_better_and_are_as
         asked.append(event)
         if event.candidate % 2 == 0:
             worse, better = event.parents
-            assert worse != better and {worse, better} <= set(state.elites)
+            assert worse != better and {worse, better} <= set(state.groups[ELITES].members)
             assert state.members[worse].utility <= state.members[better].utility
     assert all(a.parents == b.parents for a, b in zip(asked[::2], asked[1::2], strict=True))
 
@@ -110,14 +111,14 @@ async def test_better_elites_are_parents_more_often() -> None:
     drawn: Counter[int] = Counter()
     for state, event in steps(await events_of(method="niche", n_init=40, budget=800, niche_radius=0.0, elites=10)):
         if isinstance(event, Asked) and event.candidate >= 40 and event.candidate % 2 == 0:
-            drawn.update(state.elites.index(parent) for parent in event.parents)
+            drawn.update(state.groups[ELITES].members.index(parent) for parent in event.parents)
     assert drawn[0] > drawn[3] > drawn[7]
 
 
 async def test_every_feasible_program_stays_in_the_archive() -> None:
     events = await events_of(method="niche", n_init=40)
     feasible = sorted(e.candidate for e in events if isinstance(e, Evaluated) and e.candidate >= 0)
-    assert final(events).islands[0].members == feasible
+    assert final(events).groups[ARCHIVE].members == feasible
 
 
 async def test_best_of_n_shows_the_template_alone_and_keeps_what_is_feasible() -> None:
@@ -126,4 +127,4 @@ async def test_best_of_n_shows_the_template_alone_and_keeps_what_is_feasible() -
     assert len(asked) == 200
     assert {(event.parents, event.prompt) for event in asked} == {((-1,), asked[0].prompt)}
     assert asked[0].prompt.operator == "template"
-    assert {e.island for e in events if isinstance(e, Placed)} == {0}
+    assert {e.group for e in events if isinstance(e, Added)} == {"archive"}

@@ -7,12 +7,12 @@ import warnings
 from typing import Any
 
 import pytest
+from behavesim.programs.fingerprint import fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.programs import fences
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
-from behavesim.programs.fingerprint import fingerprint
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.protocols import Failure
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced

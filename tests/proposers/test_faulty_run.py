@@ -22,7 +22,7 @@ class Run:
 
     def __init__(self, search: Search, journal: toys.MemoryJournal) -> None:
         self.digest = search.state.digest()
-        self.told = search.state.told
+        self.told = search.state.registered
         self.events = [decode(*row) for row in journal.rows]
 
 

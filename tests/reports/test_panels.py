@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from behavesim.config import resolve
-from behavesim.events import Asked, Clustered, Evaluated, Placed, Prompt, Rejected, Reply, Responded, RunStarted, Usage
+from behavesim.events import Added, Asked, Evaluated, Prompt, Regrouped, Rejected, Reply, Responded, RunStarted, Usage
 from behavesim.reports.panels import Moment, clock, dashboard, line
+from behavesim.settings import resolve
 from behavesim.state import RunState
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory
@@ -23,15 +23,15 @@ SETTINGS = resolve({"task": "tsp", "budget": 60, "n_init": 20})
 def state() -> RunState:
     """A run of 21 candidates, the last of them rejected, on ten islands."""
     state = RunState(Objective("minimise", best_known=1.0))
-    state.apply(RunStarted(SETTINGS.model_dump(mode="json"), {}, "strong"))
-    for ticket in range(21):
-        state.apply(Asked(ticket, (), None, Prompt("", "template")))
-        state.apply(Responded(ticket, Reply("", "genetic")))
-        if ticket < 20:
-            done = Trajectory.prefixes([ticket])
-            state.apply(Evaluated(ticket, f"program {ticket}", 2.0 + ticket, (2.0 + ticket,), (done,)))
-            state.apply(Placed(ticket, None))
-    state.apply(Clustered(tuple((island, island + 10) for island in range(10))))
+    state.apply(RunStarted(SETTINGS.flat(), {}, "strong"))
+    for candidate in range(21):
+        state.apply(Asked(candidate, (), None, Prompt("", "template")))
+        state.apply(Responded(candidate, Reply("", "genetic")))
+        if candidate < 20:
+            done = Trajectory.prefixes([candidate])
+            state.apply(Evaluated(candidate, f"program {candidate}", 2.0 + candidate, (2.0 + candidate,), (done,)))
+            state.apply(Added(candidate, None))
+    state.apply(Regrouped({str(island): (island, island + 10) for island in range(10)}))
     state.apply(Rejected(20, "evaluation", "exception"))
     return state
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from behavesim.build import Launch, new_search
-from behavesim.config import resolve
-from behavesim.events import Evaluated, Prompt, Reply, Ticket
-from behavesim.state import TEMPLATE
+from behavesim.events import TEMPLATE, Evaluated, Prompt, Reply
+from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.task import TaskReference
@@ -23,17 +21,20 @@ class Echo:
     def __init__(self, template: str) -> None:
         self._template = template
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
-        return Reply(f"```python\n# try {ticket}\n{self._template}```", "echo", (), "stop")
+    async def __aenter__(self) -> Echo:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        return Reply(f"```python\n# try {number}\n{self._template}```", "echo", (), "stop")
 
 
 async def test_an_echo_of_the_template_is_a_copy_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    async def echo(*_: Any) -> Echo:
-        return Echo(task.template)
-
-    monkeypatch.setattr("behavesim.build._proposer", echo)
+    monkeypatch.setattr("behavesim.build._proposer", lambda launch, warn: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
     settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4})
     async with new_search(Launch(settings, task, folder)) as search:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from behavesim.build import Launch, forked_search
-from behavesim.config import resolve
 from behavesim.errors import UsageError
 from behavesim.events import RunStarted
 from behavesim.provenance import provenance
+from behavesim.settings import amended, resolve
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import TaskReference
@@ -35,8 +35,8 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
     source, target = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
     source.create()
     async with SqliteJournal(source.journal) as journal:
-        await journal.append([RunStarted(begun.model_dump(mode="json"), known, "none")])
+        await journal.append([RunStarted(begun.flat(), known, "none")])
     with pytest.raises(UsageError, match=said):
-        async with forked_search(Launch(begun.model_copy(update=change), task, target), source):
+        async with forked_search(Launch(amended(begun, change), task, target), source):
             pass
     assert not target.path.exists()

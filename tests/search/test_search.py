@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from behavesim.events import (
+    Added,
     Asked,
-    Discarded,
     Evaluated,
-    IslandsRestarted,
-    Placed,
+    NotAdded,
     Prompt,
+    Regrouped,
     Rejected,
     Reply,
     Responded,
@@ -54,7 +54,7 @@ async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> No
         assert sorted(e.candidate for e in events if isinstance(e, kind)) == list(range(60))
     outcomes = [e.candidate for e in events if isinstance(e, Evaluated | Rejected) and e.candidate >= 0]
     assert sorted(outcomes) == list(range(60))
-    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.told == 60
+    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.registered == 60
     assert events[-1] == RunStopped("budget")
 
 
@@ -65,7 +65,7 @@ async def test_no_ticket_is_asked_before_the_window_admits_it() -> None:
     for event in (decode(*row) for row in journal.rows):
         if isinstance(event, Asked):
             assert event.candidate < told + 8
-        elif type(event).__name__ in ("Placed", "Discarded"):
+        elif type(event).__name__ in ("Added", "NotAdded"):
             assert event.candidate == told
             told += 1
 
@@ -106,7 +106,7 @@ async def test_equal_programs_are_evaluated_once() -> None:
     run = await finished({**SMALL, "method": "funsearch", "budget": 200}, random.Random(4))
     evaluated = run._judge.evaluated  # type: ignore[attr-defined]
     assert len(evaluated) == len(set(evaluated)) < run.state.feasible
-    assert run.state.copies > 0
+    assert run.state.repeated_programs > 0
 
 
 async def test_an_interrupted_run_keeps_what_arrived_and_says_so() -> None:
@@ -145,7 +145,7 @@ async def test_a_rejected_candidate_gets_the_repairs_it_was_granted(method: str)
     assert run.state.repairs == sum(asked.values()) - 60 > 0
     for candidate, count in asked.items():
         assert rejections[candidate] == (count - 1 if candidate in feasible else 3)
-    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.told == 60
+    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.registered == 60
     assert sum(run.state.rejected.values()) == sum(count == 3 for count in rejections.values())
 
 
@@ -171,7 +171,7 @@ async def test_a_cap_on_calls_counts_repairs_and_ends_them(order: int) -> None:
     run = await search(journal, settings, random.Random(order))
     assert await run.run() == "max_calls"
     assert sum(tokens.calls for tokens in run.state.tokens.values()) == 30
-    assert run.state.told == run.state.asked < 30
+    assert run.state.registered == run.state.asked < 30
     assert 0 < run.state.repairs == 30 - run.state.asked
     grown = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 45}, random.Random(-order))
     assert await grown.run() == "max_calls"
@@ -187,11 +187,12 @@ async def test_islands_are_not_emptied_when_nobody_is_to_come_and_are_when_someb
     assert [told for told, _ in restarts(journal)] == [20, 40]
 
 
-def restarts(journal: MemoryJournal) -> list[tuple[int, IslandsRestarted]]:
+def restarts(journal: MemoryJournal) -> list[tuple[int, Regrouped]]:
     """The restarts of a journal, each with the number of candidates told before it."""
     events = [decode(*row) for row in journal.rows]
-    told = accumulate(isinstance(event, Placed | Discarded) for event in events)
-    return [(count, event) for count, event in zip(told, events, strict=True) if isinstance(event, IslandsRestarted)]
+    told = accumulate(isinstance(event, Added | NotAdded) for event in events)
+    regrouped = [(count, event) for count, event in zip(told, events, strict=True) if isinstance(event, Regrouped)]
+    return regrouped[1:]  # the first one founds the islands
 
 
 async def test_only_feasible_programs_are_placed() -> None:
@@ -199,7 +200,7 @@ async def test_only_feasible_programs_are_placed() -> None:
     await (await search(journal, {**SMALL, "method": "funsearch+behavesim"})).run()
     events = [decode(*row) for row in journal.rows]
     feasible = {e.candidate for e in events if isinstance(e, Evaluated)}
-    placed = {e.candidate for e in events if isinstance(e, Placed)}
+    placed = {e.candidate for e in events if isinstance(e, Added)}
     assert placed
     assert placed <= feasible
 

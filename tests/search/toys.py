@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
-from behavesim.config import resolve
-from behavesim.due import Rules
-from behavesim.events import Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
-from behavesim.methods.choice import chooses_by_dissimilarity, method
+from behavesim.config import OWN, Settings
+from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.methods.installed import method_type
 from behavesim.protocols import Failure, Journal, Verdict
 from behavesim.search import Search
-from behavesim.similarity import BehaveSim
-from behavesim.similarity.behaviours import Behaviours
-from behavesim.state import TEMPLATE
+from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
@@ -58,11 +56,11 @@ class Proposer:
         self._seed = seed
         self._delay = delay
 
-    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
-        self.asked.append(ticket)
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
-        rng = np.random.default_rng([self._seed, ticket, prompt.text.count("rejected")])
+        rng = np.random.default_rng([self._seed, number, prompt.text.count("rejected")])
         usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
         if rng.random() < 0.15:
             return Reply("I would rather not say.", "toy", usage)
@@ -113,10 +111,10 @@ class MemoryJournal:
         for row in self.rows:
             yield 0.0, decode(*row)
 
-    async def outcome(self, candidate: int, fingerprint: str) -> Evaluated | Rejected:
+    async def outcome(self, candidate: int, program_hash: str) -> Evaluated | Rejected:
         outcomes = (row for row in self.rows if row[0] in ("Evaluated", "Rejected"))
         event = decode(
-            *next(row for row in outcomes if f'"candidate":{candidate},' in row[1] and fingerprint in row[1])
+            *next(row for row in outcomes if f'"candidate":{candidate},' in row[1] and program_hash in row[1])
         )
         assert isinstance(event, Evaluated | Rejected)
         return event
@@ -128,22 +126,22 @@ async def pause(delay: random.Random | None) -> None:
         await asyncio.sleep(0)
 
 
+def fitting(settings: Mapping[str, Any]) -> Settings:
+    """Settings for whatever method they name: those for other methods are left out."""
+    options = method_type(settings.get("method", "funsearch+behavesim")).settings_type
+    known = OWN | set(options.model_fields)
+    return resolve({"task": "toy", **{key: value for key, value in settings.items() if key in known}}, task=Toy())
+
+
 async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
-    resolved = resolve({"task": "toy", **settings})
-    clips = chooses_by_dissimilarity(resolved)
-    behaviours = Behaviours(BehaveSim(task.normaliser, clip=clips), BehaveSim(task.normaliser))
-    built = Search(
-        task,
-        Rules(resolved.window, resolved.repair),
-        Caps(resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens),
-        method(resolved, task),
-        Proposer(resolved.seed, delay, resolved.connections),
-        Judge(task, delay, resolved.workers),
-        journal,
-        behaviours,
+    resolved = fitting(settings)
+    caps = Caps(
+        resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens
     )
+    parts = Parts(Proposer(resolved.seed, delay, resolved.connections), Judge(task, delay, resolved.workers), journal)
+    built = assembled(resolved, task, parts, caps)
     async for _, event in journal.read():
         built.fold(event)
     if built.state.started is not None:
@@ -152,7 +150,7 @@ async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Ra
     verdict = await Judge(task).evaluate(task.template)
     assert isinstance(verdict, Verdict)
     template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
-    for event in (RunStarted(resolved.model_dump(mode="json"), {"direction": "minimise"}, "none"), template):
+    for event in (RunStarted(resolved.flat(), {"direction": "minimise"}, "none"), template):
         await journal.append([event])
         built.fold(event)
     return built

@@ -10,15 +10,16 @@ import pytest
 
 from behavesim.errors import JournalError
 from behavesim.events import (
+    Added,
     Asked,
-    Clustered,
     Compared,
-    Discarded,
     Evaluated,
     Event,
-    IslandsRestarted,
-    Placed,
+    NotAdded,
+    NoteAsked,
+    NoteReceived,
     Prompt,
+    Regrouped,
     Rejected,
     Reply,
     Responded,
@@ -37,18 +38,20 @@ USAGE = Usage(prompt=100, cached=40, completion=20, reasoning=None)
 EVENTS: list[Event] = [
     RunStarted({"islands": 2, "models": {"a": 1.0}}, {"direction": "minimise"}, "strong"),
     Evaluated(-1, "template", 7.0, (7.0,), TOURS[:1]),
-    Clustered(((-1,), (-1,))),
-    Asked(0, (-1,), 0, Prompt("Write “it” – naïvely.", "improve")),
-    Asked(1, (-1,), 1, Prompt("again", "improve")),
-    Asked(2, (-1,), 1, Prompt("and again", "improve")),
+    Regrouped({"0": (-1,), "1": (-1,)}),
+    Asked(0, (-1,), "0", Prompt("Write “it” – naïvely.", "improve")),
+    Asked(1, (-1,), "1", Prompt("again", "improve")),
+    Asked(2, (-1,), "1", Prompt("and again", "improve")),
     Responded(0, Reply("```python\n…\n```", "gpt", (USAGE, USAGE), "stop")),
     Responded(1, Reply("", "gpt", ())),
     Rejected(1, "extraction", "empty", "the reply is empty"),
     Evaluated(0, "def f(): ...", 6.25, (6.0, 6.5), TOURS, "a thought", "abc", None, 0.01),
-    Compared(0, {0: 0.5, 1: 1.0}),
-    Placed(0, 1, (-1,)),
-    Discarded(1),
-    IslandsRestarted({0: 0}),
+    Compared(0, {"0": 0.5, "1": 1.0}, {-1: 0.25}),
+    Added(0, "1", (-1,)),
+    NotAdded(1),
+    Regrouped({"0": (0,)}),
+    NoteAsked(0, (0, -1), Prompt("Why?", "reflection")),
+    NoteReceived(0, Reply("Because.", "gpt")),
     RunStopped("interrupted"),
     RunResumed((2,), "strong+"),
 ]
@@ -75,7 +78,7 @@ async def test_events_are_read_in_the_order_in_which_they_were_appended(journal:
 
 async def test_a_batch_is_committed_whole_or_not_at_all(journal: SqliteJournal) -> None:
     await journal.append(EVENTS[:2])
-    too_large = Discarded(2**70)  # no integer of SQLite's
+    too_large = NotAdded(2**70)  # no integer of SQLite's
     with pytest.raises(OverflowError):
         await journal.append([EVENTS[2], too_large])
     assert len([event async for _, event in journal.read()]) == 2

@@ -11,12 +11,12 @@ import pytest
 
 from behavesim.build import active_s
 from behavesim.errors import JournalError
-from behavesim.events import Discarded, RunStopped
+from behavesim.events import NotAdded, RunStopped
 from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.schema import MIGRATIONS, VERSION, Migration
 from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
 
-EVENTS = [Discarded(number) for number in range(20)]
+EVENTS = [NotAdded(number) for number in range(20)]
 
 
 def add_a_column(db: sqlite3.Connection) -> None:

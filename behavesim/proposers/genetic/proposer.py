@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
-from behavesim.events import Operator, Prompt, Reply, Ticket
+from behavesim.events import Prompt, Reply
 from behavesim.programs.extract import fenced_blocks
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
@@ -18,6 +18,7 @@ from behavesim.proposers.genetic.reading import Reader
 from behavesim.proposers.genetic.rendering import Writer
 from behavesim.proposers.genetic.term import Term
 from behavesim.proposers.genetic.variation import Couple, Move
+from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.task import Task
 
 MODEL = "genetic"
@@ -43,9 +44,7 @@ IMPROVE: Mapping[Move, float] = {
 FRESH = 0.02
 """How often an improvement is a program unlike any other."""
 
-MOVES: Mapping[Operator, Mapping[Move, float]] = {
-    "improve": IMPROVE,
-    "repair": IMPROVE,
+MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {variation.switch: 0.25, variation.blend: 0.4, variation.crossover: 0.35},
     "e2": {variation.switch: 0.2, variation.blend: 0.3, variation.crossover: 0.25, variation.term: 0.25},
     "m1": {variation.term: 0.35, variation.replacement: 0.3, variation.operation: 0.2, variation.switch: 0.15},
@@ -57,20 +56,29 @@ TIMID = 0.6
 LEANING = 6
 """How many times as often as another rule a biased proposer follows its favourites."""
 
-THOUGHTFUL: frozenset[Operator] = frozenset({"i1", "e1", "e2", "m1", "m2", "m3"})
-"""The operators of EoH, whose replies begin with the thought in braces."""
-
-
+FROM_NOTHING = frozenset({"template", "i1", "e1"})
+"""The operators that ask for a program unlike any that is shown; any other word asks for a better one."""
 Habit = Literal["none", "timid", "biased"]
 
 
-class GeneticProposer:
-    """Typed genetic programming over the examples of a prompt: the same programs, seed and ticket, the same reply.
+class GeneticSettings(ProposerSettings):
+    """The settings of the offline proposer."""
+
+    genetic_habit: Habit = "none"
+    """What the offline proposer has of a model: timid, it mostly changes words; biased, it comes back to few ideas."""
+
+
+class GeneticProposer(Proposer[GeneticSettings]):
+    """Typed genetic programming over the examples of a prompt: the same programs, seed and candidate, the same reply.
 
     It knows no scores and learns nothing between prompts. The blocks of its programs are those the task's grammar
     offers, or the template's parameters where it has none. Two habits make it more like a model: a timid one mostly
     changes words and not behaviour, a biased one comes back to the same few ideas.
     """
+
+    settings_type = GeneticSettings
+    costs_money = False
+    writes_text = False
 
     def __init__(self, task: Task, seed: int, habit: Habit = "none") -> None:
         self._seed, self._habit = seed, habit
@@ -80,25 +88,30 @@ class GeneticProposer:
         if habit == "biased":
             self._grammar = self._grammar.leaning(LEANING)
 
-    async def propose(self, prompt: Prompt, ticket: Ticket) -> Reply:
+    @classmethod
+    def of(cls, settings: GeneticSettings, errand: Errand) -> Self:
+        """The offline proposer of a run."""
+        return cls(errand.task, errand.seed, settings.genetic_habit)
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
         """A reply with one fenced program."""
-        random = np.random.default_rng([self._seed, ticket])
+        random = np.random.default_rng([self._seed, number])
         read = [self._read(source) for source in fenced_blocks(prompt.text)]
         examples = [program for program in read if program is not None]
         program, thought = self._child(prompt.operator, examples, random)
-        opening = f"{{{thought}}}" if prompt.operator in THOUGHTFUL else thought
+        opening = f"{{{thought}}}" if prompt.asks_thought else thought
         return Reply(f"{opening}\n\n```python\n{self._writer.write(program)}```\n", MODEL)
 
-    def _child(self, operator: Operator, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
+    def _child(self, operator: str, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
         """A program, and a sentence on how it came about."""
-        if operator not in MOVES or not examples or (operator == "improve" and random.random() < FRESH):
+        moves = MOVES.get(operator, IMPROVE)
+        if operator in FROM_NOTHING or not examples or (operator == "improve" and random.random() < FRESH):
             program = self._unlike(examples, random)
             return program, f"Try something new: weigh {self._subject(program)}."
         base, other = _drawn(examples, random)
         if self._habit == "timid" and random.random() < TIMID:
             again = variation.restatement(Couple(self._grammar, base, other, random))
             return again or base, "Say the same in other words."
-        moves = MOVES[operator]
         weights = np.array(list(moves.values()))
         for _ in range(ATTEMPTS):
             move = list(moves)[int(random.choice(len(moves), p=weights / weights.sum()))]

@@ -7,6 +7,6 @@ import hashlib
 from behavesim.programs.normalise import normalise
 
 
-def fingerprint(source: str) -> str:
+def program_hash(source: str) -> str:
     """32 hexadecimal digits of the SHA-256 of the normalised source; the source must compile."""
     return hashlib.sha256(normalise(source).encode()).hexdigest()[:32]

@@ -1,0 +1,131 @@
+"""A search method: what a search asks it to decide."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from behavesim.config import Options
+from behavesim.events import (
+    Added,
+    Asked,
+    CandidateId,
+    Compared,
+    Evaluated,
+    GroupName,
+    NotAdded,
+    NoteAsked,
+    Prompt,
+    Regrouped,
+)
+from behavesim.methods.draw import Generator, generator
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.task import Task
+
+
+class MethodSettings(Options):
+    """The settings of a method that has none; subclass it for those of your own, each with its docstring below it."""
+
+    @classmethod
+    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
+        """The defaults that depend on the task or on the budget; what a person sets comes before them."""
+        return {}
+
+
+S = TypeVar("S", bound=MethodSettings)
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a method knows of its run beside its own settings: the seed, and what the task tells a model."""
+
+    seed: int
+    description: str
+    template: str
+    entry_point: str
+    takes_notes: bool = False
+    """Whether the proposer answers requests for a text (`NoteAsked`); the offline one writes programs alone."""
+
+
+@runtime_checkable
+class Measurement(Protocol):
+    """A decision that depends on what programs do: a frozen value that says what has to be measured for it."""
+
+    def decide(self, behaviours: Behaviours) -> Compared | Regrouped:
+        """The decision, a pure function of this value and of the behaviours; it takes a while, and may run anywhere."""
+        ...
+
+
+class Method(ABC, Generic[S]):
+    """Decides, and changes nothing: each decision is a pure function of the state and the settings.
+
+    Subclass it, and name the subclass `method` in the method's file. What a decision draws, it draws from
+    `self.generator`, so that a resumed run decides as if it had never stopped; nothing may be kept in attributes.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = MethodSettings
+    fixed_in_forks: ClassVar[frozenset[str]] = frozenset()
+    """The settings that a fork must keep, since the archive could not be read otherwise."""
+    asks_notes: ClassVar[bool] = False
+    """Whether the method asks for texts about programs where the proposer answers such requests."""
+
+    def __init__(self, settings: S, brief: Brief) -> None:
+        self.settings = settings
+        self.brief = brief
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether decisions depend on what programs do, and not on their scores alone."""
+        return False
+
+    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
+        """A rearrangement of groups, where the candidates registered so far make one due."""
+        return None
+
+    @abstractmethod
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+        """The question for the next candidate, or a text that is needed first; None where it must wait.
+
+        It waits for more candidates to be registered. While a text is awaited nothing is registered, so that what the
+        method knows when it goes on does not depend on how long the text took.
+        """
+
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
+        """What to compare a feasible candidate with before it is registered; None where nothing needs it."""
+        return None
+
+    @abstractmethod
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """What becomes of the next candidate, in the order in which they were asked for."""
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """What a person sees of the method beside its groups, such as when islands restart next: name and text."""
+        return {}
+
+    def generator(self, number: int, purpose: str = "ask") -> Generator:
+        """The random numbers of one decision: equal arguments give equal draws in every process.
+
+        `number` is the candidate the decision is about, or how many are registered; `purpose` tells apart what
+        different decisions about the same number draw.
+        """
+        return generator(self.brief.seed, number, purpose)
+
+
+def question(
+    candidate: CandidateId,
+    parents: Sequence[Member],
+    text: str,
+    operator: str,
+    group: GroupName | None = None,
+    asks_thought: bool = False,
+) -> Asked:
+    """A question that shows some programs."""
+    return Asked(candidate, tuple(p.candidate for p in parents), group, Prompt(text, operator, asks_thought))
+
+
+def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
+    """Every feasible program joins the group."""
+    return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)

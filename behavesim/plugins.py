@@ -1,0 +1,73 @@
+"""Parts of one's own: a task, method, proposer or metric by the name of its entry point, or by the path of its file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from behavesim.errors import BehavesimError, nearest
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of part: the noun for it, by which its file names it too, and what is raised where one cannot be had."""
+
+    noun: str
+    error: type[BehavesimError]
+
+    @property
+    def group(self) -> str:
+        """The group of its entry points."""
+        return f"behavesim.{self.noun}s"
+
+    def installed(self) -> list[str]:
+        """The names of all installed parts of this kind, sorted."""
+        return sorted({point.name for point in entry_points(group=self.group)})
+
+    def load(self, text: str) -> Any:
+        """The part that `text` names; raises this kind's error where it cannot be had."""
+        return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
+
+    def _from_entry_point(self, name: str) -> Any:
+        points = entry_points(group=self.group, name=name)
+        if not points:
+            known = self.installed()
+            listed = f"there are {', '.join(known)}, or give the path of a {self.noun} file, which ends in .py"
+            raise self.error(f"no {self.noun} {name!r}; {nearest(name, known) or listed}")
+        return next(iter(points)).load()
+
+    def _from_file(self, path: Path) -> Any:
+        if not path.is_file():
+            raise self.error(f"there is no {self.noun} file {path}")
+        spec = importlib.util.spec_from_file_location(f"behavesim_{self.noun}_{path.stem}", path)
+        assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses of the file look their module up there
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise self.error(f"the {self.noun} file {path} raised {type(error).__name__}: {error}") from error
+        if not hasattr(module, self.noun):
+            raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
+        return getattr(module, self.noun)
+
+
+def resolved(text: str) -> str:
+    """A part's name, or its file's path, valid from any folder."""
+    path = Path(text)
+    return str(path.resolve()) if path.suffix == ".py" and path.is_file() else text
+
+
+def file_hash(part: type) -> str:
+    """The SHA-256 of the file a part's class stands in."""
+    return hashlib.sha256(Path(str(sys.modules[part.__module__].__file__)).read_bytes()).hexdigest()
+
+
+def is_own(part: type) -> bool:
+    """Whether a part comes from outside this package, so that a run depends on its file."""
+    return not part.__module__.startswith("behavesim.")

@@ -1,0 +1,45 @@
+"""From a proposer's name, or the path of its file, to the proposer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from behavesim.config import Owner, Settings
+from behavesim.errors import UsageError
+from behavesim.plugins import Kind
+from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+
+PROPOSERS = Kind("proposer", UsageError)
+
+
+def proposer_type(text: str) -> type[Proposer[Any]]:
+    """The class of a proposer by its name, whatever its argument; raises UsageError where it cannot be had."""
+    found = PROPOSERS.load(_name(text))
+    if not (isinstance(found, type) and issubclass(found, Proposer)):
+        raise UsageError(f"`proposer` of {text} must be a subclass of behavesim.Proposer, not {found!r}")
+    return found
+
+
+def proposer_owner(text: str) -> Owner:
+    """Whose settings those of a proposer are."""
+    return Owner(f"proposer {_name(text)}", proposer_type(text).settings_type)
+
+
+def models_asked(settings: Settings) -> tuple[str, ...]:
+    """The models that a run may ask; none where its proposer asks none."""
+    options = settings.of_proposer
+    return options.models_asked() if isinstance(options, ProposerSettings) else ()
+
+
+def argument(text: str) -> str:
+    """What stands behind a proposer's name and a colon."""
+    return "" if text.endswith(".py") else text.partition(":")[2]
+
+
+def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
+    """The proposer that the settings name."""
+    return proposer_type(settings.proposer).of(settings.of_proposer, errand)
+
+
+def _name(text: str) -> str:
+    return text if text.endswith(".py") else text.partition(":")[0]
