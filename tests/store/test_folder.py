@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.config import Settings, resolve
 from behavesim.errors import BehavesimError, UsageError
+from behavesim.settings import recorded, resolve
 from behavesim.store.folder import RunFolder
 
 
@@ -67,10 +67,16 @@ def test_a_run_is_found_by_id_by_path_and_from_inside_and_a_missing_one_names_ot
 
 def test_settings_survive_their_file(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
-    settings = resolve({"task": "tsp", "models": {"a": 2.0}}, ["prices={}", "seed=7"])
-    folder.write_settings(settings)
-    assert folder.read_settings() == settings
-    assert isinstance(folder.read_settings(), Settings)
+    settings = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 2.0}}, ["prices={}", "seed=7"])
+    folder.write_settings(settings.flat())
+    assert recorded(folder.read_settings()) == settings
+
+
+def test_settings_are_read_where_their_method_and_proposer_are_gone(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    folder.write_settings({"task": "tsp", "seed": 3, "method": "/nowhere/mine.py", "proposer": "gone", "knob": 2})
+    settings = recorded(folder.read_settings())
+    assert (settings.seed, settings.method, settings.proposer) == (3, "/nowhere/mine.py", "gone")
 
 
 def test_the_best_program_is_replaced_in_one_step(tmp_path: Path) -> None:

@@ -51,12 +51,12 @@ def version(path: Path) -> int:
 
 def test_an_older_journal_is_upgraded_and_kept_as_it_was(journal: Path) -> None:
     upgrade(journal, NEXT)
-    assert version(journal) == len(NEXT)
+    assert version(journal) == VERSION + 1
     with closing(sqlite3.connect(journal)) as db:
         assert db.execute("SELECT count(*) FROM events WHERE note = 'old'").fetchone() == (len(EVENTS),)
     assert [event for _, _, event in read_events(backup_of(journal, VERSION))] == EVENTS
     upgrade(journal, NEXT)
-    assert version(journal) == len(NEXT)
+    assert version(journal) == VERSION + 1
 
 
 def test_an_upgrade_that_fails_leaves_the_journal_as_it_was(journal: Path) -> None:
@@ -73,9 +73,18 @@ def test_a_newer_journal_is_refused(journal: Path) -> None:
             act(journal)
 
 
+def test_a_journal_from_before_events_had_their_names_is_refused(journal: Path) -> None:
+    with closing(sqlite3.connect(journal)) as db:
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    for act in (upgrade, lambda path: list(read_events(path))):
+        with pytest.raises(JournalError, match="older behavesim"):
+            act(journal)
+
+
 def test_a_new_journal_has_every_version_from_the_first(tmp_path: Path) -> None:
     upgrade(tmp_path / "run.db", NEXT)
-    assert version(tmp_path / "run.db") == len(NEXT)
+    assert version(tmp_path / "run.db") == VERSION + 1
     assert not list(tmp_path.glob("*.version-*"))
 
 
