@@ -73,7 +73,7 @@ def _labels(runs: Sequence[RunReport]) -> list[str]:
 def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
     ours, kind = _settings(run), (run.summary.task, run.summary.method)
     others = [_settings(each) for each in runs if (each.summary.task, each.summary.method) == kind]
-    differing = [name for name in ours if any(other.get(name) != ours[name] for other in others)]
+    differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:
         shown.append("models" if ours.get("models") else "proposer")

@@ -16,7 +16,6 @@ from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
-from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.proposer import Errand, Proposer
 
@@ -76,6 +75,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         clock: Heartbeat | None = None,
     ) -> None:
         """Raises UsageError where the environment names no usable endpoint."""
+        from behavesim.proposers.openai_endpoint import Endpoint  # aiohttp takes a while to load
+
         self._sampling, self._patience = sampling, patience or Patience()
         self._clock = clock or Heartbeat()
         self._endpoint = Endpoint(self._patience.request_s, self._clock)

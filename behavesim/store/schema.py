@@ -36,8 +36,7 @@ SELECT
     evaluated.payload ->> 'score' AS score,
     coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
     asked.payload -> 'parents' AS parents,
-    iif(added.payload ->> 'group' GLOB '[0-9]*', CAST(added.payload ->> 'group' AS INTEGER), added.payload ->> 'group')
-        AS island,
+    iif(added.payload ->> 'group' GLOB '[0-9]*', added.payload ->> 'group' + 0, added.payload ->> 'group') AS island,
     responded.payload ->> '$.reply.model' AS model,
     spent.prompt_tokens AS prompt_tokens,
     spent.completion_tokens AS completion_tokens
@@ -83,7 +82,7 @@ evicted AS (
     WHERE events.type = 'Added'
 )
 SELECT
-    founded.island AS island,
+    iif(founded.island GLOB '[0-9]*', founded.island + 0, founded.island) AS island,
     count(*) AS size,
     count(DISTINCT evaluated.payload ->> 'score') AS clusters,
     min(evaluated.payload ->> 'score') AS lowest_score,
@@ -95,7 +94,7 @@ JOIN events AS evaluated ON evaluated.candidate = founded.candidate AND evaluate
 WHERE founded.seq >= coalesce(begun.seq, 0) AND NOT EXISTS (
     SELECT 1 FROM evicted WHERE evicted.candidate = founded.candidate AND evicted.seq >= founded.seq
 )
-GROUP BY founded.island ORDER BY founded.island + 0, founded.island;
+GROUP BY founded.island ORDER BY island;
 
 CREATE VIEW spend AS
 SELECT

@@ -33,10 +33,10 @@ def test_two_groups_of_one_label_are_numbered_on_each_task() -> None:
 def test_settings_are_written_as_a_person_would() -> None:
     operators = [made("eoh", 0, 0.1, operators=names) for names in (["e1", "m1"], ["e2"])]
     assert labels(*operators) == ["eoh operators=e1+m1", "eoh operators=e2"]
-    recommended = [made("niche", 0, 0.1, keep_worse_than_template=keep) for keep in (True, False)]
+    recommended = [made("funsearch", 0, 0.1, keep_worse_than_template=keep) for keep in (True, False)]
     assert labels(*recommended) == [
-        "niche keep_worse_than_template=true",
-        "niche keep_worse_than_template=false",
+        "funsearch keep_worse_than_template=true",
+        "funsearch keep_worse_than_template=false",
     ]
 
 

@@ -131,18 +131,14 @@ def test_any_setting_reaches_the_run_as_it_was_planned(behavesim: Command, files
     (files / "odd.toml").write_text(FILE.replace("recommend = false", ODD).replace(', "eoh"]', "]").replace(TESTS, ""))
     assert behavesim("experiment", "odd.toml").code == 0
     settings = RunFolder(files / "runs/small/near-best-of-n-seed0").read_settings()
-    assert settings.models == {"gpt-5-nano": 0.5, "a b": 1.0}
-    assert settings.system_prompt == 'a "quoted" word'
-    assert settings.extra_body == {"stop": ["a", "b"], "deep": {"er": True}}
-    assert settings.operators == ("e1", "m1")
+    assert settings["prices"] == {'a "quoted" word': {"prompt": 0.5, "completion": 1.0}}
+    assert settings["genetic_habit"] == "timid"
 
 
 TESTS = 'tests = [["eoh", "best-of-n"]]'
 ODD = """recommend = false
-models = { gpt-5-nano = 0.5, "a b" = 1.0 }
-system_prompt = 'a "quoted" word'
-extra_body = { stop = ["a", "b"], deep = { er = true } }
-operators = ["e1", "m1"]
+prices = { 'a "quoted" word' = { prompt = 0.5, completion = 1.0 } }
+genetic_habit = "timid"
 """
 
 

@@ -65,8 +65,8 @@ def test_the_next_command_can_be_typed_wherever_the_run_is_kept(behavesim: Comma
 def test_an_offline_run_that_is_asked_for_in_any_way_asks_no_model(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offline = behavesim("run", "tsp", "--budget", 4, "--model", "a", "--proposer", "genetic", "--json")
-    assert offline.document["proposer"] == "genetic"
+    refused = behavesim("run", "tsp", "--budget", 4, "--model", "a", "--proposer", "genetic")
+    assert (refused.code, "'models' belongs to proposer openai" in refused.err) == (2, True)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     offline = behavesim("run", "tsp", "--budget", 4, "--set", "proposer=genetic", "--json")
     assert offline.document["proposer"] == "genetic"
