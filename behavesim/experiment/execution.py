@@ -88,7 +88,7 @@ class Execution:
     async def _carried_out(self, run: Planned) -> int | None:
         """The exit code of the process that makes a run or goes on with it."""
         folder = self._runs_dir / run.name
-        settings = {**run.settings.model_dump(mode="json"), "workers": self._workers}
+        settings = {**run.settings.flat(), "workers": self._workers}
         with folder.with_name(f"{run.name}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "behavesim.experiment.process"),
