@@ -89,6 +89,14 @@ def owners_of(method: str | None = None, proposer: str | None = None) -> Iterato
         yield proposer_owner(proposer)
 
 
+def is_foreign(key: str, values: Mapping[str, Any]) -> bool:
+    """Whether a setting belongs to methods or proposers other than those that `values` name."""
+    parts = (RUN, method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer")))
+    if any(owner.options and key in owner.options.model_fields for owner in parts):
+        return False
+    return any(owner.options and key in owner.options.model_fields for owner in owners())
+
+
 def _name(values: Mapping[str, Any], part: str) -> str:
     return str(values.get(part, Settings.model_fields[part].default))
 

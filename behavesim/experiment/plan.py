@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from behavesim.config import HARMLESS, OWN, Settings, read_toml
 from behavesim.errors import UsageError, nearest
-from behavesim.settings import owners, resolve
+from behavesim.settings import is_foreign, owners, resolve
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]
@@ -39,6 +39,7 @@ class Experiment(BaseModel):
     methods: list[str] = []
     seeds: Seeds | Mapping[str, Seeds] = 3
     settings: Mapping[str, Any] = {}
+    """Settings of all runs whose method and proposer have them."""
     task_settings: Mapping[str, Mapping[str, Any]] = {}
     """Settings of the runs on one task, before those of all."""
     variant: list[Variant] = []
@@ -110,6 +111,11 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
         if seed in _seeds(experiment, task)
         for cell in cells(experiment)
     ]
+    for key in experiment.settings:
+        if runs and not any(key in run.given for run in runs):
+            raise UsageError(
+                f"no run of the experiment has a setting {key!r}: it belongs to other methods or proposers"
+            )
     names = [run.name for run in runs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -157,6 +163,8 @@ def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
 def _planned(task: str, cell: Cell, seed: int, common: Mapping[str, Any]) -> Planned:
     reference = TaskReference(task).resolved()
     loaded = reference.load()
-    given = {**common, **cell.given, "task": reference.text, "seed": seed, "label": cell.label}
+    named = {**common, **cell.given}
+    fitting = {key: value for key, value in common.items() if not is_foreign(key, named)}
+    given = {**fitting, **cell.given, "task": reference.text, "seed": seed, "label": cell.label}
     stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{cell.label}")
     return Planned(f"{stem}-seed{seed}", given, resolve(given, task=loaded))

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.run import Run, load_run
-from behavesim.config import resolve
 from behavesim.events import (
+    Added,
     Asked,
-    Clustered,
-    Discarded,
     Evaluated,
     Event,
-    Placed,
+    NotAdded,
     Prompt,
     Recommended,
+    Regrouped,
     Rejected,
     Reply,
     Responded,
@@ -26,6 +25,7 @@ from behavesim.events import (
     RunStopped,
     Usage,
 )
+from behavesim.settings import resolve
 from behavesim.store.journal import SqliteJournal
 from behavesim.trajectory import Trajectory
 
@@ -35,8 +35,8 @@ PROVENANCE = {"task": "1", "instances": "2", "template": "3", "direction": "mini
 
 def started(provenance: dict[str, str] | None = None, **settings: Any) -> list[Event]:
     """The beginning of a run of tsp on two islands, with the template, which scores 10."""
-    given = {"task": "tsp", "islands": 2, "budget": 20, "method": "funsearch", "seed": 7, **settings}
-    dumped = resolve(given).model_dump(mode="json")
+    given = {"task": "tsp", "budget": 20, "method": "funsearch", "seed": 7, **settings}
+    dumped = resolve(given).flat()
     template = Evaluated(-1, "template", 10.0, (10.0,), (Trajectory.prefixes([0, 1, 2, 3]),))
     return [RunStarted(dumped, provenance or PROVENANCE, "strong"), template]
 
@@ -66,12 +66,12 @@ def feasible(
     text = f"source {candidate}" if source is None else source
     name = f"program {candidate}" if program is None else program
     evaluated = Evaluated(candidate, text, score, scores or (score,) * len(done), done, "a thought", name)
-    return [*asked(candidate), evaluated, Discarded(candidate) if island is None else Placed(candidate, island)]
+    return [*asked(candidate), evaluated, NotAdded(candidate) if island is None else Added(candidate, str(island))]
 
 
 def rejected(candidate: int, reason: str, message: str = "", stage: Any = "evaluation") -> list[Event]:
     """A candidate that came to nothing."""
-    return [*asked(candidate), Rejected(candidate, stage, reason, message, "its source"), Discarded(candidate)]
+    return [*asked(candidate), Rejected(candidate, stage, reason, message, "its source"), NotAdded(candidate)]
 
 
 def recommended(choice: int | None, **validation: float | None) -> list[Event]:
@@ -81,7 +81,7 @@ def recommended(choice: int | None, **validation: float | None) -> list[Event]:
 
 def clustered(*islands: Sequence[int]) -> list[Event]:
     """The programs of each island from here on."""
-    return [Clustered(tuple(map(tuple, islands)))]
+    return [Regrouped({str(number): tuple(members) for number, members in enumerate(islands)})]
 
 
 def stopped(reason: str) -> list[Event]:

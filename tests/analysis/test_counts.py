@@ -78,6 +78,7 @@ def test_an_island_has_its_size_its_scores_and_its_best(tmp_path: Path) -> None:
     run = journalled(
         tmp_path / "first",
         started(islands=3),
+        clustered((), (), ()),
         feasible(0, 5.0, island=1),
         feasible(1, 4.0, island=1),
         feasible(2, 5.0, island=1),

@@ -11,7 +11,7 @@ from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, dive
 from behavesim.analysis.run import Run
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
-from tests.analysis.journals import feasible, journalled, started
+from tests.analysis.journals import clustered, feasible, journalled, started
 
 TOURS = [[0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 2, 1], [0, 1, 3, 2], [0, 2, 3, 1]]
 
@@ -27,7 +27,7 @@ def distance(a: int, b: int) -> float:
 def made(folder: Path, islands: list[int], **settings: object) -> Run:
     """A run whose candidates, one a tour, went to these islands."""
     placed = (feasible(k, 5.0, TOURS[k], island=island) for k, island in enumerate(islands))
-    return journalled(folder, started(**{"islands": 3, "budget": 10, **settings}), *placed)  # type: ignore[arg-type]
+    return journalled(folder, started(**{"islands": 3, "budget": 10, **settings}), clustered((), (), ()), *placed)  # type: ignore[arg-type]
 
 
 def test_distances_are_means_over_pairs_inside_islands_and_between_them(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_large_island_is_sampled_the_same_way_every_time(tmp_path: Path) -> No
 
 def test_the_template_is_no_candidate_and_does_not_count(tmp_path: Path) -> None:
     run = made(tmp_path / "first", [0, 0, 1])
-    run.state.islands[0].members.insert(0, -1)
+    run.state.groups["0"].members.insert(0, -1)
     assert diversity(run) == diversity(made(tmp_path / "other", [0, 0, 1]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.replayed import Replayed, beside_original, replayed
-from behavesim.events import Asked, Evaluated, Placed, Prompt
+from behavesim.events import Added, Asked, Evaluated, Prompt
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import answered, asked, feasible, journalled, rejected, started
 
@@ -34,20 +34,20 @@ def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
         feasible(1, 5.5),
         feasible(2, 5.0, island=1),
         rejected(3, "exception"),
-        [Asked(4, (), None, Prompt("another", "improve")), answered(4), done, Placed(4, 1)],
+        [Asked(4, (), None, Prompt("another", "improve")), answered(4), done, Added(4, "1")],
     )
     found = replayed(replay.folder, original.folder)
     assert found.of == "original"
     assert found.candidates == 5
-    assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "island": 2}
-    assert found.first == {"prompt": 4, "outcome": 3, "score": 1, "island": 2}
+    assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "group": 2}
+    assert found.first == {"prompt": 4, "outcome": 3, "score": 1, "group": 2}
 
 
 def test_another_program_is_told_from_the_one_before(tmp_path: Path) -> None:
     original = journalled(tmp_path / "original", started(), feasible(0, 5.0), rejected(1, "timeout"))
     replay = journalled(tmp_path / "replay", started(), feasible(0, 5.0, source="other"), feasible(1, 5.0))
     found = replayed(replay.folder, original.folder)
-    assert found.differing == {"program": 2, "outcome": 1, "score": 1, "island": 1}
+    assert found.differing == {"program": 2, "outcome": 1, "score": 1, "group": 1}
 
 
 def test_only_a_replay_has_an_original(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.analysis.run import Candidate, Run, load_run
 from behavesim.errors import JournalError, UsageError
-from behavesim.events import Discarded, Evaluated, RunForked, RunResumed
+from behavesim.events import Evaluated, NotAdded, RunForked, RunResumed
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import (
@@ -40,13 +40,13 @@ def test_a_candidate_has_what_has_become_of_it(tmp_path: Path) -> None:
         asked(3, parents=[0]),
     )
     first, second, third, last = run.candidates
-    assert (first.candidate, first.status, first.stage, first.island) == (0, "feasible", "evaluation", 1)
+    assert (first.candidate, first.status, first.stage, first.group) == (0, "feasible", "evaluation", "1")
     assert (first.score, first.scores, first.source, first.thought) == (5.0, (4.0, 6.0), "source 0", "a thought")
-    assert (first.fingerprint, first.copy_of, first.cpu_s, first.model) == ("program 0", None, 0.0, "m")
+    assert (first.program_hash, first.copy_of, first.cpu_s, first.model) == ("program 0", None, 0.0, "m")
     assert (second.status, second.stage, second.reason, second.message) == (
         "rejected", "evaluation", "exception", "it broke",
     )  # fmt: skip
-    assert (second.score, second.island, second.source) == (None, None, "its source")
+    assert (second.score, second.group, second.source) == (None, None, "its source")
     assert (third.stage, third.reason) == ("extraction", "no-function")
     assert (last.status, last.parents, last.operator, last.source) == ("open", (0,), "improve", None)
     assert run.feasible == [first]
@@ -54,7 +54,7 @@ def test_a_candidate_has_what_has_become_of_it(tmp_path: Path) -> None:
 
 def test_a_candidate_that_was_not_kept_is_feasible_on_no_island(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0, island=None))
-    assert (known(run, 0).status, known(run, 0).island) == ("feasible", None)
+    assert (known(run, 0).status, known(run, 0).group) == ("feasible", None)
 
 
 def test_programs_are_ranked_and_one_program_counts_once(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_pauses_between_sessions_and_the_choice_at_the_end_are_no_active_time(tm
 
 def test_a_fork_changes_the_settings_from_then_on(tmp_path: Path) -> None:
     first = journalled(tmp_path / "first", started(seed=1))
-    fork = RunForked("first", first.settings.model_copy(update={"budget": 99}).model_dump(mode="json"), PROVENANCE)
+    fork = RunForked("first", {**first.settings.flat(), "budget": 99}, PROVENANCE)
     run = journalled(tmp_path / "fork", started(seed=1), feasible(0, 5.0), [fork])
     assert (first.settings.budget, run.settings.budget, run.settings.seed) == (20, 99, 1)
 
@@ -143,9 +143,9 @@ def test_a_fork_changes_the_settings_from_then_on(tmp_path: Path) -> None:
 def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), asked(0)[:1])
     assert known(run, 0).model is None
-    write(tmp_path / "first", [answered(0, model="other")], feasible(1, 3.0))
+    write(tmp_path / "first", [answered(0, model="other")], rejected(0, "timeout")[2:], feasible(1, 3.0))
     run.follow()
-    assert (known(run, 0).model, known(run, 1).score, len(run.events_at)) == ("other", 3.0, 8)
+    assert (known(run, 0).model, known(run, 1).score, len(run.events_at)) == ("other", 3.0, 10)
     run.follow()
     assert len(run.candidates) == 2
 
@@ -169,7 +169,7 @@ def test_of_a_run_longer_than_its_budget_tenths_are_of_its_length(tmp_path: Path
 
 def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) -> None:
     template = Evaluated(-1, "template", 10.0, (10.0,), (Trajectory.prefixes([0]),))
-    for number, events in enumerate(([template, Discarded(0)], [])):
+    for number, events in enumerate(([template, NotAdded(0)], [])):
         write(tmp_path / f"{number}", events)
         with pytest.raises(JournalError, match=f"run {number} does not begin with its settings"):
             load_run(tmp_path / f"{number}")

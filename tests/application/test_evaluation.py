@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
-from behavesim.config import resolve
 from behavesim.errors import UsageError
 from behavesim.protocols import Failure, Verdict
+from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
 TSP = TaskReference("tsp").load()

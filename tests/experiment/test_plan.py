@@ -47,21 +47,21 @@ def test_settings_hold_for_all_and_those_of_a_variant_win(tmp_path: Path) -> Non
         settings = { method = "niche", niche_radius = 0.0 }
         """,
     )
-    found = {run.settings.label: (run.settings.method, run.settings.population) for run in runs}
+    found = {run.settings.label: (run.settings.method, run.settings.flat().get("population")) for run in runs}
     assert found == {
         "eoh small": ("eoh", 5),
         "eoh as set": ("eoh", 10),
         "eoh+behavesim small": ("eoh+behavesim", 5),
         "eoh+behavesim as set": ("eoh+behavesim", 10),
-        "control": ("niche", 10),
+        "control": ("niche", None),
     }
     assert {run.settings.budget for run in runs} == {50}
 
 
 def test_the_defaults_of_a_task_are_its_own(tmp_path: Path) -> None:
     tsp, asp = planned(tmp_path, 'name = "x"\ntasks = ["tsp", "asp"]\nmethods = ["niche"]\nseeds = 1')
-    assert (tsp.settings.budget, tsp.settings.niche_radius) == (2000, 0.3)
-    assert (asp.settings.budget, asp.settings.niche_radius) == (10_000, 0.7)
+    assert (tsp.settings.budget, tsp.settings.flat()["niche_radius"]) == (2000, 0.3)
+    assert (asp.settings.budget, asp.settings.flat()["niche_radius"]) == (10_000, 0.7)
 
 
 def test_a_task_can_have_settings_of_its_own(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
     text = """
         name = "x"
         tasks = ["tsp"]
-        methods = ["funsearch", "eoh"]
+        methods = ["funsearch", "funsearch+behavesim"]
         seeds = 2
         [[variant]]
         name = "plain"
@@ -103,7 +103,11 @@ def test_groups_that_differ_in_their_names_alone_are_refused(tmp_path: Path) -> 
         ('tasks = ["tsp"]', "name"),
         ('name = "../away"\ntasks = ["tsp"]', "name"),
         ('name = "x"\ntasks = []', "tasks"),
-        ('name = "x"\ntasks = ["tsp"]\nmethods = ["foo"]', "methods"),
+        ('name = "x"\ntasks = ["tsp"]\nmethods = ["foo"]', "no method 'foo'"),
+        (
+            'name = "x"\ntasks = ["tsp"]\nmethods = ["eoh"]\n[settings]\np_s1 = 0.5',
+            "no run of the experiment has a setting 'p_s1'",
+        ),
         ('name = "x"\ntasks = ["tsp"]\nseedz = 3', "did you mean 'seeds'"),
         ('name = "x"\ntasks = ["tsp"]\n[[variant]]\nname = "a"\nsetting = {}', "did you mean 'settings'"),
         ('name = "x"\ntasks = ["tsp"]\nbudget = 3', "'budget'; a setting belongs in `settings`"),

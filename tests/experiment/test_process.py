@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from behavesim.analysis.run import load_run
-from behavesim.config import resolve
+from behavesim.settings import resolve
 
 SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 
@@ -28,7 +28,7 @@ def test_a_run_is_made_of_the_settings_as_they_are_and_gone_on_with_when_it_is_t
         assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
         run = load_run(tmp_path / "run")
         assert run.settings.flat() == SETTINGS
-        assert run.state.told == 3
+        assert run.state.registered == 3
 
 
 def test_a_run_whose_experiment_has_died_already_is_not_begun(tmp_path: Path) -> None:

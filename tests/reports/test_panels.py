@@ -60,7 +60,7 @@ def moment(**changes: Any) -> Moment:
 def begun() -> RunState:
     """A run of which nothing has come yet: one candidate waits for a reply, one for its evaluation."""
     state = RunState(Objective("minimise"))
-    state.apply(RunStarted(SETTINGS.model_dump(mode="json"), {}, "strong"))
+    state.apply(RunStarted(SETTINGS.flat(), {}, "strong"))
     for ticket in range(2):
         state.apply(Asked(ticket, (), None, Prompt("", "template")))
     state.apply(Responded(1, Reply("", "m", (Usage(prompt=1200, completion=30),))))
@@ -100,7 +100,7 @@ def test_the_dashboard_says_what_was_found() -> None:
 
 def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
     later = state()
-    later.copies, later.echoes = 5, 10
+    later.repeated_programs, later.repeated_behaviours = 5, 10
     assert row(shown(moment(state=later)), "repeats") == "25 % a program known already, 50 % a behaviour"
 
 
@@ -139,7 +139,7 @@ def test_the_time_that_is_left_is_known_from_the_tenth_candidate_on() -> None:
 
 def test_the_best_islands_stand_out_and_empty_ones_are_dim() -> None:
     later = state()
-    later.islands[3].members.clear()
+    later.groups["3"].members.clear()
     console = Console(file=io.StringIO(), width=120, record=True, force_terminal=True, color_system="standard")
     console.print(dashboard(moment(state=later)))
     seen = console.export_text(styles=True)
