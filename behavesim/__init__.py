@@ -6,34 +6,77 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run, load_run
     from behavesim.errors import BehavesimError
+    from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply, Usage
+    from behavesim.methods.comparison import Comparison
+    from behavesim.methods.method import Method, MethodSettings, question
+    from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
+    from behavesim.state import Member, OpenCandidate, RunState
     from behavesim.task import InvalidSolution, Objective, Split, Task
     from behavesim.trajectory import Trajectory
 
 _HOMES = {
+    "Added": "events",
     "Archive": "similarity",
+    "Asked": "events",
     "BehaveSim": "similarity",
     "BehavesimError": "errors",
+    "Comparison": "methods.comparison",
+    "Errand": "proposers.proposer",
     "InvalidSolution": "task",
+    "Member": "state",
+    "Method": "methods.method",
+    "MethodSettings": "methods.method",
+    "NotAdded": "events",
+    "NoteAsked": "events",
     "Objective": "task",
+    "OpenCandidate": "state",
+    "Prompt": "events",
+    "Proposer": "proposers.proposer",
+    "ProposerSettings": "proposers.proposer",
+    "Regrouped": "events",
+    "Reply": "events",
     "Run": "analysis.run",
+    "RunState": "state",
     "Split": "task",
+    "TEMPLATE": "events",
     "Task": "task",
     "Trajectory": "trajectory",
+    "Usage": "events",
     "load_run": "analysis.run",
+    "question": "methods.method",
 }
 
 __all__ = [
+    "TEMPLATE",
+    "Added",
     "Archive",
+    "Asked",
     "BehaveSim",
     "BehavesimError",
+    "Comparison",
+    "Errand",
     "InvalidSolution",
+    "Member",
+    "Method",
+    "MethodSettings",
+    "NotAdded",
+    "NoteAsked",
     "Objective",
+    "OpenCandidate",
+    "Prompt",
+    "Proposer",
+    "ProposerSettings",
+    "Regrouped",
+    "Reply",
     "Run",
+    "RunState",
     "Split",
     "Task",
     "Trajectory",
+    "Usage",
     "load_run",
+    "question",
 ]
 
 
