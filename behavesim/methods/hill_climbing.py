@@ -1,7 +1,7 @@
 """(1+1) evolutionary program search: one program, and the better of it and its child goes on.
 
-The hill climber of Zhang et al., "Understanding the Importance of Evolutionary Search in Automated Heuristic Design with
-Large Language Models" (PPSN 2024): the baseline that every population has to beat.
+The hill climber of Zhang et al., "Understanding the Importance of Evolutionary Search in Automated Heuristic Design
+with Large Language Models" (PPSN 2024): the baseline that every population has to beat.
 """
 
 from __future__ import annotations
