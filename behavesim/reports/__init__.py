@@ -1,1 +1,1 @@
-"""Views of what the analysis found: tables, files, figures."""
+"""What people read: tables, figures, pages."""

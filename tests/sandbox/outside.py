@@ -131,7 +131,7 @@ class Outside:
             user=self.user,
             group=self.user,
             extra_groups=None if self.user is None else [],
-            timeout=100,
+            timeout=500,
         )
         assert done.returncode == 0, f"the daemon did not survive: {done.stderr[-2000:]}"
         return {**json.loads(done.stdout), "said": done.stdout + done.stderr}

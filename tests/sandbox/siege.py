@@ -15,18 +15,22 @@ from behavesim.protocols import Failure, Verdict
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.task import TaskReference
 from tests.sandbox.attack import Attack
+from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
+from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
 from tests.sandbox.attacks_on_the_machine import ON_THE_MACHINE
 from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
+from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS
 from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
 
-ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_SEARCH)
+ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS, *ON_THE_SEARCH, *ON_THE_JUDGE)
 PATIENT = Limits(timeout_s=30, memory_mb=512)
 HASTY = Limits(timeout_s=0.25, memory_mb=512)
-"""For programs that may well be out of time; with so little, a busy machine would condemn others too."""
+"""For programs that may well be out of time, as all may be that no filter of calls stops; others it might condemn."""
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
-    """Evaluate the named attacks, all if none is named, with their words filled in; then honest programs."""
+    """Evaluate the named attacks with their words filled in, and then an honest program; all attacks if none is named,
+    and beside them a demanding program."""
     reference, switched_on = TaskReference(task), tuple(layers)
     attacks = [attack for attack in ATTACKS if not names or attack.name in names]
     async with (
@@ -34,8 +38,9 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
         Pool(reference, "search", 12, HASTY, True, switched_on, preloaded=()) as hasty_pool,
     ):
         judge, hasty = Judge(reference.load(), "search", pool), Judge(reference.load(), "search", hasty_pool)
-        demanding = asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))
-        chosen = [hasty if "timeout" in attack.expected else judge for attack in attacks]
+        demanding = [] if names else [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))]
+        endless = [attack for attack in attacks if "timeout" in attack.expected or "seccomp" not in layers]
+        chosen = [hasty if attack in endless else judge for attack in attacks]
         verdicts = await asyncio.gather(
             *[each.evaluate(filled(attack.source, words)) for each, attack in zip(chosen, attacks, strict=True)]
         )
@@ -43,7 +48,7 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
             "isolation": pool.isolation,
             "notes": pool.notes,
             "outcomes": {attack.name: described(each) for attack, each in zip(attacks, verdicts, strict=True)},
-            "honest": [described(await judge.evaluate(NUMPY_HEURISTIC)), described(await demanding)],
+            "honest": [described(await each) for each in (judge.evaluate(NUMPY_HEURISTIC), *demanding)],
         }
 
 

@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.sandbox.attack import Attack
+from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
+from tests.sandbox.attacks_on_the_machine import FILES
+from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
+from tests.sandbox.attacks_on_the_walls import SECRETS, WAYS_TO_FILES
 from tests.sandbox.outside import (
     NOBODY,
     SECRET,
@@ -20,13 +25,20 @@ from tests.sandbox.outside import (
 )
 from tests.sandbox.siege import ATTACKS
 
+pytestmark = pytest.mark.timeout(600)  # a siege is one test's setup
+
 LAYERS = {
     "strong+": ("user", "namespaces", "landlock", "seccomp"),
     "strong": ("user", "landlock", "seccomp"),
 }
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
-WEAKER = {"strong+": ("strong", "partial", "process"), "strong": ("partial", "process")}
 SIEGES = [(level, user) for level in LAYERS for user in USERS if (level, user) != ("strong", USERS[1])]
+WEAKER: dict[str, tuple[Attack, ...]] = {
+    "seccomp": ATTACKS,
+    "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS, *ON_THE_SEARCH, *ON_THE_JUDGE),
+    "limits": (*ON_THE_SEARCH, *ON_THE_JUDGE),
+}
+"""What each layer alone must keep from doing harm; limits, which no machine lacks, hold the score and the time."""
 HONEST_SCORE = pytest.approx(1.0702655766734637)
 IDENTITY_SCORE = pytest.approx(2.0140438530214544)
 
@@ -85,17 +97,78 @@ def test_root_becomes_nobody_where_nobody_can_read_python(siege: dict[str, Any])
     assert not kept or siege["as"] == USERS[0]
 
 
-def test_the_oracle_sees_harm_where_nothing_prevents_it() -> None:
-    outside = Outside(folder_for_everybody(), THIS_INTERPRETER)
-    names = (
-        *("TCP", "UDP", "an abstract socket", "a socket in a folder", "a shell by system", "a secret file"),
-        *("a daemon in its own session", "deleting a file", "changing a file's mode"),
-    )
-    told = outside.besiege((), names)
-    assert told["isolation"] == "process"
-    harm = " ".join(outside.harm())
+@pytest.mark.parametrize("user", [USERS[0], USERS[2]])
+@pytest.mark.parametrize("layer", WEAKER)
+def test_below_strong_each_layer_holds_on_its_own_what_it_is_for(
+    layer: str, user: str, request: pytest.FixtureRequest
+) -> None:
+    if user != USERS[0] and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    interpreter = THIS_INTERPRETER if user == USERS[0] else request.getfixturevalue("public_interpreter")
+    outside = Outside(folder_for_everybody(), interpreter, NOBODY if user == USERS[2] else None)
+    told = outside.besiege((layer,), tuple(attack.name for attack in WEAKER[layer]))
+    if layer != "limits" and told["isolation"] != "partial":
+        pytest.skip(f"this machine gives {told['isolation']}: {told['notes']}")
+    changed = {f"{outside.canaries / 'file'} changed"}  # its mode, times and owner, of which Landlock knows nothing
+    assert set(outside.harm()) <= (changed if layer == "landlock" else set())
     outside.close()
-    for expected in ("TCP", "UDP", "abstract", "unix", "canaries/system", "canaries/file"):
-        assert expected in harm
-    assert SECRET in told["said"]
     shutil.rmtree(outside.folder)
+    for outcome in told["outcomes"].values():
+        assert len(outcome["message"]) <= 500
+        assert outcome["message"].isprintable()
+        assert outcome["reason"] != "score" or outcome["score"] == IDENTITY_SCORE
+    assert [outcome.get("score") for outcome in told["honest"]] == [HONEST_SCORE]
+
+
+@pytest.fixture(scope="module")
+def without_layers() -> Iterator[dict[str, Any]]:
+    outside = Outside(folder_for_everybody(), THIS_INTERPRETER)
+    told = outside.besiege((), (*HARMFUL, *REACHING))
+    yield {**told, "harm": " ".join(outside.harm())}
+    outside.close()
+    shutil.rmtree(outside.folder)
+
+
+HARMFUL = {
+    "TCP": "TCP",
+    "UDP": "UDP",
+    "an abstract socket": "abstract",
+    "a socket in a folder": "unix",
+    "a shell by system": "canaries/system",
+    "changing a file's mode": "canaries/file",
+    "a shell by libc": "canaries/libc",
+    "a spawn by libc": "canaries/libc-spawn",
+    "a program in the background": "canaries/spawnv",
+    "a shell with a pipe": "canaries/popen",
+    "an array into a file": "canaries/tofile",
+    "an archive": "canaries/zip",
+    "a log": "canaries/log",
+    "creat (call 85)": "canaries/creat",
+    "a node (call 133)": "canaries/node",
+    "a link in a folder (call 265)": "canaries/linkat",
+}
+"""Attacks by what the oracle finds of them where nothing prevents them."""
+REACHING = (
+    *("the daemon's time (call 228)", "the daemon's limits (call 302)", "the daemon's cores (call 204)"),
+    *("a pair of sockets (call 53)", "waiting for events (call 291)", "watching files (call 294)"),
+    *("a barrier on all cores (call 324)", "a hole in a file (call 28)"),
+    *(
+        "a secret file",
+        "a thread bomb that tries on",
+        "the folder it stands in",
+        "the task's own file",
+        "every place with secrets",
+    ),
+)
+"""Attacks that say themselves that they got through."""
+
+
+def test_the_oracle_sees_harm_where_nothing_prevents_it(without_layers: dict[str, Any]) -> None:
+    assert without_layers["isolation"] == "process"
+    assert [name for name, trace in HARMFUL.items() if trace not in without_layers["harm"]] == []
+
+
+def test_attacks_get_through_where_nothing_prevents_them(without_layers: dict[str, Any]) -> None:
+    outcomes = without_layers["outcomes"]
+    assert [name for name in REACHING if "BREACH" not in outcomes[name]["message"]] == []
+    assert SECRET in without_layers["said"]

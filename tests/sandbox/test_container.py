@@ -1,0 +1,94 @@
+"""A run in a container, whose limits on processes and memory its candidates would use up, goes on to the same end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.model import endpoint, steadfast
+from tests.crash.processes import COMMAND
+from tests.proposers.chat_server import Answer, Asked, ChatServer, says
+from tests.sandbox.container import NoContainer, container
+
+RUN = (
+    *(
+        "run",
+        "tsp",
+        "--proposer",
+        "openai",
+        "--model",
+        "m",
+        "--budget",
+        "40",
+        "--window",
+        "8",
+        "--workers",
+        "2",
+        "--json",
+    ),
+    *("--set", "memory_mb=700", "--set", "recommend=false"),
+)
+PROCESSES, MEMORY_MB = 40, 500
+THREADS = """
+import threading, time
+
+def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):
+    for _ in range(600):
+        try:
+            threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+        except RuntimeError:
+            break
+    return unvisited_nodes[-1]
+"""
+HOG = """
+import numpy as np
+
+def select_next_node(current_node, destination_node, unvisited_nodes, distance_matrix):
+    kept = [np.ones(10**6) for _ in range(1000)]
+    return unvisited_nodes[-1]
+"""
+
+
+def hostile(asked: Asked) -> Answer:
+    """Now and then, by the request alone, a program that wants all threads or all memory there is."""
+    draw = zlib.crc32(json.dumps(asked.body, sort_keys=True).encode()) % 6
+    return says(f"```python\n{(THREADS, HOG)[draw]}\n```") if draw < 2 else steadfast(asked)
+
+
+async def summary(command: tuple[str, ...], folder: Path, server: ChatServer) -> dict[str, Any]:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *RUN,
+        *("--runs-dir", str(folder)),
+        env={**os.environ, **endpoint(server)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said, complaint = await process.communicate()
+    assert process.returncode == 0, complaint.decode()[-2000:]
+    document: dict[str, Any] = json.loads(said)
+    return document
+
+
+@pytest.mark.timeout(400)
+async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_and_all_memory(tmp_path: Path) -> None:
+    async with ChatServer(hostile) as server:
+        try:
+            with container(PROCESSES, MEMORY_MB) as limits:
+                inside = await summary(limits.around(*COMMAND), tmp_path / "inside", server)
+                refused = limits.count("pids.events:max")
+                killed = limits.count("memory.oom_control:oom_kill", "memory.events:oom_kill")
+        except NoContainer as reason:
+            pytest.skip(str(reason))
+        outside = await summary(tuple(COMMAND), tmp_path / "outside", server)
+    assert inside["digest"] == outside["digest"]
+    assert inside["rejected"] == outside["rejected"]
+    assert killed > 0, "the container's memory was used up, and not the candidate's"
+    assert refused == 0, "nobody was denied a thread or a process"
