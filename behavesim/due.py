@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from behavesim.events import Asked, Decision, Evaluated, Rejected
+from behavesim.events import Asked, Decision, Evaluated, NoteAsked, Rejected
 from behavesim.methods.method import Measurement, Method
 from behavesim.prompts.repair import repair
 from behavesim.state import RunState
@@ -42,10 +42,13 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
         return regrouped
     if permits.repair and (repaired := _repair(state, rules.repairs)) is not None:
         return repaired
-    if state.awaited_notes:
-        return None
     may_ask = permits.ask and state.asked < state.registered + rules.window
-    if may_ask and (asked := method.ask(state, state.asked)) is not None:
+    asked = method.ask(state, state.asked) if may_ask else None
+    if isinstance(asked, NoteAsked):
+        return asked
+    if state.awaited_notes:  # what the method knows must not depend on how long a text takes
+        return None
+    if asked is not None:
         return asked
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:

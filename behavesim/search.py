@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 
 from behavesim.caps import Caps
 from behavesim.due import Permits, Rules, due
-from behavesim.errors import JournalError
+from behavesim.errors import BehavesimError, JournalError
 from behavesim.events import (
     Asked,
     CandidateId,
@@ -147,6 +147,11 @@ class Search:
                 await self.record(decision)
             elif self.state.open or self.state.awaited_notes or self._measuring is not None:
                 await self._woken.wait()
+            elif self.caps.reached(self.state) is None:
+                raise BehavesimError(
+                    f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
+                    "mend it (`behavesim method check` says where), then resume"
+                )
             else:
                 return
             self._woken.clear()

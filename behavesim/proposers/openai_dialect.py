@@ -28,13 +28,13 @@ class Sampling:
     system_prompt: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 
-    def model_of(self, ticket: int) -> str:
-        """The model that is asked for a ticket: drawn by weight, a function of the seed and the ticket alone."""
+    def model_of(self, number: int) -> str:
+        """The model that is asked for a candidate or note: drawn by weight, a function of seed and number alone."""
         names = list(self.models)
         if len(names) == 1:
             return names[0]
         weights = np.array([self.models[name] for name in names], dtype=np.float64)
-        rng = np.random.default_rng([self.seed, ticket, MODEL_PURPOSE])
+        rng = np.random.default_rng([self.seed, number % 2**32, MODEL_PURPOSE])
         return names[rng.choice(len(names), p=weights / weights.sum())]
 
 

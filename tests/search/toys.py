@@ -60,7 +60,9 @@ class Proposer:
         self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
-        rng = np.random.default_rng([self._seed, number, prompt.text.count("rejected")])
+        rng = np.random.default_rng([self._seed, number % 2**32, prompt.text.count("rejected")])
+        if number < -1:  # a note
+            return Reply(f"Choose {rng.integers(40)}.", "toy", (Usage(prompt=9, cached=0, completion=3, reasoning=0),))
         usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
         if rng.random() < 0.15:
             return Reply("I would rather not say.", "toy", usage)
@@ -130,7 +132,10 @@ def fitting(settings: Mapping[str, Any]) -> Settings:
     """Settings for whatever method they name: those for other methods are left out."""
     options = method_type(settings.get("method", "funsearch+behavesim")).settings_type
     known = OWN | set(options.model_fields)
-    return resolve({"task": "toy", **{key: value for key, value in settings.items() if key in known}}, task=Toy())
+    return resolve(
+        {"task": "toy", "proposer": "replay:toy", **{key: value for key, value in settings.items() if key in known}},
+        task=Toy(),
+    )
 
 
 async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
