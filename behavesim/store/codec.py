@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from behavesim.events import (
@@ -29,6 +29,7 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
+from behavesim.text import one_line
 from behavesim.trajectory import Trajectory
 
 TYPES: dict[str, type] = {
@@ -51,6 +52,7 @@ TYPES: dict[str, type] = {
 """The events by the names under which they are stored."""
 NAMES = {kind: name for name, kind in TYPES.items()}
 
+LATEST = 253402300800.0
 _LENGTH = struct.Struct("<I")
 
 
@@ -63,15 +65,29 @@ def encode(event: Event) -> tuple[str, str, bytes | None]:
     return kind, _adapter(kind).dump_json(event).decode(), None
 
 
-def decode(kind: str, payload: str, blob: bytes | None) -> Event:
-    """The event of a row; raises ValueError where the row holds none."""
-    if kind not in TYPES:
-        raise ValueError(f"unknown event type {kind!r}")
-    if blob is None:
-        return _adapter(kind).validate_json(payload)  # type: ignore[no-any-return]
-    values = from_json(payload)
-    values["trajectories"] = unpack(blob)
-    return _adapter(kind).validate_python(values)  # type: ignore[no-any-return]
+def decode(kind: object, payload: object, blob: object) -> Event:
+    """The event of a row; raises ValueError, with one line, where the row holds none, whatever is in its columns."""
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise ValueError(f"there is no event of type {kind!r:.40}")
+    if not isinstance(payload, str):
+        raise ValueError(f"its payload is {type(payload).__name__}, not text")
+    values = from_json(payload, allow_inf_nan=False)
+    if not isinstance(values, dict):
+        raise ValueError("its payload is no JSON object")
+    if kind == Evaluated.__name__:
+        values["trajectories"] = unpack(blob)
+    try:
+        return _adapter(kind).validate_python(values)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
+
+
+def check_time(at: object) -> float:
+    """The time of a row, in seconds since 1970; raises ValueError where it is none, or one beyond the year 9999."""
+    if not isinstance(at, float) or not 0 <= at < LATEST:
+        raise ValueError(f"its time is {at!r:.40}")
+    return at
 
 
 def pack(trajectories: Sequence[Trajectory]) -> bytes:
@@ -80,8 +96,10 @@ def pack(trajectories: Sequence[Trajectory]) -> bytes:
     return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
 
 
-def unpack(blob: bytes) -> tuple[Trajectory, ...]:
-    """The trajectories of a blob; raises ValueError where it is cut off."""
+def unpack(blob: object) -> tuple[Trajectory, ...]:
+    """The trajectories of a blob; raises ValueError where it is none, or cut off."""
+    if not isinstance(blob, bytes):
+        raise ValueError("its trajectories are missing")
     trajectories, start = [], 0
     while start < len(blob):
         if start + _LENGTH.size > len(blob):

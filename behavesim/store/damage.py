@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 from behavesim.errors import JournalError
-from behavesim.store.codec import decode
-from behavesim.store.journal import connected
-from behavesim.store.schema import VERSION
+from behavesim.events import RunStarted
+from behavesim.store.codec import check_time, decode
+from behavesim.store.journal import UNREADABLE, connected
+from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, version_of
+from behavesim.text import one_line
 
 
 def damages(path: Path) -> list[str]:
@@ -25,23 +27,29 @@ def damages(path: Path) -> list[str]:
     try:
         with closing(connected(path)) as db:
             refuse_foreign(path, version_of(db), VERSION)
-            found += (f"SQLite: {line}" for (line,) in db.execute("PRAGMA integrity_check(20)") if line != "ok")
+            if not holds_events(db):
+                return ["its table of events is not that of a run"]
+            said = (line for (text,) in db.execute("PRAGMA integrity_check(20)") for line in text.splitlines())
+            found += (one_line(f"SQLite: {line}") for line in said if line != "ok")
             found += _unreadable(db)
-    except sqlite3.DatabaseError as error:
-        found.append(f"SQLite: {error}")
+    except UNREADABLE as error:
+        found.append(one_line(f"SQLite: {error}"))
     return found
 
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
     """The events that are missing, or are there and make no sense."""
     expected = 1
-    for seq, kind, payload, data in db.execute("SELECT seq, type, payload, data FROM events ORDER BY seq"):
+    for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:
             yield f"events {expected} to {seq - 1} are missing"
+        elif seq == 1 and kind != RunStarted.__name__:
+            yield "event 1 is not the beginning of a run"
         try:
+            check_time(at)
             decode(kind, payload, data)
         except ValueError as error:
-            yield f"event {seq} ({kind}) cannot be read: {str(error).splitlines()[0]}"
+            yield one_line(f"event {seq} ({kind}) cannot be read: {error}")
         expected = seq + 1
     if expected == 1:
         yield "there is no event"

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -14,10 +14,11 @@ import aiosqlite
 
 from behavesim.errors import JournalError
 from behavesim.events import CandidateId, Evaluated, Event, Rejected
-from behavesim.store.codec import NAMES, decode, encode, unpack
-from behavesim.store.schema import VERSION
+from behavesim.store.codec import NAMES, check_time, decode, encode, unpack
+from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 from behavesim.store.wal import CHECKPOINT_PAGES, WriteAheadLog
+from behavesim.text import one_line
 from behavesim.trajectory import Trajectory
 
 _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
@@ -31,6 +32,9 @@ FLUSH_S = 1.0
 """How often commits are made to survive a power cut as well."""
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
+
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite raises for a damaged file; its own words may then be no UTF-8."""
 
 Row = tuple[float, CandidateId | None, str, str, bytes | None]
 Clock = Callable[[], float]
@@ -65,7 +69,7 @@ class SqliteJournal:
         self._connection: aiosqlite.Connection | None = None
 
     async def __aenter__(self) -> SqliteJournal:
-        with _translated(self._path):
+        with translated(self._path):
             upgrade(self._path)
             self._connection = await aiosqlite.connect(self._path, isolation_level=None, timeout=self._patience_s)
             try:
@@ -86,7 +90,7 @@ class SqliteJournal:
         now = self._steady()
         rows = [_row(self._began + now, event) for event in events]
         is_due = now - self._flushed >= FLUSH_S
-        with _translated(self._path):
+        with translated(self._path):
             if is_due:
                 await self._db.execute("PRAGMA synchronous = FULL")
             await self._insert(rows)
@@ -97,21 +101,21 @@ class SqliteJournal:
 
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
-        with _translated(self._path):
+        with translated(self._path):
             expected = 1
             async with self._db.execute(_READ, (0,)) as cursor:
                 async for seq, at, kind, payload, data in cursor:
                     _refuse_gap(self._path, expected, seq)
-                    yield at, _decoded(seq, kind, payload, data)
+                    yield _time(self._path, seq, at), _event(self._path, seq, kind, payload, data)
                     expected += 1
 
     async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that hash, trajectories included; it is committed."""
-        with _translated(self._path):
+        with translated(self._path):
             async with self._db.execute(_OUTCOME, (candidate, program_hash)) as cursor:
                 row = await cursor.fetchone()
         assert row is not None, f"something has become of program {program_hash} of candidate {candidate}"
-        event = _decoded(*row)
+        event = _event(self._path, *row)
         assert isinstance(event, Evaluated | Rejected)
         return event
 
@@ -141,46 +145,47 @@ def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterat
     query = _READ
     if only:
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
-    with _translated(path), closing(open_to_read(path)) as connection:
+    with translated(path), closing(open_to_read(path)) as connection:
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if not only:
                 _refuse_gap(path, expected, seq)
-            yield seq, at, _decoded(seq, kind, payload, data)
+            yield seq, _time(path, seq, at), _event(path, seq, kind, payload, data)
 
 
 def read_times(path: Path) -> list[tuple[float, str]]:
     """The time and the type of every event, in order."""
-    with _translated(path), closing(open_to_read(path)) as connection:
-        return connection.execute("SELECT at, type FROM events ORDER BY seq").fetchall()
+    with translated(path), closing(open_to_read(path)) as connection:
+        rows = connection.execute("SELECT seq, at, type FROM events ORDER BY seq")
+        return [(_time(path, seq, at), str(kind)) for seq, at, kind in rows]
 
 
 def count_registered(path: Path) -> int:
     """How many candidates are registered."""
-    with _translated(path), closing(open_to_read(path)) as connection:
+    with translated(path), closing(open_to_read(path)) as connection:
         query = "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')"
         return int(connection.execute(query).fetchone()[0])
 
 
 def first_time(path: Path) -> float | None:
     """The time of the first event; None where there is none."""
-    with _translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute("SELECT at FROM events ORDER BY seq LIMIT 1").fetchone()
-    return None if row is None else float(row[0])
+    with translated(path), closing(open_to_read(path)) as connection:
+        row = connection.execute("SELECT seq, at FROM events ORDER BY seq LIMIT 1").fetchone()
+    return None if row is None else _time(path, *row)
 
 
 def last_event(path: Path) -> int:
     """The number of the last event; 0 where there is none."""
-    with _translated(path), closing(open_to_read(path)) as connection:
+    with translated(path), closing(open_to_read(path)) as connection:
         return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
 def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
     """What became of a candidate's program of that hash; raises LookupError where nothing did."""
-    with _translated(path), closing(open_to_read(path)) as connection:
+    with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute(_OUTCOME, (candidate, program_hash)).fetchone()
     if row is None:
         raise LookupError(f"candidate {candidate} has no outcome with program hash {program_hash}")
-    event = _decoded(*row)
+    event = _event(path, *row)
     assert isinstance(event, Evaluated | Rejected)
     return event
 
@@ -188,28 +193,34 @@ def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evalu
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
     """The trajectories of some feasible candidates, in the order asked for."""
     query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
-    with _translated(path), closing(open_to_read(path)) as connection:
-        return [unpack(connection.execute(query, (candidate,)).fetchone()[0]) for candidate in candidates]
+    with translated(path), closing(open_to_read(path)) as connection:
+        try:
+            return [unpack(*connection.execute(query, (candidate,)).fetchone() or (None,)) for candidate in candidates]
+        except ValueError as error:
+            raise JournalError(f"{path}: a program's behaviour cannot be read: {error}") from error
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """A read-only connection to a journal, which is brought to this version first where it is older.
 
-    Raises JournalError where there is none, or it is newer.
+    Raises JournalError where there is none, or it is newer, or something else.
     """
     if not path.is_file():
         raise JournalError(f"there is no journal at {path}")
-    with _translated(path):
-        connection = connected(path)
+    with translated(path), ExitStack() as stack:
+        connection = stack.enter_context(closing(connected(path)))
         version = version_of(connection)
-        if version == VERSION:
-            return connection
-        connection.close()
-        refuse_foreign(path, version, VERSION)
-        if version == 0:
-            raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
-        upgrade(path)
-        return connected(path)
+        if version != VERSION:
+            refuse_foreign(path, version, VERSION)
+            if version == 0:
+                raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
+            connection.close()
+            upgrade(path)
+            connection = stack.enter_context(closing(connected(path)))
+        if not holds_events(connection):
+            raise JournalError(f"{path} is a database, but its table of events is not that of a run")
+        stack.pop_all()
+        return connection
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -231,23 +242,35 @@ def _refuse_gap(path: Path, expected: int, seq: int) -> None:
         raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
 
 
-def _decoded(seq: int, kind: str, payload: str, data: bytes | None) -> Event:
-    try:
+def _event(path: Path, seq: int, kind: object, payload: object, data: object) -> Event:
+    with _readable(path, seq):
         return decode(kind, payload, data)
-    except ValueError as error:
-        raise JournalError(f"event {seq} of the journal cannot be read: {error}") from error
+
+
+def _time(path: Path, seq: int, at: object) -> float:
+    with _readable(path, seq):
+        return check_time(at)
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _readable(path: Path, seq: int) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        why = f"event {seq} cannot be read: {error}"
+        raise JournalError(f"{path}: {why}; `behavesim verify` lists what is damaged") from error
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into JournalError with what to do next."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        raise JournalError(f"{path}: {error}{_advice(error)}") from error
+    except UNREADABLE as error:
+        raise JournalError(f"{path}: {one_line(str(error))}{_advice(error)}") from error
 
 
-def _advice(error: sqlite3.DatabaseError) -> str:
+def _advice(error: Exception) -> str:
     text = str(error)
     if "full" in text:
         return "; make room on the disk, then resume the run"
@@ -255,6 +278,6 @@ def _advice(error: sqlite3.DatabaseError) -> str:
         return "; another process holds the database, close it, then resume the run"
     if "readonly" in text or "unable to open" in text:
         return "; check that the folder is yours to write"
-    if "malformed" in text or "not a database" in text:
+    if any(sign in text for sign in ("malformed", "not a database", "decode")):
         return "; the file is damaged, `behavesim verify` says where"
     return ""

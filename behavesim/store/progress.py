@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.store.journal import open_to_read
+from behavesim.store.journal import open_to_read, translated
 
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
 _TOKENS = """
@@ -28,7 +28,7 @@ class Progress:
 
 def progress(journal: Path) -> Progress:
     """How far the run of a journal is; raises JournalError where there is none."""
-    with closing(open_to_read(journal)) as db:
+    with translated(journal), closing(open_to_read(journal)) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
     registered = counts.get("Added", 0) + counts.get("NotAdded", 0)

@@ -73,6 +73,8 @@ def _cells(page: bytes) -> Iterator[int]:
 def _row(page: bytes, start: int, pages: Sequence[bytes]) -> tuple[int, list[Value]]:
     """The number and the columns of the row that begins there; raises one of DAMAGED where there is none."""
     length, start = _varint(page, start)
+    if length > len(pages) * len(page):
+        raise ValueError("the row is longer than the file")  # or pages that lead to one another would never end
     seq, start = _varint(page, start)
     size = len(pages[0])
     local = _local(length, size)

@@ -8,15 +8,16 @@ from collections.abc import Callable
 Migration = Callable[[sqlite3.Connection], None]
 """Takes a journal from one version to the next, inside a transaction that its caller begins and ends."""
 
-TABLES = """
-CREATE TABLE events (
+EVENTS = """CREATE TABLE events (
     seq       INTEGER PRIMARY KEY,
     at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
     candidate INTEGER,            -- NULL for events of the run; -1 is the template
     type      TEXT NOT NULL,
     payload   TEXT NOT NULL,      -- JSON
     data      BLOB                -- trajectories of an Evaluated candidate
-) STRICT;
+) STRICT"""
+TABLES = f"""
+{EVENTS};
 CREATE INDEX events_of_candidate ON events (candidate, type);
 """
 
@@ -108,6 +109,11 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call
 WHERE events.type = 'Responded'
 GROUP BY model;
 """
+
+
+def holds_events(db: sqlite3.Connection) -> bool:
+    """Whether `events` is the table of a journal: a view or another table could answer with anything, without end."""
+    return db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall() == [("table", EVENTS)]
 
 
 def script(db: sqlite3.Connection, text: str) -> None:
