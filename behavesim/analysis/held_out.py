@@ -57,6 +57,9 @@ class HeldOut:
     best: HeldOutMean
     top10: HeldOutMean
     recommended: HeldOutMean
+    fallen: tuple[int, ...] = ()
+    """Programs better than the template in the search, and no better here: as those are that look up what they return
+    by the search's instances."""
 
     @property
     def choice(self) -> float | None:
@@ -93,7 +96,7 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOu
     found = []
     for run, programs in zip(runs, chosen, strict=True):
         rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
-        found.append(_summed_up(tried, rows, None if run.recommended is None else run.recommended.candidate))
+        found.append(_summed_up(tried, rows, run))
     return found
 
 
@@ -122,6 +125,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         Column("improvement", "gain on the template", FRACTION),
         Column("reason", "failed"),
     )
+    caption = f"no better than the template, unlike in the search: {', '.join(map(str, found.fallen))}"
     template = ("template", None, found.template.score, found.template.gap, None, None)
     programs = (
         (
@@ -130,7 +134,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         )
         for each in found.programs
     )
-    return Table("held_out", "on held-out instances", columns, (template, *programs))
+    return Table("held_out", "on held-out instances", columns, (template, *programs), caption if found.fallen else "")
 
 
 def _chosen(run: Run) -> list[Candidate]:
@@ -148,9 +152,16 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
     return HeldOutProgram(candidate.candidate, candidate.score, score.score, gap, gain, score.reason)
 
 
-def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], recommended: int | None) -> HeldOut:
-    chosen = [each for each in programs if each.candidate == recommended]
-    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), _mean(chosen))
+def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run) -> HeldOut:
+    chosen = [each for each in programs if run.recommended and each.candidate == run.recommended.candidate]
+    fallen = tuple(each.candidate for each in programs if _is_fallen(each, run))
+    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), _mean(chosen), fallen)
+
+
+def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
+    if program.improvement is None or run.template_score is None or program.improvement > 0:
+        return False
+    return run.state.objective.utility(program.search_score) > run.state.objective.utility(run.template_score)
 
 
 def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:

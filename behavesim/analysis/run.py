@@ -79,6 +79,7 @@ class Run:
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self.active_s = 0.0
+        self.template_score: float | None = None
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
@@ -165,7 +166,9 @@ class Run:
                 self._candidates[candidate] = Candidate(candidate, "open", event.parents, event.prompt.operator)
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
-            case Evaluated(candidate) if candidate != TEMPLATE:
+            case Evaluated(candidate, score=score) if candidate == TEMPLATE:
+                self.template_score = score
+            case Evaluated(candidate):
                 self._update(
                     candidate,
                     status="feasible",

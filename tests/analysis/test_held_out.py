@@ -100,6 +100,20 @@ def test_a_program_that_fails_there_leaves_means_unknown(tmp_path: Path) -> None
     assert (found.choice, found.choice_gap) == (None, None)
 
 
+def test_a_program_that_is_better_than_the_template_in_the_search_alone_is_named(tmp_path: Path) -> None:
+    scores = {
+        "source 0": (4.0, 12.0),  # the template's own: what is known by heart ends here
+        "source 1": (5.0, 12.0),
+        "source 2": (3.0, 12.0),
+        "source 3": (4.0, 12.0),
+    }
+    worse_in_the_search = 11.0
+    given = [feasible(0, 2.0), feasible(1, 3.0), feasible(2, 4.0), feasible(3, worse_in_the_search), feasible(4, 5.0)]
+    (found,) = tried(Scores(TEMPLATE | scores), journalled(tmp_path / "first", started(), *given))
+    assert found.fallen == (0, 1)
+    assert held_out_table(found, None).caption == "no better than the template, unlike in the search: 0, 1"
+
+
 def test_the_ten_best_and_the_recommended_program_are_tried(tmp_path: Path) -> None:
     given = [feasible(number, 5.0 + number) for number in range(12)]
     run = journalled(tmp_path / "first", started(), *given, recommended(11, c11=1.0))

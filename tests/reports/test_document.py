@@ -80,6 +80,7 @@ def test_held_out_results_are_there_where_they_were_asked_for() -> None:
         "best": {"improvement": 0.5, "gap": 0.25},
         "top10": {"improvement": None, "gap": None},
         "recommended": {"improvement": None, "gap": None},
+        "fallen": [],
     }
 
 
