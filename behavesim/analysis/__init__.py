@@ -1,1 +1,1 @@
-"""What a run's events say: convergence, clusters, diversity, statistics."""
+"""What a run's events say, as frozen values: reports of runs, metrics, comparisons."""

@@ -1,1 +1,1 @@
-"""What people read: tables, figures, pages."""
+"""Views of what the analysis found: tables, files, figures."""

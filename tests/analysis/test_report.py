@@ -37,12 +37,13 @@ def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
 def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), recommended(0, c0=1.0))
     found = report(run)
-    assert [table.name for table in found.tables()] == ["top", "islands", "clusters"]
+    assert {table.name for table in found.tables()} >= {"top", "islands", "clusters"}
+    assert not {table.name for table in found.tables()} & {"failures", "held_out"}
     assert found.tables()[0].caption == found.distinct.sentence
     assert [table.name for table in found.series()] == ["convergence", "diversity"]
     assert len(found.series()[0].rows) == 1
     failed = report(journalled(tmp_path / "second", started(), rejected(0, "timeout")))
-    assert [table.name for table in tried(failed).tables()] == ["top", "islands", "clusters", "failures", "held_out"]
+    assert {table.name for table in tried(failed).tables()} >= {"top", "islands", "clusters", "failures", "held_out"}
 
 
 def test_the_held_out_table_names_the_recommended_program(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""The recipes for a report's panel and for a metric, carried out."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.analysis.journals import feasible, rejected, started, write
+from tests.recipes.copy import Copy, blocks
+
+
+def runs(folder: Path) -> list[str]:
+    """Two runs of each of two methods: of each run one candidate in two is feasible."""
+    names = []
+    for method in ("funsearch", "best-of-n"):
+        for seed in range(2):
+            path = folder / f"{method}-{seed}"
+            write(path, started(method=method, seed=seed), feasible(0, 5.0 + seed), rejected(1, "timeout"))
+            names.append(str(path))
+    return names
+
+
+COMMANDS = """
+import json, sys
+from behavesim_cli.app import app
+for arguments in json.loads(sys.argv[1]):
+    app(arguments, standalone_mode=False)
+"""
+
+
+def reported(copy: Copy, every: list[str], tables: Path) -> tuple[Any, str]:
+    """The report of runs as a document and as a terminal shows it; its tables are written there, too."""
+    commands = [["report", *every, "--json", "--csv", str(tables)], ["report", *every]]
+    printed = copy.run("-c", COMMANDS, json.dumps(commands))
+    assert printed.returncode == 0, printed.stderr
+    document, end = json.JSONDecoder().raw_decode(printed.stdout)
+    return document, printed.stdout[end:]
+
+
+def test_a_panel_takes_two_files(tmp_path: Path) -> None:
+    module, lines = blocks("A report's panel")
+    copy = Copy(tmp_path)
+    (copy.root / "behavesim/analysis/operators.py").write_text(module)
+    places = ("analysis.islands import", "held_out: HeldOut | None", "top=top(run)", "clusters_table(self.clusters)")
+    for place, line in zip(places, lines.splitlines(keepends=True), strict=True):
+        copy.add_line_after("behavesim/analysis/report.py", place, line)
+    assert copy.touched() == {"behavesim/analysis/operators.py", "behavesim/analysis/report.py"}
+
+    first, *_ = runs(tmp_path / "runs")
+    document, shown = reported(copy, [first], tmp_path / "tables")
+    (run,) = document["runs"]
+    assert run["operators"] == [{"operator": "improve", "asked": 2, "feasible": 1, "share": 0.5}]
+    (row,) = csv.DictReader((tmp_path / "tables/operators.csv").open())
+    assert row == {"run": "funsearch-0", "operator": "improve", "asked": "2", "feasible": "1", "share": "0.5"}
+    assert "what operators brought" in shown
+    tested = copy.run("-m", "pytest", "tests/analysis/test_report.py", "tests/reports/test_document.py")
+    assert tested.returncode == 0, tested.stdout
+
+
+def test_a_metric_takes_one_file(tmp_path: Path) -> None:
+    (entry,) = blocks("A metric of runs")
+    copy = Copy(tmp_path)
+    copy.add_line_after("behavesim/analysis/metrics.py", "    CHOICE_GAIN,", entry)
+    assert copy.touched() == {"behavesim/analysis/metrics.py"}
+
+    document, shown = reported(copy, runs(tmp_path / "runs"), tmp_path / "tables")
+    (compared,) = document["comparison"]
+    assert [group["metrics"]["feasible_share"]["mean"] for group in compared["groups"]] == [0.5, 0.5]
+    assert [test["difference"] for test in compared["tests"] if test["metric"] == "feasible_share"] == [0.0]
+    rows = list(csv.DictReader((tmp_path / "tables/runs.csv").open()))
+    assert [row["feasible_share"] for row in rows] == ["0.5"] * 4
+    assert "feasible %" in shown
+    tested = copy.run("-m", "pytest", "tests/analysis/test_metrics.py", "tests/reports/test_csv_files.py")
+    assert tested.returncode == 0, tested.stdout
