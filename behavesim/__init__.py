@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run, load_run
+    from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.errors import BehavesimError
     from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply, Usage
     from behavesim.methods.comparison import Comparison
@@ -44,6 +45,10 @@ _HOMES = {
     "Trajectory": "trajectory",
     "Usage": "events",
     "load_run": "analysis.run",
+    "resume_sync": "application.python",
+    "resume": "application.python",
+    "search_sync": "application.python",
+    "search": "application.python",
     "question": "methods.method",
 }
 
@@ -77,6 +82,10 @@ __all__ = [
     "Usage",
     "load_run",
     "question",
+    "resume",
+    "resume_sync",
+    "search",
+    "search_sync",
 ]
 
 

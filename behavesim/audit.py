@@ -20,11 +20,11 @@ from behavesim.events import (
     Regrouped,
     Rejected,
 )
+from behavesim.loop import extracted
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
-from behavesim.search import extracted
 from behavesim.state import RunState
 from behavesim.task import Task
 

@@ -14,6 +14,7 @@ from behavesim.config import Settings, differences
 from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
 from behavesim.events import TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
+from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.installed import argument, models_asked, proposer, proposer_type
@@ -23,7 +24,6 @@ from behavesim.protocols import Judge as AnyJudge
 from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge, Limits, Pool
-from behavesim.search import Search, Show
 from behavesim.settings import recorded
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.store.folder import RunFolder

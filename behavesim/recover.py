@@ -31,12 +31,12 @@ from behavesim.events import (
     RunForked,
     RunStarted,
 )
+from behavesim.loop import Search
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Failure, Judge, Verdict
 from behavesim.sandbox import Judge as SandboxJudge
-from behavesim.search import Search
 from behavesim.settings import recorded
 from behavesim.state import OpenCandidate, RunState
 from behavesim.store.folder import RunFolder

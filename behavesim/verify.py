@@ -11,12 +11,12 @@ from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
 from behavesim.build import run_provenance, sandbox
 from behavesim.errors import JournalError
 from behavesim.events import TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.loop import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.protocols import Failure
 from behavesim.provenance import DECISIVE
 from behavesim.sandbox import Judge
-from behavesim.search import copied, judged
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder

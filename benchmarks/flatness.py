@@ -22,8 +22,8 @@ from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
+from behavesim.loop import Search
 from behavesim.protocols import Verdict
-from behavesim.search import Search
 from behavesim.settings import resolve
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import RunState

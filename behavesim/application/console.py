@@ -13,9 +13,9 @@ from rich.live import Live
 from behavesim.analysis.run import Run
 from behavesim.build import Launch
 from behavesim.caps import spent
+from behavesim.loop import Search
 from behavesim.proposers.prices import Prices
 from behavesim.reports.panels import Moment, dashboard, line
-from behavesim.search import Search
 
 REFRESH_S = 0.25
 LINE_S = 5.0
@@ -67,6 +67,11 @@ class Rate:
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
     """Show a search of this process."""
+    return shown(moment_of_search(launch, search))
+
+
+def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
+    """What says how a search of this process stands, whenever it is asked; its rate is counted from now on."""
     rate = Rate(search.state.registered)
 
     def moment() -> Moment:
@@ -74,7 +79,7 @@ def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[
         speed, cost = rate.of(state.registered), caps.cost(state)
         return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
 
-    return shown(moment)
+    return moment
 
 
 async def watch(run: Run) -> None:

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from behavesim.analysis.run import load_run
 from behavesim.application.recommendation import recommended
 from behavesim.build import Launch, Tell, forked_search, new_search, refuse_changes, resumed_search
-from behavesim.search import Search
+from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import count_registered
 

@@ -13,7 +13,7 @@ from behavesim.analysis.run import load_run
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.build import Launch
-from behavesim.search import Search
+from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 
 UNCHOSEN = {"budget": 12, "method": "best-of-n", "proposer": "genetic", "window": 4, "recommend": False}

@@ -25,7 +25,7 @@ CHAIN = [
     {"sandbox", "store"},
     {"proposers"},
     {"settings"},
-    {"checkup", "search"},
+    {"checkup", "loop"},
     {"build"},
     {"audit"},
     {"recover", "verify"},
@@ -36,7 +36,7 @@ CHAIN = [
     {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
-APART = {("analysis", "search"), ("analysis", "build"), ("reports", "search"), ("reports", "build")}
+APART = {("analysis", "loop"), ("analysis", "build"), ("reports", "loop"), ("reports", "build")}
 
 
 def room_of(module: str) -> str:

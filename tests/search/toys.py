@@ -14,9 +14,9 @@ from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
 from behavesim.config import OWN, Settings
 from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.protocols import Failure, Journal, Verdict
-from behavesim.search import Search
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Task

@@ -1,0 +1,158 @@
+"""A search from Python: the same folder, journal and results as the command, in a script or a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeVar
+
+from behavesim.analysis.run import Run, load_run
+from behavesim.application import session
+from behavesim.application.console import moment_of_search
+from behavesim.application.launch import new_launch, next_launch
+from behavesim.build import Launch
+from behavesim.errors import UsageError
+from behavesim.events import Event
+from behavesim.loop import Search, Show
+from behavesim.methods.installed import METHODS
+from behavesim.methods.method import Method
+from behavesim.plugins import Kind
+from behavesim.proposers.installed import PROPOSERS
+from behavesim.proposers.proposer import Proposer
+from behavesim.reports.panels import line
+from behavesim.state import RunState
+from behavesim.store.folder import RunFolder
+from behavesim.task import TASKS, Task
+
+OnEvent = Callable[[Event, RunState], None]
+"""Told of every event once it is committed and the state has it; it must not change the state."""
+T = TypeVar("T")
+
+PROGRESS_S = 1.0
+"""How often a notebook's line is written anew."""
+
+
+async def search(
+    task: str | Task,
+    *,
+    budget: int | None = None,
+    method: str | type[Method[Any]] | None = None,
+    proposer: str | type[Proposer[Any]] = "auto",
+    runs_dir: str | Path = "runs",
+    name: str | None = None,
+    on_event: OnEvent | None = None,
+    **settings: Any,
+) -> Run:
+    """Search for a program as `behavesim run` does, and return the run once it has ended.
+
+    A task, method or proposer is a name, the path of a file, or the object that such a file names; an object has to
+    stand in a file, since the sandbox and a resumed run load it again. `settings` are those of `behavesim settings`.
+    Cancelling stops the search in order: everything that has arrived is kept, and `resume` goes on.
+
+    Raises UsageError where a part or a setting does not fit, ProposerError where the model's side fails for good; the
+    run can then be resumed.
+    """
+    given = {
+        "budget": budget,
+        "method": None if method is None else _reference(METHODS, method),
+        "proposer": _reference(PROPOSERS, proposer),
+        **settings,
+    }
+    launch = new_launch(_reference(TASKS, task), Path(runs_dir), given, name=name)
+    await session.begin(launch, _view(on_event), _quiet, _quiet)
+    return load_run(launch.folder.path)
+
+
+async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> Run:
+    """Go on with a run from its last event, as `behavesim resume` does; `changes` are settings that may change.
+
+    Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
+    """
+    folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
+    await session.resume(next_launch(folder, changes), _view(on_event), _quiet, _quiet)
+    return load_run(folder.path)
+
+
+def search_sync(task: str | Task, **arguments: Any) -> Run:
+    """`search` for where there is no `await`; also where a loop is running already, as in a notebook."""
+    return _in_a_loop_of_its_own(search(task, **arguments))
+
+
+def resume_sync(run: str | Path | Run, **arguments: Any) -> Run:
+    """`resume` for where there is no `await`."""
+    return _in_a_loop_of_its_own(resume(run, **arguments))
+
+
+def _in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+def _reference(kind: Kind, part: object) -> str:
+    """The name or the path by which a part is found again; raises UsageError for one that stands in no file."""
+    if isinstance(part, str):
+        return part
+    for point in entry_points(group=kind.group):
+        module, _, attribute = point.value.partition(":")
+        if module in sys.modules and getattr(sys.modules[module], attribute, None) is part:
+            return point.name
+    home = sys.modules[part.__module__ if isinstance(part, type) else type(part).__module__]
+    path = getattr(home, "__file__", None)
+    if path is None or not hasattr(home, kind.noun):
+        raise UsageError(
+            f"a {kind.noun} given as an object has to stand in a file that names it `{kind.noun}`, by which the "
+            f"sandbox and a resumed run load it again; {part!r} does not: write it to a file, and give its path"
+        )
+    return str(path)
+
+
+def _view(on_event: OnEvent | None) -> session.View:
+    """Shows a search to whoever asked for its events, and as a line in a notebook."""
+
+    @asynccontextmanager
+    async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
+        if on_event is not None:
+            search.show = _both(search.show, on_event)
+        drawing = asyncio.create_task(_line(launch, search)) if "ipykernel" in sys.modules else None
+        try:
+            yield
+        finally:
+            if drawing is not None:
+                drawing.cancel()
+
+    return view
+
+
+def _both(first: Show, second: Show) -> Show:
+    def show(event: Event, state: RunState) -> None:
+        first(event, state)
+        second(event, state)
+
+    return show
+
+
+async def _line(launch: Launch, search: Search) -> None:
+    """One line below a notebook's cell, written anew as the run goes on."""
+    display = import_module("IPython.display").display
+    moment = moment_of_search(launch, search)
+    shown = display({"text/plain": line(moment())}, raw=True, display_id=True)
+    try:
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            shown.update({"text/plain": line(moment())}, raw=True)
+    finally:
+        shown.update({"text/plain": line(moment())}, raw=True)
+
+
+def _quiet(text: str) -> None:
+    """Nobody reads a terminal here; what matters is in the run's log."""

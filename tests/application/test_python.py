@@ -1,0 +1,85 @@
+"""A search from Python is the command's search: the same run, from a script, from a loop and from a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import behavesim as bs
+from behavesim.events import Evaluated, Event, RunStopped
+from behavesim.methods.niche import Niche
+from behavesim.state import RunState
+from behavesim.store.journal import read_events
+from tests.crash.processes import carried_out
+
+CLIMBING: dict[str, Any] = {"budget": 8, "method": "hill-climbing", "proposer": "genetic", "window": 4}
+
+
+async def test_it_makes_the_run_that_the_command_makes(tmp_path: Path) -> None:
+    run = await bs.search("tsp", runs_dir=tmp_path / "runs", name="mine", workers=2, **CLIMBING)
+    flags = ("--budget", "8", "--method", "hill-climbing", "--proposer", "genetic", "--window", "4")
+    made = await carried_out("run", "tsp", *flags, "--name", "its", cwd=tmp_path)
+    assert made.code == 0, made.stderr
+    assert bs.load_run(tmp_path / "runs/its").state.digest() == run.state.digest()
+    assert run.folder.best.read_text().startswith("# run mine")
+    assert run.state.recommended is not None
+
+
+async def test_every_event_is_told_once_it_is_committed(tmp_path: Path) -> None:
+    told: list[Event] = []
+
+    def listen(event: Event, state: RunState) -> None:
+        assert state.started is not None
+        told.append(event)
+
+    run = await bs.search("tsp", runs_dir=tmp_path, on_event=listen, recommend=False, **CLIMBING)
+    committed = [event for _, _, event in read_events(run.folder.journal)]
+    assert told == committed[2:]  # before them come the run's settings and its template
+    assert isinstance(told[-1], RunStopped)
+
+
+async def test_cancelling_stops_in_order_and_resume_goes_on(tmp_path: Path) -> None:
+    started = asyncio.Event()
+    settings = {**CLIMBING, "budget": 30, "recommend": False}
+
+    def listen(event: Event, state: RunState) -> None:
+        if isinstance(event, Evaluated) and event.candidate >= 3:
+            started.set()
+
+    cut = asyncio.create_task(bs.search("tsp", runs_dir=tmp_path, name="cut", on_event=listen, **settings))
+    await started.wait()
+    cut.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cut
+    kept = bs.load_run(tmp_path / "cut")
+    assert kept.state.stopped == "interrupted"
+    assert (await bs.resume(kept)).state.registered == 30
+    whole = await bs.search("tsp", runs_dir=tmp_path, name="whole", **settings)
+    assert bs.load_run(tmp_path / "cut").state.digest() == whole.state.digest()
+
+
+async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
+    assert bs.search_sync("tsp", runs_dir=tmp_path, name="a", **CLIMBING).state.registered == 8
+    assert bs.resume_sync(tmp_path / "a", budget=9).state.registered == 9
+
+
+async def test_parts_are_given_as_objects_where_a_file_names_them(tmp_path: Path) -> None:
+    settings = {**CLIMBING, "method": Niche, "n_init": 2}
+    assert (await bs.search("tsp", runs_dir=tmp_path, **settings)).settings.method == "niche"
+
+    class Mine(bs.Method[bs.MethodSettings]):
+        ask = register = None  # type: ignore[assignment]
+
+    with pytest.raises(bs.BehavesimError, match="has to stand in a file"):
+        await bs.search("tsp", runs_dir=tmp_path, **{**CLIMBING, "method": Mine})
+
+
+async def test_a_slip_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(bs.BehavesimError, match="'population' belongs to method eoh"):
+        await bs.search("tsp", runs_dir=tmp_path, population=3, **CLIMBING)
+    with pytest.raises(bs.BehavesimError, match="no task 'tps'; did you mean 'tsp'"):
+        await bs.search("tps", runs_dir=tmp_path)
+    assert not list(tmp_path.iterdir())
