@@ -157,5 +157,5 @@ def _number(text: str, unit: float) -> float | None:
 def _until(date: str, now: float) -> float | None:
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

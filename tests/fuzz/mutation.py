@@ -13,6 +13,7 @@ import numpy as np
 
 from behavesim.sandbox.frames import DTYPES
 from tests.fuzz.targets import COLUMNS, ROWS
+from tests.proposers import hostile_answers
 
 RUBBISH: tuple[Any, ...] = (
     *(None, True, 0, 1, -1, 2**31 - 1, 2**31, 2**63, 10**400, 0.5, float("nan"), float("inf"), "", "a", "\x1b[2J"),
@@ -47,7 +48,13 @@ def row(data: bytes, chance: random.Random) -> bytes:
     return bytes([ROWS]).join(rows)
 
 
-CHANGES: dict[str, Change] = {"decoder": header, "events": row, "rows": row}
+def answer(data: bytes, chance: random.Random) -> bytes:
+    """Another document, under the same status and headers."""
+    *heading, body = data.split(b"\n", 3)
+    return b"\n".join([*heading, _document(body, chance)])
+
+
+CHANGES: dict[str, Change] = {"decoder": header, "answers": answer, "events": row, "rows": row}
 
 WORDS: dict[str, tuple[str, ...]] = {
     "extraction": (
@@ -63,6 +70,23 @@ WORDS: dict[str, tuple[str, ...]] = {
         ),
         *("if a:", "elif b:", "else:", "try:", "except* E:", "match a:", "case {**r}:", "async ", "await ", "yield "),
         *("f'{a}'", "'''", '"', "\\", "\\ud800", "\\N{DIGIT ONE}", "[", "(", "{", "*", "**", ":=", "@", "#", ";", "\0"),
+    ),
+    "answers": (
+        *("choices", "message", "content", "text", "tool_calls", "function", "arguments", "function_call", "refusal"),
+        *("reasoning_content", "finish_reason", "usage", "prompt_tokens", "prompt_tokens_details", "cached_tokens"),
+        *(
+            "error",
+            "code",
+            "param",
+            "detail",
+            "object",
+            "temperature",
+            "system role",
+            "model_not_found",
+            "429\n",
+            "200\n",
+        ),
+        *("1e999", "NaN", "\\ud800", "<!doctype html>", "&#27;", hostile_answers.KEY, " GMT", "1h2m"),
     ),
     "events": ("tAdded", "tEvaluated", "t{}", "b", "null", "NaN", "1e999", "\\ud800"),
     "rows": ("i1", "f1e9", "n", "tAdded", "tEvaluated", "t{}", "b", "null", "NaN", "1e999", "\\ud800"),

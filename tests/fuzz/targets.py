@@ -20,6 +20,7 @@ from behavesim.programs.extract import REASONS, Program, extract
 from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.protocols import Failure, Solved, Verdict
 from behavesim.recover import Salvage
 from behavesim.sandbox import Judge
@@ -34,6 +35,7 @@ from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
 from tests.programs.replies import TEMPLATE
+from tests.proposers import hostile_answers
 from tests.store.loose import anything_goes
 
 ROWS = 0x1E
@@ -72,6 +74,12 @@ def tasks() -> tuple[Task, ...]:
     return (*ours, *map(Careless, kinds))
 
 
+@cache
+def asked() -> Endpoint:
+    """An endpoint that nobody asks."""
+    return hostile_answers.endpoint()
+
+
 def decoder(data: bytes) -> None:
     """A task's number, then a frame, or (from 128 on) a header, a zero byte and the arrays."""
     which, rest = (data or b"\0")[0], data[1:]
@@ -105,6 +113,11 @@ def extraction(data: bytes) -> None:
     storable(Rejected(0, "evaluation", "exit", "", found.source, found.thought, program_hash(found.source)))
     again = extract(fenced(found.source), TEMPLATE, "pick", "stop")
     assert isinstance(again, Program), f"a program that was taken is none where a prompt shows it: {again}"
+
+
+def answers(data: bytes) -> None:
+    """What an endpoint answers, as `hostile_answers.check` has it."""
+    hostile_answers.check(asked(), data)
 
 
 def events(data: bytes) -> None:
@@ -152,6 +165,7 @@ def file(data: bytes) -> None:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "decoder": decoder,
     "extraction": extraction,
+    "answers": answers,
     "events": events,
     "rows": rows,
     "file": file,
