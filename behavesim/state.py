@@ -38,7 +38,8 @@ from behavesim.task import Objective
 class Member:
     """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
 
-    `parents` are the programs its prompt showed and `operator` is what it asked for; `program_hash` names its normal
+    `parents` are the programs its prompt showed, `operator` is what it asked for, and `origin` is the group it says the
+    parents were drawn from; `program_hash` names its normal
     form; `similarity` holds BehaveSim in [0, 1] to the members it was compared with on its way in.
     """
 
@@ -50,6 +51,7 @@ class Member:
     program_hash: str = ""
     parents: tuple[CandidateId, ...] = ()
     operator: str = "template"
+    origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False, compare=False)
 
@@ -177,6 +179,13 @@ class RunState:
         """CPU seconds that programs took."""
         self._behaviours: set[int] = set()
         self._digest = hashlib.sha256()
+
+    @property
+    def budget(self) -> int:
+        """Candidates the run was begun or forked for; raising it later changes no decision."""
+        if self.started is None:
+            raise JournalError("a run that has not started has no budget")
+        return int(self.started.settings["budget"])
 
     @property
     def islands(self) -> dict[GroupName, Group]:
@@ -314,7 +323,7 @@ class RunState:
         self._hash(candidate, outcome.source, score is not None, score, place)
 
     def _apply_regrouped(self, event: Regrouped) -> None:
-        is_first = not self.groups
+        is_first = not self.islands
         for name, members in event.groups.items():
             unknown = [member for member in members if member not in self.members]
             if unknown:
@@ -345,6 +354,7 @@ class RunState:
             event.program_hash,
             () if asked is None else asked.parents,
             "template" if asked is None else asked.prompt.operator,
+            None if asked is None else asked.group,
             event.scores,
             similarity or {},
         )

@@ -28,7 +28,7 @@ class EoHSettings(MethodSettings):
 
     population: int = Field(20, ge=2)
     """Programs that are kept."""
-    operators: tuple[Operator, ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
+    operators: tuple[Literal["e1", "e2", "m1", "m2", "m3"], ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
     """The operators, in turn."""
     examples_per_prompt: int = Field(2, ge=1)
     """Programs a prompt of e1 and e2 shows."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 from behavesim.programs.fences import fenced
 
-Operator = Literal["e1", "e2", "m1", "m2", "m3"]
-"""E1 explores, E2 crosses, M1 modifies, M2 tunes, M3 simplifies."""
+Operator = Literal["e1", "e2", "m1", "m2", "m3", "s1"]
+"""E1 explores, E2 crosses, M1 modifies, M2 tunes, M3 simplifies, S1 (MCTS-AHD) reads the way to a program."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ WISHES: Mapping[Operator, str] = {
     "m3": (
         "Find the parts of the given algorithm that may be fitted to the instances it was tried on, or do nothing, and "
         "design a simpler version without them that should do better on new instances."
+    ),
+    "s1": (
+        "Each of the given algorithms grew from an earlier one of them. Find what helped along the way, and design an "
+        "algorithm that takes all of it further."
     ),
 }
 """What each operator asks for."""

@@ -14,7 +14,18 @@ from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.search.toys import search
 
 SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20}
-METHODS = ("funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "best-of-n", "hill-climbing", "reevo")
+METHODS = (
+    "funsearch",
+    "funsearch+behavesim",
+    "eoh",
+    "eoh+behavesim",
+    "niche",
+    "best-of-n",
+    "hill-climbing",
+    "reevo",
+    "mcts-ahd",
+    "map-elites",
+)
 FIRST = 3
 """The first event of a run that has its settings and its template; before that it has not begun."""
 

@@ -12,7 +12,7 @@ from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search
 
-PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing")
+PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing", "mcts-ahd")
 """The methods without first programs."""
 
 

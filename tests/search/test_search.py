@@ -28,7 +28,18 @@ from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, finished, search
 
-METHODS = ["funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "best-of-n", "hill-climbing", "reevo"]
+METHODS = [
+    "funsearch",
+    "funsearch+behavesim",
+    "eoh",
+    "eoh+behavesim",
+    "niche",
+    "best-of-n",
+    "hill-climbing",
+    "reevo",
+    "mcts-ahd",
+    "map-elites",
+]
 SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
 
 

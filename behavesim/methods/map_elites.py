@@ -1,0 +1,139 @@
+"""MAP-Elites over behaviour: the best program of every way to behave (Mouret & Clune 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt, Regrouped
+from behavesim.methods.comparison import Comparison
+from behavesim.methods.method import Method, MethodSettings, question
+from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.task import Task
+
+CENTRES = "centres"
+"""The programs around which the cells lie, cell by cell; they stay, whatever becomes of them as elites."""
+
+
+class MapElitesSettings(MethodSettings):
+    """The settings of MAP-Elites."""
+
+    n_init: int = Field(100, ge=0)
+    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    cells: int = Field(30, ge=1)
+    """Cells of the map, at most: no more than the initial programs have behaviours."""
+    examples_per_prompt: int = Field(2, ge=1)
+    """Programs a prompt shows, each the elite of another cell."""
+
+    @classmethod
+    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
+        """No more than a quarter of the budget for initial programs."""
+        return {"n_init": min(100, budget // 4)}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Programs that behave as differently as may be are wanted: the best, then each the farthest from those before."""
+
+    members: tuple[Member, ...]
+    count: int
+
+    def decide(self, behaviours: Behaviours) -> Regrouped:
+        """The centres; none behaves as another one does."""
+        distance = 1.0 - behaviours.matrix([member.candidate for member in self.members])
+        chosen = [max(range(len(self.members)), key=lambda k: (self.members[k].utility, -k))]
+        nearest = distance[chosen[0]].copy()
+        while len(chosen) < self.count and nearest.max() > 0:
+            chosen.append(int(nearest.argmax()))
+            nearest = np.minimum(nearest, distance[chosen[-1]])
+        return Regrouped({CENTRES: tuple(self.members[k].candidate for k in chosen)}, selection=True)
+
+
+@dataclass(frozen=True)
+class FirstMap:
+    """The elite of each cell is wanted: of the programs that are most alike to its centre, the best."""
+
+    members: tuple[Member, ...]
+    centres: tuple[CandidateId, ...]
+
+    def decide(self, behaviours: Behaviours) -> Regrouped:
+        """The cells that have a program, which all have: their centre."""
+        candidates = [member.candidate for member in self.members]
+        similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in self.centres]]
+        cells: dict[int, Member] = {}
+        for member, cell in zip(self.members, similarity.argmax(axis=1).tolist(), strict=True):
+            if cell not in cells or member.utility > cells[cell].utility:
+                cells[cell] = member
+        return Regrouped({str(cell): (cells[cell].candidate,) for cell in sorted(cells)})
+
+
+class MapElites(Method[MapElitesSettings]):
+    """A map whose cells are behaviours: a newcomer competes with the elite of the cell it is most alike to.
+
+    Instead of a grid over descriptors that somebody has to think of, the cells lie around centres: initial programs
+    that behave as differently as may be (as in CVT-MAP-Elites, Vassiliades et al. 2018). Parents are elites of cells
+    drawn uniformly.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = MapElitesSettings
+    fixed_in_forks = frozenset({"n_init", "cells"})
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Always: cells are behaviours."""
+        return True
+
+    def regroup(self, state: RunState) -> Spread | FirstMap | None:
+        """The centres once the initial programs are registered, then the first elites around them."""
+        if state.registered < self.settings.n_init or state.islands:
+            return None
+        members = tuple(state.members[m] for m in state.ungrouped or [TEMPLATE])
+        if CENTRES not in state.groups:
+            return Spread(members, self.settings.cells)
+        return FirstMap(members, tuple(state.groups[CENTRES].members))
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+        """For a better program than some elites; None while the map is awaited."""
+        brief = self.brief
+        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
+        if candidate < self.settings.n_init:
+            return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.template(), "template"))
+        if not state.islands:
+            return None
+        rng, cells = self.generator(candidate), list(state.islands)
+        drawn = rng.choice(len(cells), size=min(self.settings.examples_per_prompt, len(cells)), replace=False)
+        elites = [state.members_of(cells[cell])[0] for cell in drawn]
+        elites.sort(key=lambda member: (member.utility, -member.candidate))
+        return question(candidate, elites, prompts.improve([elite.source for elite in elites]), "improve")
+
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
+        """With the centre of every cell."""
+        if not state.islands:
+            return None
+        return Comparison(candidate.id, members=tuple(state.groups[CENTRES].members))
+
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """A program that beats the elite of its cell takes its place."""
+        if not candidate.is_feasible:
+            return NotAdded(candidate.id)
+        if candidate.compared is None:
+            return Added(candidate.id, None)
+        similarity = candidate.compared.to_members
+        centres = state.groups[CENTRES].members
+        cell = str(max(range(len(centres)), key=lambda k: (similarity[centres[k]], -k)))
+        (elite,) = state.members_of(cell)
+        if state.member(candidate).utility <= elite.utility:
+            return NotAdded(candidate.id)
+        return Added(candidate.id, cell, (elite.candidate,))
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """How many cells the map has."""
+        if not state.islands:
+            return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
+        return {"cells": str(len(state.islands))}

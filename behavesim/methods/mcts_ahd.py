@@ -1,0 +1,191 @@
+"""MCTS-AHD: a tree of programs, and Monte Carlo tree search for where to grow it (Zheng et al., ICML 2025)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from pydantic import Field
+
+from behavesim.events import Added, Asked, CandidateId, NotAdded, Prompt
+from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
+from behavesim.prompts.eoh import EohPrompts, Example, Operator
+from behavesim.state import Member, OpenCandidate, RunState
+
+TREE = "tree"
+"""The group of all programs in the tree."""
+ROOT: CandidateId = -1
+"""The root stands for no program; where it is expanded, the children are unlike all of its subtrees."""
+
+EXPANSION: Sequence[Operator] = ("e2", "m1", "m1", "m2", "m2", "s1")
+"""The children a leaf gets, in turn: by crossover with a good program, modification, other parameters, and from what
+the way from the root to it shows (section 4.2)."""
+
+SHOWN = 3
+"""Programs a prompt shows at most: of many subtrees as many, of a long way its end."""
+
+SHOWN = 3
+"""Programs a prompt shows at most: of many subtrees as many, of a long way its end."""
+
+
+class MctsAhdSettings(MethodSettings):
+    """The settings of MCTS-AHD."""
+
+    initial: int = Field(4, ge=1)
+    """First programs below the root (N_I)."""
+    exploration: float = Field(0.1, ge=0)
+    """λ0: how much seldom visited programs are preferred at the start; it falls to zero with the budget."""
+    widening: float = Field(0.5, gt=0, le=1)
+    """α of progressive widening: a node with N visits may have N^α children beyond its expansion."""
+    elites: int = Field(10, ge=1)
+    """The best programs that crossover draws from."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The tree as the state tells it: who grew from whom; programs still under way count as visits (virtual loss)."""
+
+    members: Mapping[CandidateId, Member]
+    awaited: Mapping[CandidateId, int]
+    """Children of a node that have been asked for and are not registered."""
+
+    @classmethod
+    def of(cls, state: RunState) -> Tree:
+        """The tree of a run."""
+        awaited: dict[CandidateId, int] = defaultdict(int)
+        for each in state.open.values():
+            awaited[_node(each.asked.group)] += 1
+        return cls({m.candidate: m for m in state.members_of(TREE)}, awaited)
+
+    @cached_property
+    def children(self) -> Mapping[CandidateId, list[CandidateId]]:
+        """The programs that grew from each node, in order of age."""
+        found: dict[CandidateId, list[CandidateId]] = defaultdict(list)
+        for member in self.members.values():
+            found[_node(member.origin)].append(member.candidate)
+        return found
+
+    @cached_property
+    def visits(self) -> Mapping[CandidateId, int]:
+        """N: how many programs were grown at a node or below it, those under way included, and itself."""
+        below: dict[CandidateId, int] = defaultdict(int)
+        for candidate in sorted(self.members, reverse=True):  # children are younger than their parents
+            below[candidate] += 1 + self.awaited.get(candidate, 0)
+            below[_node(self.members[candidate].origin)] += below[candidate]
+        below[ROOT] += 1 + self.awaited.get(ROOT, 0)
+        return below
+
+    @cached_property
+    def quality(self) -> Mapping[CandidateId, float]:
+        """Q: the best utility at a node or below it (backpropagation of the maximum, eq. 5), scaled to [0, 1]."""
+        best = {candidate: member.utility for candidate, member in self.members.items()}
+        for candidate in sorted(self.members, reverse=True):
+            parent = _node(self.members[candidate].origin)
+            if parent != ROOT:
+                best[parent] = max(best[parent], best[candidate])
+        utilities = [member.utility for member in self.members.values()]
+        low, width = min(utilities), max(utilities) - min(utilities)
+        return {candidate: (value - low) / width if width else 1.0 for candidate, value in best.items()}
+
+    def grown(self, node: CandidateId) -> int:
+        """Children of a node, those under way included."""
+        return len(self.children[node]) + self.awaited.get(node, 0)
+
+    def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
+        """The child of the greatest UCT (eq. 4), the oldest of several."""
+
+        def uct(child: CandidateId) -> float:
+            explored = math.sqrt(math.log(self.visits[node] + 1) / self.visits[child])
+            return self.quality[child] + exploration * explored
+
+        return max(self.children[node], key=lambda child: (uct(child), -child))
+
+    def path(self, node: CandidateId) -> list[Member]:
+        """The programs from below the root to a node."""
+        way: list[Member] = []
+        while node != ROOT:
+            way.append(self.members[node])
+            node = _node(self.members[node].origin)
+        return way[::-1]
+
+
+class MctsAhd(Method[MctsAhdSettings]):
+    """Selection by UCT, expansion by the operators of EoH and one that reads the way from the root, and no roll-out.
+
+    A node is expanded by `EXPANSION` when it is first reached as a leaf; later a child is added wherever progressive
+    widening allows one more than there are, below the root one unlike all of its subtrees (e1). Several candidates are
+    in flight: those asked for count as visits until they are registered, so that they spread over the tree.
+    """
+
+    settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
+        """The first programs, then the expansion of the node that the tree policy leads to."""
+        tree = Tree.of(state)
+        prompts = EohPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
+        if tree.grown(ROOT) < self.settings.initial:
+            return Asked(candidate, (), str(ROOT), Prompt(prompts.first(), "i1", asks_thought=True))
+        if not tree.members:
+            return None  # nothing to grow from until one of the first programs is registered
+        cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
+        node, operator = self._selected(tree, cooled)
+        shown = self._shown(tree, node, operator, candidate)
+        text = prompts.vary(operator, [Example(member.source, member.thought) for member in shown])
+        return question(candidate, shown, text, operator, str(node), asks_thought=True)
+
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """Every feasible program stays in the tree."""
+        return kept_if_feasible(candidate, TREE)
+
+    def facts(self, state: RunState) -> Mapping[str, str]:
+        """How large the tree is."""
+        tree = Tree.of(state)
+        depth = max((len(tree.path(node)) for node in tree.members), default=0)
+        return {"tree": f"{len(tree.members)} programs, {depth} deep"}
+
+    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, Operator]:
+        """The node to be expanded, and how (tree policy, figure 2)."""
+        node = ROOT
+        while True:
+            grown, allowed = tree.grown(node), math.floor(tree.visits[node] ** self.settings.widening)
+            if node == ROOT and grown < allowed:
+                return node, "e1"
+            if node != ROOT and grown < len(EXPANSION):
+                return node, EXPANSION[grown]
+            if node != ROOT and (grown < allowed or not tree.children[node]):
+                return node, "e2"
+            node = tree.preferred(node, exploration)
+
+    def _shown(self, tree: Tree, node: CandidateId, operator: Operator, candidate: CandidateId) -> list[Member]:
+        """The programs of the prompt, in ascending order of score."""
+        rng = self.generator(candidate)
+        by_score = sorted(tree.members.values(), key=lambda member: (member.utility, -member.candidate))
+        if operator == "e1":  # the best of some subtrees of the root
+            subtrees = tree.children[ROOT]
+            drawn = rng.choice(len(subtrees), size=min(SHOWN, len(subtrees)), replace=False)
+            shown = [self._best_below(tree, subtrees[k]) for k in drawn.tolist()]
+        elif operator == "e2":
+            others = [member for member in by_score[-self.settings.elites - 1 :] if member.candidate != node]
+            shown = [tree.members[node], *([others[int(rng.integers(len(others)))]] if others else [])]
+        elif operator == "s1":
+            shown = tree.path(node)[-SHOWN:]
+        else:
+            shown = [tree.members[node]]
+        return sorted(shown, key=lambda member: (member.utility, -member.candidate))
+
+    def _best_below(self, tree: Tree, node: CandidateId) -> Member:
+        below, found = [node], [tree.members[node]]
+        while below:
+            children = tree.children[below.pop()]
+            below += children
+            found += [tree.members[child] for child in children]
+        return max(found, key=lambda member: (member.utility, -member.candidate))
+
+
+def _node(origin: str | None) -> CandidateId:
+    """The node a program grew from, which is kept as the group its parents were drawn from."""
+    return ROOT if origin is None else int(origin)
