@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from behavesim.errors import BehavesimError, UsageError, nearest
 
 from .commands import COMMANDS, PLAIN, Command
+from .output import tell
 
 
 class Commands(TyperGroup):
@@ -84,9 +85,7 @@ def main() -> None:
     try:
         app()
     except BehavesimError as error:
-        from behavesim.text import printable
-
-        print(f"behavesim: {printable(str(error))}", file=sys.stderr)  # noqa: T201 - the one place where an error is printed
+        tell(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()

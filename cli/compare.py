@@ -22,13 +22,14 @@ from behavesim.similarity import BehaveSim
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import Trajectory
 
-from .options import REJECTED, AsJson, Assignments, busy, print_json, tell
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
+from .output import REJECTED, busy, print_json, tell
 
 Metric = Literal["dtw", "erp", "mean", "cosine"]
 
 
 def compare(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")],
+    task: TaskName,
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE FILE...", help="Programs; `template` is the task's own.")
     ],
@@ -39,11 +40,9 @@ def compare(
     truncate: Annotated[float, typer.Option(help="Proportion of each trajectory to drop at its end.")] = 0.0,
     skip: Annotated[int, typer.Option(help="States to skip between kept ones.")] = 0,
     raw: Annotated[bool, typer.Option("--raw", help="Do not bound each similarity to 0…1.")] = False,
-    held_out: Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")] = False,
+    held_out: HeldOut = False,
     figure: Annotated[Path | None, typer.Option(metavar="F.png|svg|pdf", help="Draw a heat map, too.")] = None,
-    allow_weak_isolation: Annotated[
-        bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
-    ] = None,
+    allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,8 @@ import typer
 
 from behavesim.application.machine import findings
 
-from .options import AsJson, print_json
+from .options import AsJson
+from .output import print_json
 
 
 def doctor(as_json: AsJson = False) -> None:

@@ -18,16 +18,15 @@ from behavesim.settings import resolve
 from behavesim.task import Objective, Split, TaskReference
 from behavesim.text import one_line
 
-from .options import REJECTED, AsJson, Assignments, busy, print_json
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
+from .output import REJECTED, busy, print_json
 
 
 def evaluate(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")],
+    task: TaskName,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs; `template` is the task's own.")],
-    held_out: Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")] = False,
-    allow_weak_isolation: Annotated[
-        bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
-    ] = None,
+    held_out: HeldOut = False,
+    allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:

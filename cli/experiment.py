@@ -25,7 +25,8 @@ from behavesim.reports.document import document
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import INTERRUPTED, RUNS, AsJson, RunsDir, print_json, tell
+from .options import RUNS, AsJson, RunsDir
+from .output import INTERRUPTED, print_json, tell
 
 
 def experiment(

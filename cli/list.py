@@ -13,7 +13,8 @@ from behavesim.reports.summary import runs_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir, print_json, tell
+from .options import RUNS, AsJson, RunsDir
+from .output import print_json, tell
 
 
 def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:

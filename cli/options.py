@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from behavesim.errors import UsageError
-from behavesim.text import printable
 
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
+HeldOut = Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")]
+AllowWeakIsolation = Annotated[
+    bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
+]
 
 RUNS = Path("runs")
-
-REJECTED = 3
-"""The exit code where a program that was given is rejected."""
-INTERRUPTED = 130
-"""The exit code where a person or the system ended the command, in order."""
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -51,19 +48,3 @@ def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
     if not all(weight > 0 for weight in models.values()):
         raise UsageError("--model takes NAME or NAME:WEIGHT with a positive weight")
     return models
-
-
-def tell(text: str) -> None:
-    """Say something on stderr, in a line of its own, above a live view where there is one."""
-    print(f"behavesim: {printable(text)}", file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
-
-
-def busy(text: str) -> None:
-    """Tell a person at a terminal what takes a while; elsewhere it would be one more line in a log."""
-    if sys.stderr.isatty():
-        tell(f"{text} …")
-
-
-def print_json(document: object) -> None:
-    """Print one JSON document on stdout."""
-    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)))

@@ -14,7 +14,8 @@ from behavesim.application.recommendation import recommended
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
-from .options import RUNS, AsJson, RunsDir, busy, print_json
+from .options import RUNS, AsJson, RunsDir
+from .output import busy, print_json
 
 
 def recommend(

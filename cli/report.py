@@ -19,7 +19,8 @@ from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir, busy, print_json, tell
+from .options import RUNS, AsJson, RunsDir
+from .output import busy, print_json, tell
 
 SHOWN_SINGLY = 3
 """Up to so many runs each is shown for itself; more are compared and nothing else."""

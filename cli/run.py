@@ -26,9 +26,9 @@ from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import INTERRUPTED, RUNS, AsJson, Assignments, RunsDir, busy, print_json, seconds, tell, weighted_models
+from .options import RUNS, AllowWeakIsolation, AsJson, Assignments, RunsDir, TaskName, seconds, weighted_models
+from .output import INTERRUPTED, busy, print_json, tell
 
-Task = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")]
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
 Connections = Annotated[int | None, typer.Option(help="Requests to the model at once.")]
@@ -38,7 +38,7 @@ MaxTime = Annotated[str | None, typer.Option(help="Stop after so long, pauses le
 
 
 def run(
-    task: Task,
+    task: TaskName,
     budget: Budget = None,
     method: Annotated[str | None, typer.Option(help="The search method (default: funsearch+behavesim).")] = None,
     proposer: Annotated[str, typer.Option(help="auto, openai, genetic or replay:RUN.")] = "auto",
@@ -51,9 +51,7 @@ def run(
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
-    allow_weak_isolation: Annotated[
-        bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
-    ] = None,
+    allow_weak_isolation: AllowWeakIsolation = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="Settings from a file.")] = None,
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,

@@ -11,7 +11,8 @@ from rich.table import Table
 from behavesim.config import described
 from behavesim.settings import owners_of
 
-from .options import AsJson, print_json
+from .options import AsJson
+from .output import print_json
 
 
 def settings(

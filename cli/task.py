@@ -15,7 +15,8 @@ from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
 from .commands import PLAIN
-from .options import AsJson, Assignments, print_json
+from .options import AsJson, Assignments
+from .output import print_json
 
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
 

@@ -6,7 +6,8 @@ import typer
 
 from behavesim.task import TaskReference, installed_tasks
 
-from .options import AsJson, print_json
+from .options import AsJson
+from .output import print_json
 
 
 def tasks(as_json: AsJson = False) -> None:

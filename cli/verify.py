@@ -16,7 +16,8 @@ from behavesim.text import printable
 from behavesim.verify import Verification
 from behavesim.verify import verify as verified
 
-from .options import RUNS, AsJson, RunsDir, print_json
+from .options import RUNS, AsJson, RunsDir
+from .output import print_json
 
 
 def verify(

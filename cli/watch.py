@@ -14,7 +14,8 @@ from behavesim.application.console import watch as watched
 from behavesim.reports.panels import line
 from behavesim.store.folder import RunFolder
 
-from .options import INTERRUPTED, RUNS, RunsDir
+from .options import RUNS, RunsDir
+from .output import INTERRUPTED
 
 
 def watch(

@@ -44,7 +44,10 @@ def test_the_help_lists_every_command_with_its_uncut_line_on_80_columns(
 def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path) -> None:
     modules = loaded(tmp_path, "--help")
     ours = {name for name in modules if name.startswith("behavesim")}
-    assert ours == {"behavesim", "behavesim.errors", "behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands"}
+    assert ours == {
+        *("behavesim", "behavesim.errors", "behavesim.text"),
+        *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
+    }
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
 
 
