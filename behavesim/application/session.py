@@ -23,17 +23,17 @@ View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
 
 
-async def begin(launch: Launch, view: View, tell: Tell, warn: Tell) -> str:
+async def begin(launch: Launch, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
     """Make a run; raises UsageError where its folder exists, TaskError where the template fails."""
     return await _session(launch, new_search(launch, warn), view, tell)
 
 
-async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell, warn: Tell) -> str:
+async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
     """Make a run that goes on from where another is; raises UsageError where what was changed forbids it."""
     return await _session(launch, forked_search(launch, source, warn), view, tell)
 
 
-async def resume(launch: Launch, view: View, tell: Tell, warn: Tell) -> str:
+async def resume(launch: Launch, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
     """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch, warn), view, tell)

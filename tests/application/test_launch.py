@@ -40,7 +40,7 @@ def test_what_is_given_beats_an_assignment_which_beats_the_file(tmp_path: Path) 
         ({"proposer": "auto"}, None, "genetic"),
         ({"proposer": "auto"}, "http://127.0.0.1:9/v1", "openai"),
         ({"models": {"a": 1.0}}, "http://127.0.0.1:9/v1", "openai"),
-        ({"proposer": "genetic", "models": {"a": 1.0}}, "http://127.0.0.1:9/v1", "genetic"),
+        ({"proposer": "genetic"}, "http://127.0.0.1:9/v1", "genetic"),
     ],
 )
 def test_a_model_is_asked_where_there_is_one_to_ask(
@@ -69,7 +69,7 @@ def test_a_mistyped_task_is_answered_with_the_nearest(tmp_path: Path) -> None:
 def test_a_run_goes_on_under_its_own_settings_but_for_what_is_changed(tmp_path: Path) -> None:
     first = new_launch("tsp", tmp_path, {"budget": 10, "seed": 4}, name="first")
     first.folder.create()
-    first.folder.write_settings(first.settings)
+    first.folder.write_settings(first.settings.flat())
     again = next_launch(first.folder, {"budget": 20, "workers": None}, ["max_calls=7"])
     assert again.folder.path == first.folder.path
     assert again.settings == first.settings.model_copy(update={"budget": 20, "max_calls": 7})

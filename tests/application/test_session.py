@@ -33,7 +33,7 @@ def cancelled(times: int) -> session.View:
         assert this is not None
 
         async def watch() -> None:
-            while search.state.told < 5:
+            while search.state.registered < 5:
                 await asyncio.sleep(0)
             for _ in range(times):
                 this.cancel()
@@ -56,7 +56,7 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
         await session.begin(cut, cancelled(times), pytest.fail)
     left = load_run(cut.folder.path).state
     assert left.stopped == stopped
-    assert 5 <= left.told < 12
+    assert 5 <= left.registered < 12
     assert await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail) == "budget"
     assert load_run(cut.folder.path).state.digest() == load_run(calm.folder.path).state.digest()
 
@@ -78,5 +78,5 @@ async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(tmp_path: Path) -> N
     digest = load_run(first.folder.path).state.digest()
     fork = next_launch(first.folder, {"budget": 16}, fork=RunFolder.named(tmp_path, "second"))
     assert await session.fork(fork, first.folder, unseen, pytest.fail) == "budget"
-    assert load_run(fork.folder.path).state.told == 16
+    assert load_run(fork.folder.path).state.registered == 16
     assert load_run(first.folder.path).state.digest() == digest
