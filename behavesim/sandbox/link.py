@@ -165,17 +165,22 @@ class Link:
             async for line in _lines(self._control):
                 self._hear(json.loads(line))
         finally:
-            self.alive = False
-            waiting: list[asyncio.Future[Any]] = [self._ready, *self._endings.values()]
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(ZygoteDied("the zygote died"))
-                    future.exception()  # whoever waits hears of it; where nobody does, nobody needs to
+            self._die("the zygote died")
+
+    def _die(self, words: str) -> None:
+        self.alive = False
+        waiting: list[asyncio.Future[Any]] = [self._ready, *self._endings.values()]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(ZygoteDied(words))
+                future.exception()  # whoever waits hears of it; where nobody does, nobody needs to
 
     def _hear(self, message: dict[str, Any]) -> None:
         if self._ready.cancelled():
             return  # whoever wanted a zygote was interrupted before it was ready, and is closing it
-        if "error" in message:
+        if "error" in message and self._ready.done():
+            self._die(f"the zygote died: {message['error']}")
+        elif "error" in message:
             self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
         elif "isolation" in message:
             self._ready.set_result(Ready(**{**message, "notes": tuple(message["notes"])}))

@@ -85,8 +85,14 @@ class Zygote:
         return True
 
     def _fork(self, job: int, fd: int) -> None:
-        self._shell.before_fork()
-        pid = os.fork()
+        try:
+            self._shell.before_fork()
+            pid = os.fork()
+        except OSError as error:
+            advice = "raise the limit on processes, or set fewer workers"
+            said = f"no process can be had for a program ({error.strerror}); {advice}"
+            self._control.sendall(line({"error": said}))
+            raise
         if pid == 0:
             self._run_candidate(fd)
         self._shell.after_fork()

@@ -27,6 +27,11 @@ class Container:
         joined = "".join(f"echo $$ > {folder}/cgroup.procs && " for folder in self.folders)
         return ("sh", "-c", f'{joined}exec "$@"', "sh", *command)
 
+    def take(self, process: int) -> None:
+        """Move a process into the group."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(process))
+
     def count(self, *names: str) -> int:
         """The number behind a word, in whichever of the group's files has it: `file:word`."""
         for name, folder in ((name, folder) for name in names for folder in self.folders):

@@ -11,10 +11,17 @@ from typing import Any
 
 import pytest
 
+from behavesim.heartbeat import Heartbeat
+from behavesim.sandbox import Limits
+from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.link import Link, ZygoteDied
+from behavesim.sandbox.orders import Assignment
+from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import COMMAND
 from tests.proposers.chat_server import Answer, Asked, ChatServer, says
 from tests.sandbox.container import NoContainer, container
+from tests.sandbox.outside import processes_naming
 
 RUN = (
     *(
@@ -92,3 +99,18 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
     assert inside["rejected"] == outside["rejected"]
     assert killed > 0, "the container's memory was used up, and not the candidate's"
     assert refused == 0, "nobody was denied a thread or a process"
+
+
+async def test_a_zygote_that_may_start_no_process_says_so(cities: TaskReference) -> None:
+    link, _ = await Link.open(Assignment(cities.text, "search", Limits(), LAYERS, ()), Heartbeat())
+    zygote = processes_naming(cities.text)
+    try:
+        with container(len(zygote), MEMORY_MB) as limits:
+            for pid in zygote:
+                limits.take(pid)
+            with pytest.raises(ZygoteDied, match=r"no process can be had for a program.*set fewer workers"):
+                await link.run("def order(points): return points\n")
+            await link.close()
+    except NoContainer as reason:
+        await link.close()
+        pytest.skip(str(reason))
