@@ -33,10 +33,13 @@ _SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messa
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
 _FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
-_INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
-INTERRUPTED = ("length", "content_filter")
+INTERRUPTED = ("length", "max_tokens", "content_filter")
 """Reasons for which a reply ended before its end."""
+
+ERROR_LIMIT = 5_000
+"""Characters of an error that are looked at: what it is about is said before."""
 
 REASON_LIMIT = 50
 """Characters of a finish reason that are kept: the protocol's own have at most fourteen."""
@@ -85,7 +88,7 @@ class _Error:
         return f": {words}" if words else ""
 
     def cleaned(self, clean: Callable[[str], str]) -> _Error:
-        return _Error(clean(self.text), clean(self.code), clean(self.parameter))
+        return _Error(clean(self.text)[:ERROR_LIMIT], clean(self.code), clean(self.parameter))
 
 
 def answer(
@@ -208,7 +211,7 @@ def _words(body: bytes) -> str:
 
 def _document(body: bytes) -> object:
     try:
-        return json.loads(body, parse_int=_whole)
+        return json.loads(body.decode("utf-8-sig", "replace"), parse_int=_whole)
     except ValueError:
         return None
 

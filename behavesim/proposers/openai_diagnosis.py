@@ -46,9 +46,10 @@ class Route:
         return f"the proxy {parts.hostname}:{parts.port} ({self.scheme.upper()}_PROXY)"
 
 
-async def diagnosed(error: Exception, route: Route, timeout_s: float) -> Fault:
-    """What an exception of the connection means; asks the port itself where a server hung up without a word."""
-    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError) and await _wants_tls(route):
+async def diagnosed(error: Exception, route: Route, timeout_s: float, is_new: bool) -> Fault:
+    """What an exception of the connection means; asks the port itself where a new server hung up without a word."""
+    is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
+    if is_new and is_silent and await _wants_tls(route):
         return _fault("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = one_line(f"{error.status} {error.message}", 100)

@@ -22,8 +22,8 @@ from behavesim.text import one_line, storable
 PATH = "/chat/completions"
 OPENAI = "https://api.openai.com/v1"
 
-ANSWER_BYTES = 8 * 2**20
-"""An answer longer than this, unpacked, is read no further: ten times the longest that a model can write."""
+ANSWER_BYTES = 4 * 2**20
+"""An answer longer than this, unpacked, is read no further: the longest that models write, escaped, takes a quarter."""
 
 CONNECT_S = 10.0
 PLACEHOLDER = 8
@@ -51,6 +51,7 @@ class Endpoint:
         self._url = urlsplit(url or OPENAI)
         self._route = Route.of(self._url, _proxy(self._url))
         self._session: aiohttp.ClientSession | None = None
+        self._has_answered = False
         self._versioned = self._url.path.rstrip("/").endswith("/v1")
         self.host = self._route.host
         self.path = PATH
@@ -84,7 +85,8 @@ class Endpoint:
             async with self._clock.timeout(self._timeout_s), self._posted(path, body) as response:
                 content = await _read(response)
         except (aiohttp.ClientError, OSError) as error:
-            return await diagnosed(error, self._route, self._timeout_s), {}
+            return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered), {}
+        self._has_answered = True
         if len(content) > ANSWER_BYTES and response.ok:
             megabytes = f"{ANSWER_BYTES / 2**20:.0f} MB"
             return Fault("request", f"the endpoint's answer is longer than {megabytes}", NO_USAGE), response.headers

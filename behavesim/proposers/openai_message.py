@@ -18,16 +18,17 @@ REASONING = ("reasoning_content", "reasoning")
 
 
 def said(choice: Mapping[str, Any], is_whole: bool) -> str:
-    """The text of a choice: its content, else the arguments of its calls, else, of a whole reply, its reasoning.
+    """The text of a choice: its content and the arguments of its calls, else, of a whole reply, its reasoning.
 
-    Some servers file a program under a tool that nobody offered, or the whole reply under what was thought before it;
-    reasoning that was cut off holds only drafts.
+    A server that finds a call in what a model wrote cuts it out and files it under a tool that nobody offered; others
+    take the whole reply for what was thought before it. Reasoning that was cut off holds only drafts.
     """
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
-    content = (_text(message.get("content")), _text(choice.get("text")), _called(message))
+    written = (_text(message.get("content")), _text(choice.get("text")), *_called(message))
+    text = "\n\n".join(part for part in written if part.strip())
     thought = [_text(message.get(name)) for name in REASONING] if is_whole else []
-    return next((text for text in (*content, *thought) if text.strip()), "")
+    return text or next((part for part in thought if part.strip()), "")
 
 
 def refusal(choice: Mapping[str, Any]) -> str:
@@ -55,13 +56,14 @@ def _text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _called(message: Mapping[str, Any]) -> str:
+def _called(message: Mapping[str, Any]) -> Iterator[str]:
     """What a message passes to functions, of today's form or the one before it."""
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     functions.append(message.get("function_call"))
     given = (function.get("arguments") for function in functions if isinstance(function, Mapping))
-    return "\n\n".join(text for arguments in given for text in _argument_texts(arguments))
+    for arguments in given:
+        yield from _argument_texts(arguments)
 
 
 def _argument_texts(arguments: object) -> Iterator[str]:

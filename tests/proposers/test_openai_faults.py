@@ -69,7 +69,7 @@ async def test_a_reply_that_stays_empty_is_returned_as_such(proposer_of: Any, se
     assert (reply.text, reply.calls) == ("", (OWN, OWN, OWN))
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])
 async def test_a_reply_that_would_end_so_again_is_not_asked_for_again(
     proposer_of: Any, server: Any, reason: str
 ) -> None:
@@ -121,6 +121,17 @@ async def test_a_lasting_refusal_stops_the_run_with_one_line_of_advice(
             await proposer.propose(prompt(), 0)
     assert "\n" not in str(caught.value)
     assert len(server.asked) == 1
+
+
+ENDLESS = ["fails(400, 'model ' * 600_000)", "replace(web_page(), status=418, body=b'<html>' + b'<' * 3_000_000)"]
+
+
+@pytest.mark.parametrize("endless", ENDLESS)
+async def test_an_error_of_megabytes_is_read_like_any_other(proposer_of: Any, server: Any, endless: str) -> None:
+    server.behaviour = chat.script(then=eval(endless, vars(chat)))
+    async with proposer_of() as proposer:
+        with pytest.raises(ProposerError, match="the endpoint refuses the request"):
+            await proposer.propose(prompt(), 0)
 
 
 async def test_a_refusal_in_the_middle_stops_every_further_request(proposer_of: Any, server: Any) -> None:

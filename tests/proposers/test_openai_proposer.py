@@ -165,12 +165,25 @@ async def test_an_endpoint_of_ones_own_needs_no_key(server: Any, monkeypatch: py
         assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
 
 
+async def test_user_and_password_of_a_url_take_the_place_of_the_key(
+    server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("//", "//me:secret@"))
+    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+        await proposer.propose(prompt(), 0)
+    assert server.asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
+
+
 @pytest.mark.parametrize(
     ("url", "key", "advice"),
     [
         ("", "", "set OPENAI_API_KEY"),
         ("localhost:8000/v1", "k", "full URL"),
         ("ftp://host/v1", "k", "full URL"),
+        ("http://host:99999/v1", "k", "full URL"),
+        ("http://a..b/v1", "k", "full URL"),
+        ("http://[::1/v1", "k", "full URL"),
+        ("http://host\x1b[2J/v1", "k", "full URL"),
         ("", "sk-two\nlines", "a line end"),
     ],
 )

@@ -112,7 +112,7 @@ PLACES: list[dict[str, Any]] = [
     {"content": " \n", "reasoning_content": "the program"},
     {"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}, {"type": "text", "text": "the program"}]},
     {"content": ["the ", {"type": "text", "text": "program"}, None, {"text": 3}]},
-    {"content": "the program", "reasoning_content": "hm", "tool_calls": [CALL]},
+    {"content": "the program", "reasoning_content": "hm", "tool_calls": [], "function_call": None},
 ]
 
 
@@ -122,6 +122,20 @@ async def test_the_text_is_taken_from_where_it_is(proposer_of: Any, server: Any,
     async with proposer_of() as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert (reply.text, reply.calls) == ("the program", (OWN,))
+
+
+async def test_a_call_that_was_cut_out_of_the_text_is_put_back(proposer_of: Any, server: Any) -> None:
+    server.behaviour = chat.script(then=chat.says("Here it is.", tool_calls=[CALL]))
+    async with proposer_of() as proposer:
+        assert (await proposer.propose(prompt(), 0)).text == "Here it is.\n\nthe program"
+
+
+async def test_half_a_character_in_bytes_costs_a_reply_nothing_else(proposer_of: Any, server: Any) -> None:
+    body = chat.says("aXb").body.replace(b"aXb", b"a\xf0\x9f\x98b")
+    server.behaviour = chat.script(then=chat.Answer(body=body))
+    async with proposer_of() as proposer:
+        assert (await proposer.propose(prompt(), 0)).text == "a\ufffdb"
+    assert len(server.asked) == 1
 
 
 async def test_a_completion_of_the_older_protocol_has_its_text_beside_the_message(
@@ -193,7 +207,7 @@ async def test_an_answer_without_end_is_read_no_further_than_any_reply_goes(prop
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (reply.text, reply.finish_reason, reply.calls) == ("", "given_up", (Usage(),))
-    assert notes == ["the prompt of candidate 1 is given up: the endpoint's answer is longer than 8 MB"]
+    assert notes == ["the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB"]
     assert peak < 3 * openai_endpoint.ANSWER_BYTES
 
 
