@@ -17,7 +17,7 @@ from behavesim.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import NAMES, check_time, decode, encode, unpack
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
-from behavesim.store.wal import CHECKPOINT_PAGES, WriteAheadLog
+from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
 from behavesim.text import one_line
 from behavesim.trajectory import Trajectory
 
@@ -28,8 +28,8 @@ SELECT seq, type, payload, data FROM events
 WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'program_hash' = ?
 """
 
-FLUSH_S = 1.0
-"""How often commits are made to survive a power cut as well."""
+COMMIT_BYTES = 16 << 10
+"""What a commit writes beside its rows, at most: the pages of the tree and of the index that it changes."""
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
 
@@ -43,8 +43,8 @@ Clock = Callable[[], float]
 class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
-    A committed event survives the death of the process. A commit waits for the disk once a second and not each time:
-    a power cut can cost the commits of the last second, never the consistency of those before.
+    A committed event survives the death of the process. No commit waits for the disk, to which they are brought once a
+    second: a power cut can cost the commits of the last second or so, never the consistency of those before.
     """
 
     def __init__(
@@ -54,18 +54,17 @@ class SqliteJournal:
         wall: Clock = time.time,
         steady: Clock = time.monotonic,
         notes: Callable[[str], None] = lambda line: None,
-        checkpoint_pages: int = CHECKPOINT_PAGES,
+        log_bytes: int = LIMIT_BYTES,
     ) -> None:
         """`wall` is read once, at the start: within a session time is `steady`, whatever is done to the clock.
 
         `notes` is told, in a line each, what a person should do something about.
         """
         self._path = path
-        self._log = WriteAheadLog(path, checkpoint_pages, notes)
+        self._log = WriteAheadLog(path, log_bytes, notes, self._moved)
         self._patience_s = patience_s
         self._steady = steady
         self._began = wall() - steady()
-        self._flushed = -FLUSH_S
         self._connection: aiosqlite.Connection | None = None
 
     async def __aenter__(self) -> SqliteJournal:
@@ -83,21 +82,19 @@ class SqliteJournal:
         return self
 
     async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._log.close()
         await self._db.close()
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Commit events in one transaction: on return they survive the death of this process."""
-        now = self._steady()
-        rows = [_row(self._began + now, event) for event in events]
-        is_due = now - self._flushed >= FLUSH_S
+        """Commit events in one transaction: on return they survive the death of this process.
+
+        Raises JournalError where they cannot be written, or the disk did not take what was committed before.
+        """
+        now = self._began + self._steady()
+        rows = [_row(now, event) for event in events]
         with translated(self._path):
-            if is_due:
-                await self._db.execute("PRAGMA synchronous = FULL")
             await self._insert(rows)
-            if is_due:
-                await self._db.execute("PRAGMA synchronous = NORMAL")
-                self._flushed = now
-                self._log.look()
+            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows))
 
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
@@ -118,6 +115,17 @@ class SqliteJournal:
         event = _event(self._path, *row)
         assert isinstance(event, Evaluated | Rejected)
         return event
+
+    async def _moved(self) -> bool:
+        """Move what is in the log into the database; False where it could not be all, for a reader's sake."""
+        try:
+            async with self._db.execute(CHECKPOINT) as cursor:
+                _, logged, moved = await cursor.fetchone() or (0, 0, 0)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_LOCKED:
+                raise
+            return False  # this very connection is in the middle of reading
+        return bool(logged == moved)
 
     async def _insert(self, rows: list[Row]) -> None:
         if len(rows) == 1:
@@ -236,6 +244,11 @@ def _row(at: float, event: Event) -> Row:
     return at, getattr(event, "candidate", None), kind, payload, data
 
 
+def _size(row: Row) -> int:
+    _, _, _, payload, data = row
+    return len(payload) + len(data or b"")
+
+
 def _refuse_gap(path: Path, expected: int, seq: int) -> None:
     if seq != expected:
         missing = f"{path}: events {expected} to {seq - 1} are missing"
@@ -263,16 +276,16 @@ def _readable(path: Path, seq: int) -> Iterator[None]:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into JournalError with what to do next."""
+    """Turn what SQLite and the disk refuse into JournalError with what to do next."""
     try:
         yield
-    except UNREADABLE as error:
+    except (*UNREADABLE, OSError) as error:
         raise JournalError(f"{path}: {one_line(str(error))}{_advice(error)}") from error
 
 
 def _advice(error: Exception) -> str:
     text = str(error)
-    if "full" in text:
+    if "full" in text or "No space" in text:
         return "; make room on the disk, then resume the run"
     if "locked" in text:
         return "; another process holds the database, close it, then resume the run"

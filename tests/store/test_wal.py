@@ -1,44 +1,107 @@
-"""A write-ahead log that somebody holds is named once, and emptied by itself once nobody does."""
+"""The log of a journal reaches the disk and the database, and no commit waits for that; who holds it is named."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
 import sqlite3
-from contextlib import closing
-from itertools import count
+import threading
+from collections.abc import Callable
+from contextlib import aclosing, closing
 from pathlib import Path
 
+import pytest
+
+from behavesim.errors import JournalError
 from behavesim.events import RunStopped
+from behavesim.store import wal
 from behavesim.store.journal import SqliteJournal, read_events
 
-PAGES = 16
-LIMIT = PAGES * 4096
+LIMIT = 200_000
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal, "FLUSH_S", 0.0)
+
+
+async def append_until(journal: SqliteJournal, is_done: Callable[[], bool], at_most: int = 2000) -> int:
+    """Append events one by one, and let others have their turn; returns how many there were."""
+    for count in range(at_most):
+        if is_done():
+            return count
+        await journal.append([RunStopped("x" * 4000)])
+        await asyncio.sleep(0.002)
+    return at_most
+
+
+def never() -> bool:
+    return False
+
+
+async def test_no_commit_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, done, sync = threading.Event(), threading.Event(), os.fsync
+
+    def slow(file: int) -> None:
+        waiting.set()
+        done.wait(60)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        first = await append_until(journal, waiting.is_set)
+        assert waiting.is_set()
+        later = await append_until(journal, never, at_most=20)
+        assert sum(1 for _ in read_events(tmp_path / "run.db")) == first + later
+        assert not done.is_set()
+        done.set()
+
+
+async def test_what_the_disk_did_not_take_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        with pytest.raises(JournalError, match="make room on the disk"):
+            await append_until(journal, never)
+
+
+async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Path) -> None:
+    path, notes = tmp_path / "run.db", list[str]()
+    log = tmp_path / "run.db-wal"
+    async with SqliteJournal(path, notes=notes.append, log_bytes=LIMIT) as journal:
+        count = await append_until(journal, lambda: log.exists() and path.stat().st_size > 2 * log.stat().st_size)
+        assert count < 2000, "most of it is in the database, and the log is used again"
+    assert sum(1 for _ in read_events(path)) == count
+
+
+async def test_a_log_is_moved_while_the_journal_itself_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    log = tmp_path / "run.db-wal"
+    async with SqliteJournal(path, log_bytes=LIMIT) as journal:
+        await append_until(journal, never, at_most=100)
+        async with aclosing(journal.read()) as events:
+            await anext(events)
+            await append_until(journal, never, at_most=100)
+        await append_until(journal, lambda: log.stat().st_size < path.stat().st_size)
+        assert log.stat().st_size < path.stat().st_size
 
 
 async def test_a_log_that_a_reader_holds_is_named_once_and_emptied_when_the_reader_ends(tmp_path: Path) -> None:
     path, notes = tmp_path / "run.db", list[str]()
     log = tmp_path / "run.db-wal"
-    seconds = count()  # each commit a second later, so that each one is made to last and looked at
-
-    def steady() -> float:
-        return float(next(seconds))
-
-    async with SqliteJournal(path, steady=steady, notes=notes.append, checkpoint_pages=PAGES) as journal:
-
-        async def write(events: int) -> None:
-            for _ in range(events):
-                await journal.append([RunStopped("x" * 4000)])
-
-        await write(60)
-        assert log.stat().st_size <= 2 * LIMIT
-        assert notes == []
+    async with SqliteJournal(path, notes=notes.append, log_bytes=LIMIT) as journal:
+        count = await append_until(journal, never, at_most=20)
         with closing(sqlite3.connect(path, isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM events").fetchone()
-            await write(60)
+            count += await append_until(journal, lambda: len(notes) > 0)
+            count += await append_until(journal, never, at_most=50)
             assert log.stat().st_size > 2 * LIMIT
         assert len(notes) == 1
         assert all(said in notes[0] for said in (f"{log} has grown to 0 MB", "another process", f"fuser {path}"))
-        await write(60)
-        assert log.stat().st_size <= 2 * LIMIT
+        count += await append_until(journal, lambda: len(notes) > 1)
         assert notes[1:] == [f"{log} has been emptied: nobody holds it any more"]
-    assert sum(1 for _ in read_events(path)) == 180
+    assert sum(1 for _ in read_events(path)) == count
