@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,11 +56,12 @@ async def test_the_same_programs_seed_and_ticket_give_the_same_reply_whatever_wa
 
 
 @pytest.mark.parametrize("operator", ["i1", "e1", "e2", "m1", "m2", "m3"])
-async def test_replies_to_eoh_begin_with_the_thought_in_braces_on_one_line(task, operator):
+async def test_replies_begin_with_the_thought_in_braces_on_one_line_where_it_is_asked_for(task, operator):
     proposer = GeneticProposer(task, seed=1)
     examples = [await program(proposer, ticket) for ticket in (1, 2)]
     for ticket in range(10):
-        text = (await proposer.propose(prompt(operator, *examples), ticket)).text
+        asked = replace(prompt(operator, *examples), asks_thought=True)
+        text = (await proposer.propose(asked, ticket)).text
         assert re.match(r"\{[A-Z][^{}\n]*\.\}\n\n```python\n", text)
 
 
