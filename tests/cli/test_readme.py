@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import behavesim as bs
 from tests.cli.command import Command
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-LIBRARY, TASK = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+LIBRARY, SEARCH, TASK = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 
 def test_the_library_example_gives_the_values_it_names(behavesim: Command) -> None:
@@ -23,6 +24,14 @@ def test_the_library_example_gives_the_values_it_names(behavesim: Command) -> No
     assert isinstance(measure, bs.BehaveSim)
     assert isinstance(archive, bs.Archive)
     np.testing.assert_allclose(measure.one_vs_many([x], archive), [1.0, 0.6875])  # type: ignore[list-item]
+
+
+async def test_the_search_example_searches_and_goes_on(behavesim: Command) -> None:
+    shown: dict[str, object] = {"bs": bs}
+    shorter = SEARCH.replace("budget=300", "budget=8").replace("budget=400", "budget=12")
+    await eval(compile(shorter, "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), shown)
+    assert isinstance(shown["run"], bs.Run)
+    assert shown["run"].state.registered == 12
 
 
 def test_the_task_example_is_in_order(behavesim: Command, tmp_path: Path) -> None:
