@@ -39,6 +39,7 @@ COMMANDS = {
         Command("compare", "compare:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
         Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
+        Command("method", "method:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("settings", "settings:settings", "Set-up", "List every setting that --set and --config take."),
         Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, cores and sandbox."),
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from behavesim.checkup import Finding, checkup
-from behavesim.errors import UsageError
 from behavesim.sandbox import Limits
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
@@ -17,10 +15,9 @@ from behavesim.task import TaskReference
 from .commands import PLAIN
 from .options import AsJson, Assignments
 from .output import print_json
+from .own_file import MARKS, write_example
 
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
-
-MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
 
 
 @task.command("init")
@@ -28,18 +25,7 @@ def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name; the file is NAME.py here.")],
 ) -> None:
     """Write a commented task file to start from."""
-    if not name.isidentifier():
-        raise UsageError(f"a task's name is a Python name, not {name!r}")
-    path = Path(f"{name}.py")
-    text = Path(__file__).with_name("example_task.py").read_text(encoding="utf-8").replace("NAME", name)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} exists already; choose another name") from None
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    typer.echo(f"wrote {path}; next: behavesim task check {path}")
+    write_example("task", name)
 
 
 @task.command("check")

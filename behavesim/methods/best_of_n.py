@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
-from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.state import OpenCandidate, RunState
 
 ARCHIVE = "archive"
@@ -16,9 +15,7 @@ class BestOfN(Method[MethodSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """The same question for every candidate: the template alone."""
-        brief = self.brief
-        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
-        return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.template(), "template"))
+        return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""

@@ -14,7 +14,6 @@ from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, Gro
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
@@ -108,17 +107,16 @@ class FunSearch(Method[FunSearchSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """The next question; None while the islands wait for the last of the initial programs."""
-        settings, brief = self.settings, self.brief
-        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
+        settings = self.settings
         if candidate < settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.template(), "template"))
+            return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
         if not state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
             last = state.last_asked
             return Asked(candidate, last.parents, last.group, last.prompt)
         island, parents = self._parents(state, self.generator(candidate))
-        return question(candidate, parents, prompts.improve([p.source for p in parents]), "improve", island)
+        return question(candidate, parents, self.prompts.improve([p.source for p in parents]), "improve", island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """With each island, where behaviour decides where the candidate goes."""

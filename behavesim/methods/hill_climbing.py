@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from behavesim.events import Added, Asked, CandidateId, NotAdded
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.state import OpenCandidate, RunState
 
 CURRENT = "current"
@@ -20,11 +19,10 @@ class HillClimbing(Method[MethodSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """For a better program than the current one."""
-        brief, template = self.brief, state.template
+        template = state.template
         assert template is not None, "every run begins with its template"
         parent = next(iter(state.members_of(CURRENT)), template)
-        prompts = FunSearchPrompts(brief.description, brief.template, brief.entry_point)
-        return question(candidate, [parent], prompts.improve([parent.source]), "improve", CURRENT)
+        return question(candidate, [parent], self.prompts.improve([parent.source]), "improve", CURRENT)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """A child that is at least as good as the current program replaces it."""

@@ -21,6 +21,7 @@ from behavesim.events import (
     Regrouped,
 )
 from behavesim.methods.draw import Generator, generator
+from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
@@ -104,6 +105,11 @@ class Method(ABC, Generic[S]):
     def facts(self, state: RunState) -> Mapping[str, str]:
         """What a person sees of the method beside its groups, such as when islands restart next: name and text."""
         return {}
+
+    @property
+    def prompts(self) -> FunSearchPrompts:
+        """FunSearch's wording, which serves any method: `template()` for a first program, `improve(sources)`."""
+        return FunSearchPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """The random numbers of one decision: equal arguments give equal draws in every process.

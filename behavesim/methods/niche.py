@@ -12,7 +12,6 @@ from pydantic import Field
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt, Regrouped
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
@@ -99,7 +98,7 @@ class Niche(Method[NicheSettings]):
         if not elites:
             return self._first(candidate)
         parents = self._parents(elites, self.generator(candidate))
-        text = self._prompts.improve([parent.source for parent in parents])
+        text = self.prompts.improve([parent.source for parent in parents])
         return question(candidate, parents, text, "improve", ARCHIVE)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
@@ -113,12 +112,8 @@ class Niche(Method[NicheSettings]):
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
-    @property
-    def _prompts(self) -> FunSearchPrompts:
-        return FunSearchPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
-
     def _first(self, candidate: CandidateId) -> Asked:
-        return Asked(candidate, (TEMPLATE,), None, Prompt(self._prompts.template(), "template"))
+        return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
 
     def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
         """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""

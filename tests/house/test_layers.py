@@ -27,6 +27,7 @@ CHAIN = [
     {"settings"},
     {"checkup", "loop"},
     {"build"},
+    {"rehearsal"},
     {"audit"},
     {"recover", "verify"},
     {"analysis"},

@@ -7,12 +7,12 @@ import warnings
 from typing import Any
 
 import pytest
-from behavesim.programs.fingerprint import fingerprint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.programs import fences
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
+from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.protocols import Failure
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
@@ -171,7 +171,7 @@ def holds(text: str, finish_reason: str | None) -> None:
     else:
         assert len(outcome.source) <= LONGEST_PROGRAM
         assert len(outcome.thought) <= 500
-        assert fingerprint(outcome.source)
+        assert program_hash(outcome.source)
         compile(outcome.source, "<program>", "exec", dont_inherit=True)
         names = {getattr(node, "name", None) for node in ast.walk(ast.parse(outcome.source))}
         assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")

@@ -1,0 +1,65 @@
+"""A method under watch: whoever decides must change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy, deepcopy
+from typing import Any, TypeVar
+
+from behavesim.events import Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
+from behavesim.methods.method import Measurement, Method
+from behavesim.state import OpenCandidate, RunState
+
+T = TypeVar("T")
+
+
+class Impure(Exception):
+    """A decision that changed something."""
+
+
+class Watched(Method[Any]):
+    """Decides as the method does, twice, and raises Impure where that is not the same or leaves a trace."""
+
+    def __init__(self, method: Method[Any]) -> None:
+        super().__init__(method.settings, method.brief)
+        self._method = method
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """As the method has it."""
+        return self._method.uses_behaviour
+
+    def regroup(self, state: RunState) -> Regrouped | Measurement | None:
+        """As the method does."""
+        return self._watched("regroup", state, lambda: self._method.regroup(state))
+
+    def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
+        """As the method does."""
+        return self._watched("ask", state, lambda: self._method.ask(state, candidate))
+
+    def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
+        """As the method does."""
+        return self._watched("compare", state, lambda: self._method.compare(state, candidate))
+
+    def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
+        """As the method does."""
+        return self._watched("register", state, lambda: self._method.register(state, candidate))
+
+    def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
+        before, own = _seen(state), deepcopy(vars(self._method))
+        first, second = decide(), decide()
+        if first != second:
+            raise Impure(f"`{name}` decides otherwise when it is asked again: draw from self.generator(number) alone")
+        if vars(self._method) != own:
+            changed = [key for key, value in vars(self._method).items() if own.get(key) != value]
+            raise Impure(f"`{name}` keeps something in self.{changed[0]}, which a resumed run does not have")
+        if _seen(state) != before:
+            raise Impure(f"`{name}` changes the state, which events alone may do: return a decision instead")
+        return first
+
+
+def _seen(state: RunState) -> tuple[Any, ...]:
+    """What a method sees of the state, as a copy."""
+    groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
+    opened = {candidate: copy(vars(each)) for candidate, each in state.open.items()}
+    return state.asked, state.registered, dict(state.members), groups, list(state.ungrouped), opened, len(state.notes)

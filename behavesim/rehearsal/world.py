@@ -1,0 +1,180 @@
+"""A small world for a search: a task, a proposer, a judge and a journal that behave as the real ones, in memory.
+
+Methods are examined in it, ours in the tests and anybody's by `behavesim method check`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from behavesim.build import Parts, assembled
+from behavesim.caps import Caps
+from behavesim.config import OWN, Settings
+from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.loop import Search
+from behavesim.methods.installed import method_type
+from behavesim.protocols import Failure, Journal, Verdict
+from behavesim.settings import resolve
+from behavesim.store.codec import decode, encode
+from behavesim.task import Objective, Split, Task
+from behavesim.trajectory import Trajectory
+
+CITIES = 6
+
+
+class Toy(Task):
+    """Order six things; a program is a number, and its behaviour the permutation with that number."""
+
+    name = "toy"
+    description = "Return a number."
+    template = "def number() -> int:\n    return 0\n"
+    objective = Objective("minimise", best_known=1.0)
+    normaliser = float(CITIES)
+
+    def instances(self, split: Split) -> Sequence[Any]:
+        """Two numbers, by which the score is divided."""
+        return (1, 2)
+
+    def solve(self, function: Any, instance: Any) -> Any:
+        """The number."""
+        return np.array([function()])
+
+    def score(self, instance: int, solution: Any) -> float:
+        """The less the better; seven scores are possible, so that ties are common."""
+        return 1.0 + float(solution[0] % 7) / instance
+
+    def trajectory(self, instance: Any, solution: Any) -> Trajectory:
+        """A permutation drawn by the number."""
+        return Trajectory.prefixes(np.random.default_rng([int(solution[0]), instance]).permutation(CITIES))
+
+
+class Proposer:
+    """Answers from the number and the examples alone; now and then with nothing of use, after a delay of its own."""
+
+    def __init__(self, seed: int = 0, delay: random.Random | None = None, connections: int = 8) -> None:
+        self.asked: list[int] = []
+        self._connections = asyncio.Semaphore(connections)
+        self._seed = seed
+        self._delay = delay
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        """A program that returns a number, drawn or made of the examples'; a hint where a note is asked for."""
+        self.asked.append(number)
+        async with self._connections:
+            await pause(self._delay)
+        rng = np.random.default_rng([self._seed, number % 2**32, prompt.text.count("rejected")])
+        if number < -1:  # a note
+            return Reply(f"Choose {rng.integers(40)}.", "toy", (Usage(prompt=9, cached=0, completion=3, reasoning=0),))
+        usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
+        if rng.random() < 0.15:
+            return Reply("I would rather not say.", "toy", usage)
+        parents = [int(number) for number in re.findall(r"return (\d+)", prompt.text)]
+        number = int(rng.integers(40)) if rng.random() < 0.5 else sum(parents) % 40 + int(rng.integers(3))
+        return Reply(f"```python\ndef number() -> int:\n    return {number}\n```", "toy", usage)
+
+
+class Judge:
+    """Judges by the number in the source; thirteen and its multiples fail, as a program may."""
+
+    def __init__(self, task: Task, delay: random.Random | None = None, workers: int = 1) -> None:
+        self.evaluated: list[str] = []
+        self._workers = asyncio.Semaphore(workers)
+        self._task = task
+        self._delay = delay
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """The verdict, after a delay."""
+        self.evaluated.append(source)
+        async with self._workers:
+            await pause(self._delay)
+        number = int(re.findall(r"return (\d+)", source)[0])
+        if number and number % 13 == 0:
+            return Failure("exception", "bad luck", 0.1)
+        pairs = [(instance, np.array([number])) for instance in self._task.instances("search")]
+        scores = tuple(self._task.score(*pair) for pair in pairs)
+        return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
+
+
+class Stop(Exception):
+    """The process dies here, as far as anybody in this world can tell."""
+
+
+class MemoryJournal:
+    """A journal in memory, as rows; dies after the commit of its k-th event if told so."""
+
+    def __init__(self, rows: list[tuple[str, str, bytes | None]] | None = None) -> None:
+        self.rows = rows if rows is not None else []
+        self.die_after: int | None = None
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Keep the events; raises Stop where this was the last thing the process did."""
+        await asyncio.sleep(0)
+        self.rows += [encode(event) for event in events]
+        if self.die_after is not None and len(self.rows) >= self.die_after:
+            raise Stop
+
+    async def read(self) -> AsyncIterator[tuple[float, Event]]:
+        """All events in order, at no time in particular."""
+        for row in self.rows:
+            yield 0.0, decode(*row)
+
+    async def outcome(self, candidate: int, program_hash: str) -> Evaluated | Rejected:
+        """What became of a candidate's program of that hash."""
+        outcomes = (row for row in self.rows if row[0] in ("Evaluated", "Rejected"))
+        event = decode(
+            *next(row for row in outcomes if f'"candidate":{candidate},' in row[1] and program_hash in row[1])
+        )
+        assert isinstance(event, Evaluated | Rejected)
+        return event
+
+
+async def pause(delay: random.Random | None) -> None:
+    """Wait for a few turns of the loop, so that arrivals come in any order."""
+    for _ in range(delay.randrange(6) if delay else 1):
+        await asyncio.sleep(0)
+
+
+def fitting(settings: Mapping[str, Any]) -> Settings:
+    """Settings for whatever method they name: those for other methods are left out."""
+    options = method_type(settings.get("method", "funsearch+behavesim")).settings_type
+    known = OWN | set(options.model_fields)
+    return resolve(
+        {"task": "toy", "proposer": "replay:toy", **{key: value for key, value in settings.items() if key in known}},
+        task=Toy(),
+    )
+
+
+async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+    """A search on the toy, new or as its journal left it, wired as the real one is."""
+    task = Toy()
+    resolved = fitting(settings)
+    caps = Caps(
+        resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens
+    )
+    parts = Parts(Proposer(resolved.seed, delay, resolved.connections), Judge(task, delay, resolved.workers), journal)
+    built = assembled(resolved, task, parts, caps)
+    async for _, event in journal.read():
+        built.fold(event)
+    if built.state.started is not None:
+        await built.record(RunResumed((), "none"))
+        return built
+    verdict = await Judge(task).evaluate(task.template)
+    assert isinstance(verdict, Verdict)
+    template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
+    for event in (RunStarted(resolved.flat(), {"direction": "minimise"}, "none"), template):
+        await journal.append([event])
+        built.fold(event)
+    return built
+
+
+async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+    """A search that has run to its end."""
+    built = await search(MemoryJournal(), settings, delay)
+    await built.run()
+    return built

@@ -1,0 +1,28 @@
+"""A file of one's own, begun from a commented example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from behavesim.errors import UsageError
+
+MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
+"""How a finding about such a file begins its line."""
+
+
+def write_example(noun: str, name: str) -> None:
+    """Write NAME.py from the example of a task or a method; raises UsageError where it cannot be written."""
+    if not name.isidentifier():
+        raise UsageError(f"a {noun}'s name is a Python name, not {name!r}")
+    path = Path(f"{name}.py")
+    text = Path(__file__).with_name(f"example_{noun}.py").read_text(encoding="utf-8").replace("NAME", name)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} exists already; choose another name") from None
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    typer.echo(f"wrote {path}; next: behavesim {noun} check {path}")

@@ -1,0 +1,67 @@
+"""A method of one's own is examined before it meets a model, and what a run cannot bear is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.checkup import Finding
+from behavesim.errors import UsageError
+from behavesim.rehearsal.examination import examined
+
+SOUND = Path(__file__).parents[2] / "cli" / "example_method.py"
+
+
+async def found(path: Path) -> dict[str, Finding]:
+    return {finding.name: finding async for finding in examined(str(path))}
+
+
+def changed(folder: Path, before: str, after: str) -> Path:
+    """The example with a fault in it."""
+    text = SOUND.read_text()
+    assert before in text
+    path = folder / "faulty.py"
+    path.write_text(text.replace(before, after))
+    return path
+
+
+async def test_the_example_is_in_order() -> None:
+    results = {name: finding.result for name, finding in (await found(SOUND)).items()}
+    assert results == dict.fromkeys(["documented", "complete", "deterministic", "resumable"], "ok")
+
+
+KEPT, FEASIBLE = "        kept = state", "        if not candidate.is_feasible"
+FAULTS = [
+    ("self.generator(candidate)", "__import__('numpy').random.default_rng()", "decides otherwise"),
+    (KEPT, f"        self.turn = candidate\n{KEPT}", "keeps something in self.turn"),
+    (FEASIBLE, f"        state.ungrouped.append(1)\n{FEASIBLE}", "changes the state"),
+    (KEPT, f"        if candidate == 20:\n            return None\n{KEPT}", "asks for nothing more"),
+    ("return bs.NotAdded(candidate.id)\n        ranked", "return bs.NotAdded(7)\n        ranked", "candidate 7"),
+    (KEPT, f"        1 / (candidate - 20)\n{KEPT}", "ZeroDivisionError"),
+]
+OTHERS = {"method = 3": "must be a subclass", "x = 3": "names no `method`", "1 / 0": "ZeroDivisionError"}
+
+
+@pytest.mark.parametrize(("before", "after", "said"), FAULTS)
+async def test_a_fault_is_named(tmp_path: Path, before: str, after: str, said: str) -> None:
+    findings = await found(changed(tmp_path, before, after))
+    assert findings["complete"].result == "mend"
+    assert said in findings["complete"].message
+
+
+async def test_a_decision_by_what_arrived_first_is_found_out(tmp_path: Path) -> None:
+    peeking = "kept = [state.member(c) for c in state.open.values() if c.is_feasible] or state"
+    findings = await found(changed(tmp_path, "kept = state", peeking))
+    assert "mend" in {findings["deterministic"].result, findings["resumable"].result}
+
+
+async def test_what_is_no_method_is_refused(tmp_path: Path) -> None:
+    for text, said in (
+        ("method = 3", "must be a subclass"),
+        ("x = 3", "names no `method`"),
+        ("1 / 0", "ZeroDivisionError"),
+    ):
+        (tmp_path / "none.py").write_text(text)
+        with pytest.raises(UsageError, match=said):
+            await found(tmp_path / "none.py")
