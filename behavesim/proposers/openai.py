@@ -188,19 +188,25 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         trials.faults += 1
         if fault.meaning == "setup" and self._replied_at is None and trials.faults >= self._patience.setup:
             self._stop(fault.message)
-        self._refuse_outage(fault, trials)
+        left_s = self._refuse_outage(fault, trials)
         healthy = self._replied_at is not None and self._replied_at > trials.since
         if healthy and trials.faults >= self._patience.attempts:
             return self._give_up(fault, trials)
         until = "" if fault.meaning == "setup" else f" until nobody has had a reply for {self._silence_s:g} s"
         self._note_fault(f"{fault.message}; asking again{until}")
-        return max(self._backoff(trials.faults), fault.wait_s or 0.0)
+        pause = min(
+            self._backoff(trials.faults), left_s + self._patience.backoff_s
+        )  # or patience would last twice as long
+        return max(pause, fault.wait_s or 0.0)
 
-    def _refuse_outage(self, fault: Fault, trials: _Trials) -> None:
-        """Stop the run where nobody has had a reply for as long as patience lasts, and not for one fault alone."""
+    def _refuse_outage(self, fault: Fault, trials: _Trials) -> float:
+        """How many seconds of silence are still borne: none where nobody has had a reply for as long as patience
+        lasts, and not for one fault alone; then the run stops.
+        """
         silence = self._clock() - max(trials.since, self._replied_at or 0.0)
         if silence > self._silence_s and trials.faults + trials.refusals >= 3:
             self._stop(f"no reply for {silence:.0f} s; the last fault: {fault.message}")
+        return max(0.0, self._silence_s - silence)
 
     @property
     def _silence_s(self) -> float:

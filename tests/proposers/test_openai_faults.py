@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from behavesim.errors import ProposerError
 from behavesim.events import Reply, Usage
+from behavesim.heartbeat import Heartbeat
+from behavesim.proposers import openai
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import OWN, prompt, replies
@@ -170,6 +173,25 @@ async def test_an_endpoint_that_never_answers_stops_the_run(
     async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(start_s=0.1, backoff_s=0.01)) as proposer:
         with pytest.raises(ProposerError, match="no reply for"):
             await proposer.propose(prompt(), 0)
+
+
+async def test_silence_is_borne_no_longer_than_patience_lasts(
+    monkeypatch: pytest.MonkeyPatch, proposer_of: Any
+) -> None:
+    now = [0.0]
+    clock = Heartbeat(world=lambda: now[0])
+
+    async def sleep(seconds: float) -> None:
+        for _ in range(100):
+            now[0] += seconds / 100
+            clock()
+
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
+    async with OpenAIProposer(Sampling({"m": 1.0}), clock=clock) as proposer:
+        with pytest.raises(ProposerError, match="no reply for 6"):
+            await proposer.propose(prompt(), 0)
+    assert 60 < now[0] < 63
 
 
 async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_once(
