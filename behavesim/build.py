@@ -28,7 +28,7 @@ from behavesim.settings import recorded
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events, read_times
-from behavesim.store.keeper import Keeper
+from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
 
@@ -190,7 +190,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
 def _wired(
     launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
-    parts = Parts(proposer, judge, journal, Keeper(launch.folder))
+    parts = Parts(proposer, judge, journal, RunFiles(launch.folder))
     return assembled(launch.settings, launch.task, parts, _caps(launch.settings, active_before_s))
 
 

@@ -41,7 +41,7 @@ from behavesim.settings import recorded
 from behavesim.state import OpenCandidate, RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.keeper import Keeper
+from behavesim.store.run_files import RunFiles
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 
@@ -133,7 +133,7 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         with target.locked():
             async with SqliteJournal(target.journal) as journal:
                 await journal.append([started, template])
-                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, Keeper(target))
+                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target))
                 search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
                 search.method = SalvagedMethod(search.method, salvage.asked)
                 search.fold(started)

@@ -52,11 +52,11 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
 def clusters_table(found: tuple[Cluster, ...]) -> Table:
     """The clusters, best first."""
     columns = (
-        Column("programs", "programs", COUNT),
-        Column("best", "best", COUNT),
+        Column("programs", COUNT),
+        Column("best", COUNT),
         *COLUMNS,
-        Column("medoid", "medoid", COUNT),
-        Column("cohesion", "cohesion", DISTANCE),
+        Column("medoid", COUNT),
+        Column("cohesion", DISTANCE),
     )
     rows = ((each.size, *cells(each.best), each.medoid, each.cohesion) for each in found)
     return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows))

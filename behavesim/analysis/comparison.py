@@ -22,9 +22,9 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class MeanDiversity:
-    """Means over runs when so many candidates had been told: distances inside islands, between them, their ratio."""
+    """Means over runs when so many candidates were registered: distances inside islands, between them, their ratio."""
 
-    told: int
+    registered: int
     intra: float | None
     inter: float | None
     separation: float | None
@@ -140,15 +140,15 @@ def _over_time(group: Group) -> tuple[MeanDiversity, ...]:
     """Means over the runs at every tenth of the budget; None where no run has a value."""
     moments: dict[int, list[DiversityAt]] = {}
     for then in (then for run in group.runs for then in run.diversity_over_time):
-        moments.setdefault(then.told, []).append(then)
+        moments.setdefault(then.registered, []).append(then)
     return tuple(
         MeanDiversity(
-            told,
+            registered,
             mean_of_known([then.inside for then in alike]),
             mean_of_known([then.inter for then in alike]),
             mean_of_known([then.separation for then in alike]),
         )
-        for told, alike in sorted(moments.items())
+        for registered, alike in sorted(moments.items())
     )
 
 

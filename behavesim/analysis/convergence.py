@@ -49,10 +49,10 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 def convergence_table(checkpoints: tuple[Checkpoint, ...]) -> Table:
     """The run as it went, for files: a terminal has no room for so many rows."""
     columns = (
-        Column("asked", "candidates", COUNT),
-        Column("score", "best", SCORE),
-        Column("gap", "gap", FRACTION),
-        Column("top10_gap", "top-10 gap", FRACTION),
+        Column("asked", COUNT, title="candidates"),
+        Column("score", SCORE, title="best"),
+        Column("gap", FRACTION),
+        Column("top10_gap", FRACTION, title="top-10 gap"),
     )
     rows = ((each.asked, each.score, each.gap, each.top10_gap) for each in checkpoints)
     return Table("convergence", "convergence", columns, tuple(rows))

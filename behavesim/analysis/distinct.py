@@ -34,8 +34,8 @@ class Distinct:
     def sentence(self) -> str:
         """The counts in words."""
         return (
-            f"they behave in {self.top} different ways; {self.feasible} feasible candidates are "
-            f"{self.programs} programs with {self.behaviours} behaviours"
+            f"different behaviours among these: {self.top}; of all {self.feasible} feasible candidates: "
+            f"{self.behaviours}, in {self.programs} different programs"
         )
 
 

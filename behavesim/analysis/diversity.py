@@ -39,9 +39,9 @@ class Diversity:
 
 @dataclass(frozen=True)
 class DiversityAt(Diversity):
-    """The diversity when so many candidates had been told."""
+    """The diversity when so many candidates were registered."""
 
-    told: int
+    registered: int
 
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
@@ -51,23 +51,23 @@ def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
     """The diversity at every tenth of the budget."""
-    moments = ((told, _diversity(run, islands, told, sample)) for told, islands in run.archives)
-    return tuple(DiversityAt(then.intra, then.inter, told) for told, then in moments)
+    moments = ((registered, _diversity(run, islands, registered, sample)) for registered, islands in run.archives)
+    return tuple(DiversityAt(then.intra, then.inter, registered) for registered, then in moments)
 
 
 def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
     """The diversity over time, for files."""
     columns = (
-        Column("told", "candidates", COUNT),
-        Column("intra", "distance inside islands", DISTANCE),
-        Column("inter", "distance between islands", DISTANCE),
+        Column("registered", COUNT, title="candidates"),
+        Column("intra", DISTANCE, title="distance inside islands"),
+        Column("inter", DISTANCE, title="distance between islands"),
     )
-    rows = ((each.told, each.inside, each.inter) for each in moments)
+    rows = ((each.registered, each.inside, each.inter) for each in moments)
     return Table("diversity", "diversity over time", columns, tuple(rows))
 
 
-def _diversity(run: Run, islands: Sequence[Sequence[int]], told: int, sample: int) -> Diversity:
-    rng = np.random.default_rng([run.settings.seed, told])
+def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, sample: int) -> Diversity:
+    rng = np.random.default_rng([run.settings.seed, registered])
     groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
     members = sorted({member for group in groups for member in group})
     if not members:

@@ -45,11 +45,11 @@ def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> R
 def failures_table(reasons: tuple[Reason, ...]) -> Table:
     """The reasons, each with an example."""
     columns = (
-        Column("stage", "stage"),
-        Column("reason", "reason"),
-        Column("count", "candidates", COUNT),
-        Column("share", "share", FRACTION),
-        Column("example", "most often"),
+        Column("stage"),
+        Column("reason"),
+        Column("count", COUNT, title="candidates"),
+        Column("share", FRACTION),
+        Column("example", title="most often"),
     )
     rows = ((each.stage, each.reason, each.count, each.share, each.example) for each in reasons)
     return Table("failures", "why candidates fail", columns, tuple(rows))

@@ -118,12 +118,12 @@ def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objectiv
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     """The template, and below it the programs; the recommended one is named."""
     columns = (
-        Column("program", "program"),
-        Column("search_score", "search score", SCORE),
-        Column("score", "held-out score", SCORE),
-        Column("gap", "gap", FRACTION),
-        Column("improvement", "gain on the template", FRACTION),
-        Column("reason", "failed"),
+        Column("program"),
+        Column("search_score", SCORE, title="search score"),
+        Column("score", SCORE, title="held-out score"),
+        Column("gap", FRACTION),
+        Column("improvement", FRACTION, title="gain on the template"),
+        Column("reason", title="failed"),
     )
     caption = f"no better than the template, unlike in the search: {', '.join(map(str, found.fallen))}"
     template = ("template", None, found.template.score, found.template.gap, None, None)
@@ -159,9 +159,10 @@ def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], ru
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
-    if program.improvement is None or run.template_score is None or program.improvement > 0:
+    template = run.state.template
+    if program.improvement is None or template is None or program.improvement > 0:
         return False
-    return run.state.objective.utility(program.search_score) > run.state.objective.utility(run.template_score)
+    return run.state.objective.utility(program.search_score) > template.utility
 
 
 def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:

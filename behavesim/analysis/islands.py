@@ -5,48 +5,52 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from behavesim.analysis.diversity import Diversity
-from behavesim.analysis.run import Run
 from behavesim.analysis.scored import COLUMNS, Scored, cells
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
+from behavesim.state import RunState
 
 
 @dataclass(frozen=True)
 class IslandSummary:
     """One island: its programs, how many different scores they have, the best, and when there last was a better one.
 
-    `improved_at` is that one's number; -1 is the template's, None says that the island has been empty so far.
+    Islands are numbered as they were first named; `improved_at` is the candidate that was better, -1 the template, and
+    None says that the island has been empty so far.
     """
 
     island: int
+    name: str
     size: int
     clusters: int
     best: Scored | None
     improved_at: int | None
 
 
-def islands(run: Run) -> tuple[IslandSummary, ...]:
-    """All islands, empty ones too."""
-    state, found = run.state, []
-    for number, island in enumerate(state.islands.values()):
-        best = state.best_member(island.members) if island.members else None
-        scores = {state.members[member].score for member in island.members}
-        program = None if best is None else Scored(best.candidate, best.score, run.gap(best.score))
-        found.append(IslandSummary(number, len(island.members), len(scores), program, island.improved_at))
-    return tuple(found)
+def islands(state: RunState) -> tuple[IslandSummary, ...]:
+    """All islands of a run in that state, empty ones too."""
+    return tuple(_summary(state, number, name) for number, name in enumerate(state.islands))
+
+
+def _summary(state: RunState, number: int, name: str) -> IslandSummary:
+    island = state.islands[name]
+    members = [state.members[member] for member in island.members]
+    best = state.best_member(island.members) if members else None
+    program = None if best is None else Scored(best.candidate, best.score, state.objective.gap(best.score))
+    return IslandSummary(number, name, len(members), len({m.score for m in members}), program, island.improved_at)
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:
     """The islands with how different the programs on each are."""
     columns = (
-        Column("island", "island", COUNT),
-        Column("size", "size", COUNT),
-        Column("clusters", "clusters", COUNT),
-        Column("best", "best", COUNT),
+        Column("island"),
+        Column("size", COUNT),
+        Column("clusters", COUNT),
+        Column("best", COUNT),
         *COLUMNS,
-        Column("intra", "mean distance inside", DISTANCE),
+        Column("intra", DISTANCE, title="mean distance inside"),
     )
     rows = (
-        (each.island, each.size, each.clusters, *cells(each.best), inside)
+        (each.name, each.size, each.clusters, *cells(each.best), inside)
         for each, inside in zip(found, diversity.intra, strict=True)
     )
     between = diversity.inter

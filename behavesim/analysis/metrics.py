@@ -38,7 +38,7 @@ class Metric:
     @property
     def column(self) -> Column:
         """The column in which it stands."""
-        return Column(self.name, self.title, self.unit)
+        return Column(self.name, self.unit, self.title)
 
     def is_shown(self, known: Collection[str]) -> bool:
         """Whether people see it where the metrics of these names have values."""

@@ -22,8 +22,8 @@ def shortlist(run: Run) -> list[Candidate]:
     for candidate, algorithm in zip(feasible, algorithms, strict=True):
         niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), candidate.candidate))
     chosen = niches.clear(run.settings.shortlist_radius, run.settings.shortlist)
-    by_ticket = {candidate.candidate: candidate for candidate in feasible}
-    return [by_ticket[ticket] for ticket in chosen]
+    by_id = {candidate.candidate: candidate for candidate in feasible}
+    return [by_id[candidate] for candidate in chosen]
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:

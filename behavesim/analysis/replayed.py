@@ -40,11 +40,11 @@ def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
     both = sorted(left.keys() & right.keys())
     differing: Counter[str] = Counter()
     first: dict[str, CandidateId] = {}
-    for ticket in both:
+    for candidate in both:
         for aspect in ASPECTS:
-            if left[ticket].get(aspect) != right[ticket].get(aspect):
+            if left[candidate].get(aspect) != right[candidate].get(aspect):
                 differing[aspect] += 1
-                first.setdefault(aspect, ticket)
+                first.setdefault(aspect, candidate)
     return Replayed(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
 
 

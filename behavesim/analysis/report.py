@@ -44,18 +44,16 @@ class RunReport:
     held_out: HeldOut | None = None
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables that a terminal has room for."""
-        always = (
+        """The tables that a terminal has room for, as far as there is something to put into them."""
+        recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
+        tables = (
             top_table(self.top, self.distinct.sentence),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),
-        )
-        recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
-        return (
-            *always,
-            *([failures_table(self.failures)] if self.failures else []),
+            failures_table(self.failures),
             *([held_out_table(self.held_out, recommended)] if self.held_out else []),
         )
+        return tuple(table for table in tables if table.rows)
 
     def series(self) -> tuple[Table, ...]:
         """The run over time: tables for files and figures."""
@@ -70,7 +68,7 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
         origin=Origin(run.settings, versions),
         summary=summary(run),
         convergence=convergence(run),
-        islands=islands(run),
+        islands=islands(run.state),
         clusters=clusters(run),
         failures=failures(run),
         distinct=distinct(run),

@@ -70,22 +70,21 @@ class Candidate:
 
 
 class Run:
-    """A run: its settings, its state as of the last event, and every candidate in ticket order."""
+    """A run: its settings, its state as of the last event, and all candidates."""
 
-    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], told: int) -> None:
-        """`told` is how far the events go, where that may be further than the first budget."""
+    def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
+        """`registered` is how many candidates the events register, which may be more than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self.active_s = 0.0
-        self.template_score: float | None = None
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = recorded(first[1].settings)
-        self._span = max(told, self.settings.budget)
+        self._span = max(registered, self.settings.budget)
         self.state = RunState(_objective(first[1].provenance))
         self._take(*first)
         for at, event in pairs:
@@ -98,12 +97,12 @@ class Run:
 
     @property
     def candidates(self) -> list[Candidate]:
-        """All candidates asked for, in ticket order."""
+        """All candidates asked for, in that order."""
         return list(self._candidates.values())
 
     @property
     def feasible(self) -> list[Candidate]:
-        """The candidates with a score, in ticket order."""
+        """The candidates with a score, in the order in which they were asked for."""
         return [candidate for candidate in self._candidates.values() if candidate.status == "feasible"]
 
     @property
@@ -166,9 +165,7 @@ class Run:
                 self._candidates[candidate] = Candidate(candidate, "open", event.parents, event.prompt.operator)
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
-            case Evaluated(candidate, score=score) if candidate == TEMPLATE:
-                self.template_score = score
-            case Evaluated(candidate):
+            case Evaluated(candidate) if candidate != TEMPLATE:
                 self._update(
                     candidate,
                     status="feasible",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
 
-COLUMNS = (Column("score", "score", SCORE), Column("gap", "gap", FRACTION))
+COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ def top(run: Run) -> tuple[TopProgram, ...]:
 def top_table(programs: tuple[TopProgram, ...], caption: str) -> Table:
     """The best programs by rank."""
     columns = (
-        Column("rank", "rank", COUNT),
-        Column("candidate", "candidate", COUNT),
+        Column("rank", COUNT),
+        Column("candidate", COUNT),
         *COLUMNS,
-        Column("characters", "characters", COUNT),
+        Column("characters", COUNT),
     )
     rows = ((rank, *cells(each), len(each.source)) for rank, each in enumerate(programs, 1))
     return Table("top", "the ten best distinct programs", columns, tuple(rows), caption)

@@ -29,7 +29,7 @@ class ProgramSimilarities:
         """The matrix over all instances, and behind it that of each where there are several."""
         alone = ((f"instance {number}", matrix) for number, matrix in enumerate(self.per_instance, 1))
         every = (("all instances", self.matrix), *(alone if len(self.per_instance) > 1 else ()))
-        columns = (Column("program", ""), *(Column(str(k), str(k), DISTANCE) for k in range(1, len(self.labels) + 1)))
+        columns = (Column("program", title=""), *(Column(str(k), DISTANCE) for k in range(1, len(self.labels) + 1)))
         names = [f"{number} {label}" for number, label in enumerate(self.labels, 1)]
         return tuple(
             Table(title, title, columns, tuple((name, *row) for name, row in zip(names, matrix, strict=True)))

@@ -25,7 +25,7 @@ COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")
 FRACTION = Unit(".2f", "%", 100.0)
-POINTS = Unit(".2f", "points", 100.0)
+POINTS = Unit(".2f", "(points)", 100.0)
 DISTANCE = Unit(".3f")
 RATIO = Unit(".2f")
 PROBABILITY = Unit(".4f")
@@ -33,16 +33,16 @@ PROBABILITY = Unit(".4f")
 
 @dataclass(frozen=True)
 class Column:
-    """What stands in a column: its name in files, its title for people, and the unit of its numbers."""
+    """What stands in a column: its name in files, the unit of its numbers, and its title for people if another."""
 
     name: str
-    title: str
     unit: Unit = WORDS
+    title: str | None = None
 
     @property
     def heading(self) -> str:
-        """The title with the unit's symbol."""
-        return f"{self.title} {self.unit.symbol}".rstrip()
+        """What people read above it, with the unit's symbol."""
+        return f"{self.name if self.title is None else self.title} {self.unit.symbol}".strip()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -13,9 +15,13 @@ from rich.live import Live
 from behavesim.analysis.run import Run
 from behavesim.build import Launch
 from behavesim.caps import spent
+from behavesim.errors import BehavesimError
 from behavesim.loop import Search
+from behavesim.methods.installed import method
+from behavesim.methods.method import Method
 from behavesim.proposers.prices import Prices
 from behavesim.reports.panels import Moment, dashboard, line
+from behavesim.task import TaskReference
 
 REFRESH_S = 0.25
 LINE_S = 5.0
@@ -55,14 +61,14 @@ async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
 class Rate:
     """Candidates a second over this session."""
 
-    def __init__(self, told: int) -> None:
-        self._told = told
+    def __init__(self, registered: int) -> None:
+        self._registered = registered
         self._since = time.monotonic()
 
-    def of(self, told: int) -> float:
+    def of(self, registered: int) -> float:
         """The mean rate since this session began."""
         elapsed = time.monotonic() - self._since
-        return (told - self._told) / elapsed if elapsed > 0 else 0.0
+        return (registered - self._registered) / elapsed if elapsed > 0 else 0.0
 
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
@@ -76,19 +82,28 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
 
     def moment() -> Moment:
         state, caps = search.state, search.caps
-        speed, cost = rate.of(state.registered), caps.cost(state)
-        return Moment(launch.folder.run, launch.settings, state, caps.active_s(), speed, cost, search.is_warming)
+        return Moment(
+            run=launch.folder.run,
+            settings=launch.settings,
+            state=state,
+            active_s=caps.active_s(),
+            rate=rate.of(state.registered),
+            cost_usd=caps.cost(state),
+            facts=search.method.facts(state),
+            is_warming=search.is_warming,
+        )
 
     return moment
 
 
 async def watch(run: Run) -> None:
     """Show a run of whichever process until it ends, from its journal alone."""
-    rate = Rate(run.state.registered)
+    rate, decides = Rate(run.state.registered), _method_of(run)
 
     def moment() -> Moment:
         run.follow()
-        return moment_of(run, rate.of(run.state.registered))
+        now = moment_of(run, rate.of(run.state.registered))
+        return now if decides is None else replace(now, facts=decides.facts(run.state))
 
     async with shown(moment):
         while run.folder.is_running():
@@ -100,3 +115,11 @@ def moment_of(run: Run, rate: float = 0.0) -> Moment:
     """A run as it was when it was loaded, or followed last."""
     cost = spent(run.state.tokens, Prices.extended(run.settings.prices).cost)
     return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
+
+
+def _method_of(run: Run) -> Method[Any] | None:
+    """The run's method; None where it or the task is not on this machine, from where one can watch all the same."""
+    try:
+        return method(run.settings, TaskReference(run.settings.task).load())
+    except BehavesimError:
+        return None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, TaskComparison
 from behavesim.analysis.metrics import BY_NAME, METRICS, About, Metric
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
 
-SECTIONS: tuple[About, ...] = ("search", "held-out", "behaviour")
+TITLES: Mapping[About, str] = {
+    "search": "what was found",
+    "held-out": "the same on held-out instances",
+    "behaviour": "how much of it is different",
+}
 
 
 def comparison_tables(tasks: Sequence[TaskComparison]) -> list[Table]:
@@ -16,7 +20,7 @@ def comparison_tables(tasks: Sequence[TaskComparison]) -> list[Table]:
     tables = []
     for entry in tasks:
         made = (
-            *(_groups(entry, about) for about in SECTIONS),
+            *(_groups(entry, about) for about in TITLES),
             _tests(entry),
             _over_time(entry),
             _choices(entry),
@@ -30,10 +34,10 @@ def _groups(entry: TaskComparison, about: About) -> Table | None:
     metrics = [metric for metric in METRICS if metric.about == about and metric.is_shown(known)]
     if not metrics:
         return None
-    columns = (Column("group", "group"), Column("runs", "runs", COUNT), *(metric.column for metric in metrics))
+    columns = (Column("group"), Column("runs", COUNT), *(metric.column for metric in metrics))
     rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in metrics)) for group in entry.groups)
     caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
-    return Table(f"groups_{about}", f"comparison on {entry.task}", columns, tuple(rows), caption)
+    return Table(f"groups_{about}", f"comparison on {entry.task}: {TITLES[about]}", columns, tuple(rows), caption)
 
 
 def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
@@ -51,13 +55,13 @@ def _tests(entry: TaskComparison) -> Table | None:
     if not tests:
         return None
     columns = (
-        Column("metric", "metric"),
-        Column("a", "a"),
-        Column("b", "b"),
-        Column("difference", "mean a − mean b", RATIO),
-        Column("superiority", "P(a > b)", RATIO),
-        Column("p", "p", PROBABILITY),
-        Column("p_holm", "p, Holm", PROBABILITY),
+        Column("metric"),
+        Column("a"),
+        Column("b"),
+        Column("difference", RATIO, title="mean a − mean b"),
+        Column("superiority", RATIO, title="P(a > b)"),
+        Column("p", PROBABILITY),
+        Column("p_holm", PROBABILITY, title="p, Holm"),
     )
     title = f"differences on {entry.task} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
@@ -80,12 +84,12 @@ def _over_time(entry: TaskComparison) -> Table | None:
     shown = {label: moments for label, moments in shown.items() if any(each.separation for each in moments)}
     if not shown:
         return None
-    moments = [str(each.told) for each in max(shown.values(), key=len)]
-    columns = (Column("group", "group"), *(Column(told, told, RATIO) for told in moments))
+    moments = [str(each.registered) for each in max(shown.values(), key=len)]
+    columns = (Column("group"), *(Column(moment, RATIO) for moment in moments))
     rows = (
         (label, *(each.separation for each in row), *[None] * (len(moments) - len(row))) for label, row in shown.items()
     )
-    title = f"distance between islands / inside them on {entry.task}, as candidates were told"
+    title = f"distance between islands / inside them on {entry.task}, by candidates done"
     return Table("over_time", title, columns, tuple(rows))
 
 
@@ -93,11 +97,11 @@ def _choices(entry: TaskComparison) -> Table | None:
     if not entry.choice:
         return None
     columns = (
-        Column("by", "by"),
-        *(Column(name, name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds")),
-        Column("mean", "mean advantage,", POINTS),
-        Column("p", "p", PROBABILITY),
-        Column("p_holm", "p, Holm", PROBABILITY),
+        Column("by"),
+        *(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds")),
+        Column("mean", POINTS, title="mean advantage"),
+        Column("p", PROBABILITY),
+        Column("p_holm", PROBABILITY, title="p, Holm"),
     )
     title = f"the recommended program beside the best of the search, on held-out instances of {entry.task}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rich import box
 from rich.columns import Columns
@@ -12,8 +13,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from behavesim.analysis.islands import IslandSummary, islands
 from behavesim.analysis.summary import tokens
+from behavesim.analysis.table import SCORE
 from behavesim.config import Settings
+from behavesim.events import TEMPLATE
 from behavesim.reports.summary import dollars, percent
 from behavesim.state import RunState
 
@@ -25,8 +29,9 @@ FEW = 10
 class Moment:
     """A run at one moment.
 
-    `rate` is candidates told a second in this session, `cost_usd` None where a price is unknown; `is_warming` says that
-    the comparison is being loaded, which includes compiling it where it is the first on a machine.
+    `rate` is candidates registered a second in this session, `cost_usd` None where a price is unknown, `facts` what the
+    method has to say of itself; `is_warming` says that the comparison is being loaded, which includes compiling it
+    where it is the first on a machine.
     """
 
     run: str
@@ -35,11 +40,12 @@ class Moment:
     active_s: float
     rate: float
     cost_usd: float | None
+    facts: Mapping[str, str] = field(default_factory=dict)
     is_warming: bool = False
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the budget is spent at the present rate; None while too few are told to speak of one."""
+        """Seconds until the budget is spent at the present rate; None while too few are registered to speak of one."""
         if self.state.registered < FEW or self.rate <= 0:
             return None
         return (self.settings.budget - self.state.registered) / self.rate
@@ -100,24 +106,23 @@ def _islands(moment: Moment) -> Table:
     table = Table(title="islands", title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     for name in ("", "size", "clusters", "best", "gap", "improved"):
         table.add_column(name, justify="right", no_wrap=True)
-    bests = [state.best_member(island.members) if island.members else None for island in state.islands.values()]
-    top = max((best.utility for best in bests if best is not None), default=None)
-    for (name, island), best in zip(state.islands.items(), bests, strict=True):
-        if best is None:
-            table.add_row(name, "0", "", "", "", "", style="dim")
+    found = islands(state)
+    utilities = {each.name: state.objective.utility(each.best.score) for each in found if each.best is not None}
+    for each in found:
+        if each.best is None:
+            table.add_row(each.name, "0", "", "", "", "", style="dim")
             continue
-        clusters = len({state.members[member].score for member in island.members})
-        ago = (
-            ""
-            if island.improved_at is None or island.improved_at < 0
-            else f"{state.registered - island.improved_at} ago"
-        )
-        style = "bold green" if best.utility == top else ""
-        gap = percent(state.objective.gap(best.score))
-        table.add_row(name, str(len(island.members)), str(clusters), f"{best.score:.6g}", gap, ago, style=style)
+        style = "bold green" if utilities[each.name] == max(utilities.values()) else ""
+        worth = (SCORE.text(each.best.score), percent(each.best.gap), _ago(each, state))
+        table.add_row(each.name, str(each.size), str(each.clusters), *worth, style=style)
     if state.ungrouped:
         table.caption = f"{len(state.ungrouped)} initial programs are not in islands yet"
     return table
+
+
+def _ago(island: IslandSummary, state: RunState) -> str:
+    """How many candidates ago an island got better; nothing where it never did."""
+    return "" if island.improved_at in (None, TEMPLATE) else f"{state.registered - island.improved_at} ago"
 
 
 def _search(moment: Moment) -> Table:
@@ -134,6 +139,7 @@ def _search(moment: Moment) -> Table:
         f"{_share(state.repeated_behaviours, state)} a behaviour",
         "tokens": _tokens(state),
         "cost": dollars(moment.cost_usd),
+        **moment.facts,
     }
     for name, value in rows.items():
         table.add_row(name, value)

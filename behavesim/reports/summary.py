@@ -36,21 +36,21 @@ def summary_table(summary: Summary) -> Table:
         "time": f"{summary.seconds:.1f} s",
         "digest": summary.digest[:16],
     }
-    columns = (Column("what", ""), Column("value", ""))
+    columns = (Column("what", title=""), Column("value", title=""))
     return Table("summary", f"run {summary.run}", columns, tuple(rows.items()))
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:
     """A line for each run."""
     columns = (
-        Column("run", "run"),
-        Column("state", "state"),
-        Column("task", "task"),
-        Column("method", "method"),
-        Column("seed", "seed", COUNT),
-        Column("asked", "asked", COUNT),
-        Column("best", "best", SCORE),
-        Column("gap", "gap", FRACTION),
+        Column("run"),
+        Column("state"),
+        Column("task"),
+        Column("method"),
+        Column("seed", COUNT),
+        Column("asked", COUNT),
+        Column("best", SCORE),
+        Column("gap", FRACTION),
     )
     rows = (
         (each.run, each.state, each.task, each.method, each.seed, each.asked, *_worth(each.best)) for each in summaries

@@ -13,7 +13,7 @@ def drawn(table: Table) -> Drawing:
     """A table as rich draws it; a column of which nothing is known is left out."""
     shown = [place for place in range(len(table.columns)) if _is_known(table, place)]
     columns = [table.columns[place] for place in shown]
-    is_headed = any(column.title for column in columns)
+    is_headed = any(column.heading for column in columns)
     drawing = Drawing(
         title=table.title or None,
         caption=table.caption or None,

@@ -50,8 +50,8 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         distinct=Distinct(feasible=100, programs=90, behaviours=60, top=4),
         diversity=Diversity((), None),
         diversity_over_time=(
-            DiversityAt((0.1, None), None, told=10),
-            DiversityAt((0.2 + 0.1 * seed,), 0.6, told=20),
+            DiversityAt((0.1, None), None, registered=10),
+            DiversityAt((0.2 + 0.1 * seed,), 0.6, registered=20),
         ),
         top=(),
     )

@@ -131,13 +131,13 @@ def test_by_gap_the_choice_is_worth_what_it_takes_away() -> None:
 def test_diversity_over_time_is_the_mean_of_the_runs_that_know_it() -> None:
     (entry,) = compared(made("eoh", 0, 0.1), made("eoh", 2, 0.1))
     first, second = entry.groups[0].diversity_over_time
-    assert (first.told, first.intra, first.inter, first.separation) == (10, pytest.approx(0.1), None, None)
-    assert (second.told, second.intra, second.inter) == (20, pytest.approx(0.3), 0.6)
+    assert (first.registered, first.intra, first.inter, first.separation) == (10, pytest.approx(0.1), None, None)
+    assert (second.registered, second.intra, second.inter) == (20, pytest.approx(0.3), 0.6)
     assert second.separation == pytest.approx((3.0 + 1.5) / 2)
 
 
-def test_moments_are_put_together_by_how_many_were_told() -> None:
-    moments = tuple(DiversityAt((0.5,), None, told) for told in (40, 20))
+def test_moments_are_put_together_by_how_many_were_registered() -> None:
+    moments = tuple(DiversityAt((0.5,), None, moment) for moment in (40, 20))
     (entry,) = compared(made("eoh", 0, 0.1), replace(made("eoh", 2, 0.1), diversity_over_time=moments))
-    found = [(then.told, then.intra) for then in entry.groups[0].diversity_over_time]
+    found = [(then.registered, then.intra) for then in entry.groups[0].diversity_over_time]
     assert found == [(10, pytest.approx(0.1)), (20, pytest.approx(0.35)), (40, pytest.approx(0.5))]

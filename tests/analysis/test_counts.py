@@ -41,7 +41,9 @@ def test_repetitions_are_shares_of_what_could_repeat() -> None:
     assert found.repeated_behaviours == pytest.approx(1 / 3)
     nothing = Distinct(0, 0, 0, 0)
     assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
-    assert "4 different ways; 100 feasible candidates are 90 programs with 60 behaviours" in found.sentence
+    assert found.sentence == (
+        "different behaviours among these: 4; of all 100 feasible candidates: 60, in 90 different programs"
+    )
 
 
 def test_failures_are_counted_by_stage_and_reason_most_frequent_first(tmp_path: Path) -> None:
@@ -84,25 +86,25 @@ def test_an_island_has_its_size_its_scores_and_its_best(tmp_path: Path) -> None:
         feasible(2, 5.0, island=1),
         feasible(3, 6.0, island=2),
     )
-    empty, full, other = islands(run)
-    assert empty == IslandSummary(0, 0, 0, None, None)
-    assert full == IslandSummary(1, 3, 2, Scored(1, 4.0, 1.0), 1)
-    assert other == IslandSummary(2, 1, 1, Scored(3, 6.0, 2.0), 3)
+    empty, full, other = islands(run.state)
+    assert empty == IslandSummary(0, "0", 0, 0, None, None)
+    assert full == IslandSummary(1, "1", 3, 2, Scored(1, 4.0, 1.0), 1)
+    assert other == IslandSummary(2, "2", 1, 1, Scored(3, 6.0, 2.0), 3)
 
 
 def test_islands_are_as_they_stand_after_a_regrouping(tmp_path: Path) -> None:
     given = (feasible(number, 5.0 - number, island=0) for number in range(3))
     run = journalled(tmp_path / "first", started(), *given, clustered([0, 2], [1]))
-    assert [(each.size, each.best and each.best.candidate) for each in islands(run)] == [(2, 2), (1, 1)]
+    assert [(each.size, each.best and each.best.candidate) for each in islands(run.state)] == [(2, 2), (1, 1)]
 
 
 def test_the_distance_inside_stands_beside_each_island() -> None:
-    found = (IslandSummary(0, 2, 2, Scored(1, 4.0, 1.0), 1), IslandSummary(1, 0, 0, None, None))
+    found = (IslandSummary(0, "a", 2, 2, Scored(1, 4.0, 1.0), 1), IslandSummary(1, "b", 0, 0, None, None))
     table = islands_table(found, Diversity((0.25, None), 0.5))
     assert [column.name for column in table.columns] == [
         "island", "size", "clusters", "best", "score", "gap", "intra",
     ]  # fmt: skip
-    assert table.rows == ((0, 2, 2, 1, 4.0, 1.0, 0.25), (1, 0, 0, None, None, None, None))
+    assert table.rows == (("a", 2, 2, 1, 4.0, 1.0, 0.25), ("b", 0, 0, None, None, None, None))
     assert table.caption == "mean distance between islands 0.500"
     assert islands_table(found, Diversity((None, None), None)).caption == ""
 

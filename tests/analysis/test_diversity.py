@@ -71,7 +71,7 @@ def test_the_template_is_no_candidate_and_does_not_count(tmp_path: Path) -> None
 
 def test_over_time_the_archive_is_as_it_was_then(tmp_path: Path) -> None:
     moments = diversity_over_time(made(tmp_path / "first", [0, 0, 1], budget=10))
-    assert [then.told for then in moments] == [1, 2, 3]
+    assert [then.registered for then in moments] == [1, 2, 3]
     assert moments[0] == DiversityAt((None, None, None), None, 1)
     assert moments[1].intra == (pytest.approx(distance(0, 1)), None, None)
     assert moments[1].inter is None
@@ -90,5 +90,5 @@ def test_the_separation_is_unknown_where_either_is_or_all_inside_are_alike(known
 
 def test_files_hold_the_mean_inside_and_between() -> None:
     table = diversity_table((DiversityAt((0.25, 0.75), 0.5, 10), DiversityAt((None,), None, 20)))
-    assert [column.name for column in table.columns] == ["told", "intra", "inter"]
+    assert [column.name for column in table.columns] == ["registered", "intra", "inter"]
     assert table.rows == ((10, 0.5, 0.5), (20, None, None))

@@ -24,7 +24,7 @@ def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
     assert found.origin == Origin(run.settings, {"task": "1", "instances": "2", "template": "3"})
     assert found.summary == summary(run)
     assert found.convergence == convergence(run)
-    assert found.islands == islands(run)
+    assert found.islands == islands(run.state)
     assert found.clusters == clusters(run)
     assert found.failures == failures(run)
     assert found.distinct == distinct(run)
@@ -43,7 +43,7 @@ def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
     assert [table.name for table in found.series()] == ["convergence", "diversity"]
     assert len(found.series()[0].rows) == 1
     failed = report(journalled(tmp_path / "second", started(), rejected(0, "timeout")))
-    assert {table.name for table in tried(failed).tables()} >= {"top", "islands", "clusters", "failures", "held_out"}
+    assert {table.name for table in tried(failed).tables()} >= {"failures", "held_out"}
 
 
 def test_the_held_out_table_names_the_recommended_program(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_the_archive_is_remembered_at_every_tenth_of_the_budget(tmp_path: Path) 
 
 def test_of_a_run_longer_than_its_budget_tenths_are_of_its_length(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(budget=10), *(feasible(number, 5.0) for number in range(20)))
-    assert [told for told, _ in run.archives] == list(range(2, 21, 2))
+    assert [registered for registered, _ in run.archives] == list(range(2, 21, 2))
 
 
 def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) -> None:

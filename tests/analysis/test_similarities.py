@@ -27,7 +27,7 @@ def test_the_matrix_is_the_mean_of_those_of_the_instances() -> None:
 def test_there_is_a_table_of_all_instances_and_one_of_each_where_there_are_several() -> None:
     whole, first, second = similarities(["a", "b"], [ONE, OTHER], BehaveSim(5)).tables()
     assert [table.title for table in (whole, first, second)] == ["all instances", "instance 1", "instance 2"]
-    assert [column.title for column in whole.columns] == ["", "1", "2"]
+    assert [column.heading for column in whole.columns] == ["", "1", "2"]
     assert [row[0] for row in whole.rows] == ["1 a", "2 b"]
     assert first.rows[0][1:] == (1.0, 1.0)
     assert second.rows[1][2] == 1.0 > second.rows[1][1]  # type: ignore[operator]

@@ -63,7 +63,7 @@ def test_differences_that_stand_out_are_marked() -> None:
 
 def test_the_distances_between_islands_are_shown_at_every_other_tenth() -> None:
     (table,) = [t for t in comparison_tables(comparison(grid()).tasks[:1]) if t.name == "over_time"]
-    assert [column.title for column in table.columns] == ["group", "20"]
+    assert [column.heading for column in table.columns] == ["group", "20"]
     assert [row[0] for row in table.rows] == ["eoh", "niche", "best-of-n"]
 
 
@@ -72,4 +72,4 @@ def test_what_the_choice_was_worth_is_shown_in_points() -> None:
     (table,) = [each for each in comparison_tables(comparison(runs).tasks) if each.name == "choice"]
     assert [row[0] for row in table.rows] == ["gap", "gain on the template"]
     shown = seen([table], width=160)
-    assert "mean advantage, points" in shown and "10.00 [10.00, 10.00]" in shown and "25.00" in shown
+    assert "mean advantage (points)" in shown and "10.00 [10.00, 10.00]" in shown and "25.00" in shown

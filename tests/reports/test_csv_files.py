@@ -31,7 +31,7 @@ def test_files_hold_every_row(tmp_path: Path) -> None:
     assert len(rows["runs"]) == len(rows["convergence"]) == len(rows["diversity"]) / 2 == 36
     assert {row["group"] for row in rows["groups"]} == {"eoh", "niche", "best-of-n"}
     assert {row["p_holm"] for row in rows["tests"] if row["metric"] == "best_gap"} != {""}
-    assert [row["told"] for row in rows["groups_over_time"][:2]] == ["10", "20"]
+    assert [row["registered"] for row in rows["groups_over_time"][:2]] == ["10", "20"]
 
 
 def test_numbers_are_as_they_are_and_the_unknown_is_empty(tmp_path: Path) -> None:

@@ -47,12 +47,12 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         **dict.fromkeys(["top10_gap", "cost_usd", "isolation", "seconds", "digest"]),
         "tokens": dict.fromkeys(["prompt", "cached", "completion", "reasoning"]),
         "convergence": dict.fromkeys(["asked", "score", "gap", "top10_gap"]),
-        "islands": {**dict.fromkeys(["island", "size", "clusters", "improved_at"]), "best": best},
+        "islands": {**dict.fromkeys(["island", "name", "size", "clusters", "improved_at"]), "best": best},
         "clusters": {**dict.fromkeys(["size", "members", "medoid", "cohesion"]), "best": best},
         "failures": dict.fromkeys(["stage", "reason", "count", "share", "candidate", "example"]),
         "distinct": dict.fromkeys(["feasible", "programs", "behaviours", "top"]),
         "diversity": dict.fromkeys(["intra", "inter"]),
-        "diversity_over_time": dict.fromkeys(["told", "intra", "inter"]),
+        "diversity_over_time": dict.fromkeys(["registered", "intra", "inter"]),
         "top": {**best, "source": None},
     }
     assert keys(found).items() >= documented.items()
@@ -63,7 +63,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
 def test_what_is_unknown_is_null() -> None:
     (run,) = plain(document(comparison([made("eoh", 0, None)])))["runs"]
     assert [run[name] for name in ("best", "recommended", "top10_gap", "cost_usd")] == [None] * 4
-    assert run["diversity_over_time"][0] == {"told": 10, "intra": [0.1, None], "inter": None}
+    assert run["diversity_over_time"][0] == {"registered": 10, "intra": [0.1, None], "inter": None}
 
 
 def test_held_out_results_are_there_where_they_were_asked_for() -> None:
@@ -94,7 +94,7 @@ def test_a_comparison_has_groups_and_tests() -> None:
         "label", "method", "runs", "seeds", "asked", "metrics", "diversity_over_time",
     }  # fmt: skip
     assert set(entry["groups"][0]["metrics"]["best_gap"]) == {"values", "mean", "sd", "low", "high"}
-    assert set(entry["groups"][0]["diversity_over_time"][0]) == {"told", "intra", "inter", "separation"}
+    assert set(entry["groups"][0]["diversity_over_time"][0]) == {"registered", "intra", "inter", "separation"}
     assert set(entry["tests"][0]) == {
         "metric", "a", "b", "difference", "low", "high", "p", "superiority", "p_holm",
     }  # fmt: skip

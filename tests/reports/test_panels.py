@@ -61,8 +61,8 @@ def begun() -> RunState:
     """A run of which nothing has come yet: one candidate waits for a reply, one for its evaluation."""
     state = RunState(Objective("minimise"))
     state.apply(RunStarted(SETTINGS.flat(), {}, "strong"))
-    for ticket in range(2):
-        state.apply(Asked(ticket, (), None, Prompt("", "template")))
+    for candidate in range(2):
+        state.apply(Asked(candidate, (), None, Prompt("", "template")))
     state.apply(Responded(1, Reply("", "m", (Usage(prompt=1200, completion=30),))))
     return state
 
@@ -116,6 +116,10 @@ def test_before_anything_has_come_nothing_is_claimed() -> None:
     plain = line(moment(state=begun()))
     assert plain.startswith("0/60 ")
     assert "0 feasible, 0 rejected, no feasible program yet, 1.0/s, ? left" in plain
+
+
+def test_what_the_method_has_to_say_of_itself_stands_with_the_rest() -> None:
+    assert row(shown(moment(facts={"restart": "in 5 candidates"})), "restart") == "in 5 candidates"
 
 
 def test_tokens_that_no_answer_reported_are_unknown() -> None:

@@ -8,7 +8,7 @@ from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column
 from behavesim.reports.terminal import drawn, text
 from tests.reports.drawing import seen
 
-GAP = Column("gap", "gap", FRACTION)
+GAP = Column("gap", FRACTION)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ GAP = Column("gap", "gap", FRACTION)
     ],
 )
 def test_a_number_is_written_in_its_unit_and_the_unknown_is_empty(unit: Unit, value: Cell, shown: str) -> None:
-    assert text(value, Column("name", "title", unit)) == shown
+    assert text(value, Column("name", unit)) == shown
 
 
 def test_a_heading_names_the_unit() -> None:
-    assert (GAP.heading, Column("score", "score", SCORE).heading) == ("gap %", "score")
+    assert (GAP.heading, Column("score", SCORE).heading) == ("gap %", "score")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_estimate_is_written_with_what_is_known_of_it(cell: Estimate, shown: 
 
 
 def test_a_column_of_which_nothing_is_known_is_left_out() -> None:
-    columns = (Column("name", "name"), GAP, Column("score", "score", SCORE))
+    columns = (Column("name"), GAP, Column("score", SCORE))
     shown = seen([Table("t", "title", columns, (("a", None, 0), ("b", None, None)))])
     assert "gap" not in shown
     assert "score" in shown
@@ -55,17 +55,17 @@ def test_a_column_of_which_nothing_is_known_is_left_out() -> None:
 
 
 def test_words_stand_left_and_numbers_right() -> None:
-    columns = (Column("name", "a long heading"), Column("count", "a long number", COUNT))
+    columns = (Column("name", title="a long heading"), Column("count", COUNT, title="a long number"))
     line = seen([Table("t", "", columns, (("x", 5),))]).splitlines()[3]
     assert line == "│ x              │             5 │"
 
 
 def test_a_cell_may_hold_anything() -> None:
-    assert "[bold]x[/bold] [red" in seen([Table("t", "", (Column("a", "a"),), (("[bold]x[/bold] [red",),))])
+    assert "[bold]x[/bold] [red" in seen([Table("t", "", (Column("a"),), (("[bold]x[/bold] [red",),))])
 
 
 def test_rows_that_are_marked_are_bold() -> None:
-    table = Table("t", "", (Column("a", "a"),), (("x",), ("y",)), marked=frozenset({1}))
+    table = Table("t", "", (Column("a"),), (("x",), ("y",)), marked=frozenset({1}))
     assert [row.style for row in drawn(table).rows] == ["", "bold"]
 
 
@@ -76,12 +76,14 @@ def test_rows_of_two_lines_are_parted() -> None:
 
 
 def test_nothing_is_cut_on_a_narrow_terminal() -> None:
-    table = Table("t", "title", (Column("name", "name"), GAP), (("a-name-without-a-break-in-it", 0.5),))
+    table = Table("t", "title", (Column("name"), GAP), (("a-name-without-a-break-in-it", 0.5),))
     assert "…" not in seen([table], width=20)
 
 
 def test_a_table_without_headings_has_none_and_its_first_column_is_bold() -> None:
-    drawing = drawn(Table("t", "title", (Column("what", ""), Column("value", "")), (("a", "b"),), "caption"))
+    drawing = drawn(
+        Table("t", "title", (Column("what", title=""), Column("value", title="")), (("a", "b"),), "caption")
+    )
     assert not drawing.show_header
     assert [column.style for column in drawing.columns] == ["bold", ""]
     assert (drawing.title, drawing.caption) == ("title", "caption")

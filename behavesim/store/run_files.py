@@ -7,8 +7,8 @@ from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 
 
-class Keeper:
-    """Told of every event; writes what a person looks for in the run's folder."""
+class RunFiles:
+    """Hears of every event, and writes what a person looks for in the run's folder."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder

@@ -1,0 +1,112 @@
+"""What a person reads of a run and of several, screen by screen, kept beside this test as text.
+
+Where a screen is meant to change, look at the new one and keep it: `python -m tests.reports.test_screens`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.comparison import comparison
+from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram
+from behavesim.analysis.report import report
+from behavesim.reports.comparison import comparison_tables
+from behavesim.reports.summary import runs_table, summary_table
+from tests.analysis.examples import grid, made, tried, unknown_gaps
+from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
+from tests.reports.drawing import seen
+from tests.reports.test_panels import begun, moment, shown
+
+SCREENS = Path(__file__).parent / "screens"
+
+
+def one_run(folder: Path) -> str:
+    """The report of a run of which all is known."""
+    run = journalled(
+        folder / "first",
+        started(),
+        feasible(0, 5.0, [0, 1, 2, 3], source="x = 1"),
+        feasible(1, 4.0, [0, 2, 1, 3], island=1),
+        rejected(2, "timeout", "it took longer than 50 s"),
+        feasible(3, 4.5, [0, 3, 2, 1]),
+        asked(4),
+        stopped("max_cost"),
+        recommended(0, c0=3.5),
+    )
+    programs = (
+        HeldOutProgram(1, 4.0, 3.0, 0.5, 0.25, None),
+        HeldOutProgram(0, 5.0, None, None, None, "timeout"),
+    )
+    full = tried(report(run), HeldOutMean(0.25, 0.5))
+    assert full.held_out is not None
+    full = replace(full, held_out=replace(full.held_out, programs=programs, fallen=(1,)))
+    return seen([summary_table(full.summary), *full.tables()], width=120)
+
+
+def unknown(folder: Path) -> str:
+    """The report of a run on a task whose best nobody knows."""
+    run = journalled(folder / "first", started(PROVENANCE | {"best_known": ""}), feasible(0, 5.0))
+    full = report(run)
+    return seen([summary_table(full.summary), *full.tables()])
+
+
+def nothing(folder: Path) -> str:
+    """The report of a run in which nothing is feasible."""
+    full = report(journalled(folder / "first", started(), rejected(0, "timeout", "it took longer than 50 s")))
+    return seen([summary_table(full.summary), *full.tables()])
+
+
+def several(folder: Path) -> str:
+    """Groups of runs beside one another."""
+    runs = [tried(run, HeldOutMean(0.5, 0.2), HeldOutMean(0.75, 0.1)) for run in grid(seeds=4)]
+    return seen(comparison_tables(comparison(runs).tasks[:1]), width=160)
+
+
+def several_unknown(folder: Path) -> str:
+    """Groups of runs where gaps are unknown, and much else is."""
+    runs = [made(method, seed, seed / 10 if seed else None) for method in ("eoh", "niche") for seed in range(3)]
+    runs = [tried(unknown_gaps(run), HeldOutMean(0.5, None), HeldOutMean(None, None)) for run in runs]
+    return seen(comparison_tables(comparison(runs).tasks), width=160)
+
+
+def listed(folder: Path) -> str:
+    """Runs in a list."""
+    first, second = made("eoh", 3, 0.125).summary, made("niche", 0, None).summary
+    return seen([runs_table([first, replace(second, state="running")])])
+
+
+def live(folder: Path) -> str:
+    """A run that goes on."""
+    return shown(moment(facts={"next restart": "in 5 candidates"}), width=110)
+
+
+def live_from_the_start(folder: Path) -> str:
+    """A run that has just begun."""
+    return shown(moment(state=begun(), cost_usd=None, is_warming=True), width=80)
+
+
+ALL = (one_run, unknown, nothing, several, several_unknown, listed, live, live_from_the_start)
+
+
+def lines(text: str) -> Iterator[str]:
+    return (line.rstrip() for line in text.splitlines() if not line.startswith("│ digest"))
+
+
+@pytest.mark.parametrize("screen", ALL, ids=lambda screen: screen.__name__)
+def test_a_screen_is_as_it_was_looked_at(tmp_path: Path, screen: object) -> None:
+    assert callable(screen)
+    kept = (SCREENS / f"{screen.__name__}.txt").read_text(encoding="utf-8")
+    assert list(lines(screen(tmp_path))) == list(lines(kept))
+
+
+if __name__ == "__main__":
+    SCREENS.mkdir(exist_ok=True)
+    for screen in ALL:
+        with tempfile.TemporaryDirectory() as folder:
+            text = "".join(f"{line}\n" for line in lines(screen(Path(folder))))
+        (SCREENS / f"{screen.__name__}.txt").write_text(text, encoding="utf-8")
