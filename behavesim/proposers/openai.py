@@ -194,14 +194,14 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             return self._give_up(fault, trials)
         until = "" if fault.meaning == "setup" else f" until nobody has had a reply for {self._silence_s:g} s"
         self._note_fault(f"{fault.message}; asking again{until}")
-        pause = min(
-            self._backoff(trials.faults), left_s + self._patience.backoff_s
-        )  # or patience would last twice as long
+        # A pause that began within what is borne could end long after it.
+        pause = min(self._backoff(trials.faults), left_s + self._patience.backoff_s)
         return max(pause, fault.wait_s or 0.0)
 
     def _refuse_outage(self, fault: Fault, trials: _Trials) -> float:
-        """How many seconds of silence are still borne: none where nobody has had a reply for as long as patience
-        lasts, and not for one fault alone; then the run stops.
+        """The seconds of silence that are still borne.
+
+        Stops the run where nobody has had a reply for as long as patience lasts, and not for one fault alone.
         """
         silence = self._clock() - max(trials.since, self._replied_at or 0.0)
         if silence > self._silence_s and trials.faults + trials.refusals >= 3:
