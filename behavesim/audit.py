@@ -20,11 +20,12 @@ from behavesim.events import (
     Regrouped,
     Rejected,
 )
-from behavesim.loop import extracted
+from behavesim.loop import comparable, extracted
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
+from behavesim.protocols import Failure, Verdict
 from behavesim.state import RunState
 from behavesim.task import Task
 
@@ -75,6 +76,10 @@ class Audit:
             assert self._behaviours is not None, "a method that measures comes with behaviours"
             return decision.decide(self._behaviours)
         return decision
+
+    def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
+        """A verdict as the search would have taken it."""
+        return comparable(verdict, self._behaviours) if self._method.uses_behaviour else verdict
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""

@@ -59,6 +59,7 @@ async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIte
         pool = await stack.enter_async_context(sandbox(launch.settings))
         judge = Judge(launch.task, "search", pool)
         template = await evaluated_template(launch.task, judge)
+        await asyncio.to_thread(_refuse_unsuited, launch, template)
         launch.folder.create()
         stack.enter_context(launch.folder.locked())
         launch.folder.write_settings(launch.settings.flat())
@@ -105,6 +106,16 @@ async def forked_search(launch: Launch, source: RunFolder, warn: Tell = lambda l
         await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
     async with resumed_search(launch, warn) as search:
         yield search
+
+
+def _refuse_unsuited(launch: Launch, template: Evaluated) -> None:
+    """Raise TaskError where the method compares behaviours, and the run's measure cannot compare the template's."""
+    settings, task = launch.settings, launch.task
+    if method(settings, task, proposer_type(settings.proposer).writes_text).uses_behaviour:
+        known = behaviours(settings, task)
+        known.apply(template, (TEMPLATE,))
+        if why := known.refusal(template.trajectories):
+            raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
 
 
 def _fold_all(search: Search, folder: RunFolder) -> None:

@@ -230,7 +230,11 @@ class Search:
         if first != candidate:
             return await self._copy(candidate, program, first, key)
         self._evaluating[candidate] = asyncio.Event()
-        return judged(candidate, program, key, await self._judge.evaluate(program.source))
+        verdict = await self._judge.evaluate(program.source)
+        if self.behaviours is not None and self._warming is not None:
+            await asyncio.shield(self._warming)
+            verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
+        return judged(candidate, program, key, verdict)
 
     async def _copy(
         self, candidate: CandidateId, program: Program, first: CandidateId, key: str
@@ -253,6 +257,12 @@ def _read(task: Task, asked: Asked, reply: Reply) -> tuple[Program, str] | Rejec
     """The program of a reply and its hash, or that it holds none."""
     program = extracted(task, asked, reply)
     return program if isinstance(program, Rejected) else (program, program_hash(program.source))
+
+
+def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
+    """The verdict, but a failure where the behaviour could not be compared: every later decision would fail of it."""
+    why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
+    return Failure("incomparable", why, verdict.cpu_s) if why else verdict
 
 
 def judged(candidate: CandidateId, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:

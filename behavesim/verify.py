@@ -155,7 +155,8 @@ class Verifier:
             self._result.unchecked[recorded.reason] += 1
             return judged(recorded.candidate, program, program_hash(program.source), Failure(recorded.reason))
         self._result.evaluations += 1
-        verdict = await self._judge.evaluate(program.source)
+        assert self._audit is not None, "a journal begins with its settings"
+        verdict = self._audit.comparable(await self._judge.evaluate(program.source))
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None

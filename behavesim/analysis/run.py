@@ -138,11 +138,11 @@ class Run:
         return read_trajectories(self.folder.journal, candidates)
 
     def measure(self) -> BehaveSim:
-        """The run's own measure, clipped, as people read similarities."""
+        """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
         from behavesim.similarity import BehaveSim
 
         task, settings = TaskReference(self.settings.task).load(), self.settings
-        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip=True)
+        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""

@@ -19,7 +19,7 @@ from behavesim.trajectory import Trajectory
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_STATES = 10_000
+MOST_STATES = 5000
 """States of a trajectory: to compare two takes time, and may take memory, in proportion to the product."""
 MOST_NUMBERS = 1 << 20
 """Numbers in all trajectories of a program: up to 8 MB in the journal."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from behavesim.events import Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
+from behavesim.errors import TrajectoryError
+from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -24,12 +26,14 @@ class Behaviours:
     """What each living member does; the only place where a run holds trajectories for longer than a candidate is open.
 
     `raw` is the measure without clipping, which would hide which group is nearest; `clipped` is for similarities in
-    [0, 1] and for distances.
+    [0, 1] and for distances. They are strict towards the template alone (`refusal`): two programs that are both within
+    the normaliser of it are within twice that of one another, and no decision may fail because they are beyond it.
     """
 
     def __init__(self, raw: BehaveSim, clipped: BehaveSim) -> None:
-        self._raw = raw
-        self._clipped = clipped
+        self._strict = replace(raw, strict=True)
+        self._raw = replace(raw, strict=False)
+        self._clipped = replace(clipped, strict=False)
         self._algorithms: dict[CandidateId, Algorithm] = {}
         self._rows: dict[CandidateId, int] = {}
         self._archive: Archive | None = None
@@ -57,6 +61,14 @@ class Behaviours:
                 self._algorithms.pop(candidate, None)
             case Regrouped():
                 self._keep(alive)
+
+    def refusal(self, algorithm: Algorithm) -> str:
+        """Why a behaviour cannot be compared with the template's, and so with no other; '' where it can."""
+        try:
+            self._strict.one_vs_many(algorithm, [self._algorithms[TEMPLATE]])
+        except TrajectoryError as error:
+            return f"what the program does cannot be compared with what the template does: {error}"
+        return ""
 
     def means(
         self, candidate: CandidateId, groups: Mapping[GroupName, Sequence[CandidateId]]

@@ -38,9 +38,10 @@ class BehaveSim(Settings):
     distance: a distance of one's own between two states (arrays of tokens or coordinates), before division by the
         normaliser; slow, for it is called for every pair of states.
     gap: the reference solution of "erp": tokens, by default none; for vectors coordinates, by default the origin.
+    strict: refuse distances above the normaliser; without, states that far apart just count for more than 1.
 
     Every similarity is a finite float64, and exactly 1.0 for identical trajectories. What cannot be compared raises
-    TrajectoryError: other kinds, instances or dimensions, and a normaliser below a distance that occurs.
+    TrajectoryError: other kinds, instances or dimensions, and (if `strict`) a normaliser below a distance that occurs.
     """
 
     def similarity(self, x: Run, y: Run) -> float:

@@ -79,7 +79,9 @@ def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
     longer, shorter = len(tokens_x), len(tokens_y)
     if longer < shorter:
         longer, shorter = shorter, longer
-    if longer > settings.unit and settings.normaliser != "pair":  # none is further from another than it is long
+    if (
+        settings.strict and longer > settings.unit and settings.normaliser != "pair"
+    ):  # none is further from another than it is long
         check_prefix_distances(tokens_x, tokens_y, settings)
     if longer <= LONGEST and tokens_x.itemsize <= 2 and tokens_y.itemsize <= 2:
         path = np.empty(len(tokens_y) + 1, path_type(longer, settings))

@@ -62,7 +62,7 @@ class PrefixMembers:
         if longest > LONGEST or len(self.numbers) > UNKNOWN:
             return None
         x = np.array([self.numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
-        if settings.normaliser != "pair" and longest > settings.unit:
+        if settings.strict and settings.normaliser != "pair" and longest > settings.unit:
             _check_distances(x, self.rows, first, settings)
         room = longest + prefix.STRIP
         paths = np.empty((2 * room, prefix.LANES), path_type(longest, settings))

@@ -34,6 +34,7 @@ class Settings:
     _: KW_ONLY
     distance: Distance | None = None
     gap: tuple[float, ...] | None = None
+    strict: bool = True
 
     def __post_init__(self) -> None:
         if self.measure not in get_args(Measure):
@@ -68,8 +69,8 @@ class Settings:
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:
-        """Raise DistanceError where a distance that occurs is above the normaliser, or is no distance."""
-        if not 0 <= distance <= self.unit * (1 + TOLERANCE):
+        """Raise DistanceError where a distance that occurs is above the normaliser, or is no distance; if `strict`."""
+        if self.strict and not 0 <= distance <= self.unit * (1 + TOLERANCE):
             raise DistanceError(
                 f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
                 "normaliser must be the greatest distance two solutions of the problem can have"

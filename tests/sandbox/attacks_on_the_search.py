@@ -114,6 +114,16 @@ OUTPUT = (
                 pass
         os._exit(0)
     """),
+    body_of("a frame that is empty and vast", "output", """
+        import json, os, struct
+        header = json.dumps({"solutions": [[["", "<i8", [0, 2147483647, 2147483647, 2147483647]]]] * 2}).encode()
+        for fd in range(3, 64):
+            try:
+                os.write(fd, struct.pack("<II", len(header), len(header)) + header)
+            except OSError:
+                pass
+        os._exit(0)
+    """),
     body_of("a pickle for a frame", "output", """
         import os, pickle
         class Bomb:

@@ -161,7 +161,7 @@ async def test_a_score_is_taken_as_float_takes_it() -> None:
         (lambda _: Trajectory("vectors", np.zeros((2, 2), np.float32)), "not stored as float32"),
         (lambda _: Trajectory("sequences", np.zeros(2, int), np.array([2, 1])), "end to end"),
         (lambda _: Trajectory.vectors([[1e101]]), "within ±1e\\+100"),
-        (lambda _: Trajectory.prefixes(range(MOST_STATES + 1)), "at most 10000 states, got 10001"),
+        (lambda _: Trajectory.prefixes(range(MOST_STATES + 1)), "at most 5000 states, got 5001"),
         (lambda _: Trajectory.vectors(np.zeros((2, MOST_NUMBERS // 2 + 1))), "at most 1048576 numbers"),
         (lambda _: [1, 2], "must return a behavesim.Trajectory"),
         (lambda _: None, "must return a behavesim.Trajectory"),
