@@ -38,7 +38,8 @@ class Variant:
         """The command line of such a run."""
         chosen = ["--method", self.method, "--proposer", self.proposer, "--seed", str(self.seed)]
         size = ["--budget", str(BUDGET), "--window", "16", "--workers", "2", "--connections", "8"]
-        return ["tsp", *chosen, *size, "--set", "islands=4", "--set", "restart_every=20"]
+        islands = ["--set", "islands=4", "--set", "restart_every=20"] if self.method.startswith("funsearch") else []
+        return ["tsp", *chosen, *size, *islands]
 
     def __str__(self) -> str:
         return f"{self.method}, {self.proposer}, seed {self.seed}"
