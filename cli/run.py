@@ -18,6 +18,7 @@ from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.machine import has_endpoint
+from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
@@ -115,6 +116,7 @@ def resume(
 
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:
     run, has_begun = launch.folder.argument, launch.folder.has_begun
+    shorten_pauses()
     try:
         reason = run_until_asked_to_end(work)
     except asyncio.CancelledError:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from behavesim.application import session
 from behavesim.application.console import shown_search
+from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
@@ -32,6 +33,7 @@ def main() -> None:
     given = json.load(sys.stdin)
     if os.getppid() != given["parent"]:
         return  # it was killed before the kernel could be told to say so
+    shorten_pauses()
     try:
         settings = owned(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
