@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from behavesim.caps import Caps
+from behavesim.caps import Caps, Price
 from behavesim.config import Settings, differences
 from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
 from behavesim.events import TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
+from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
+from behavesim.notices import Notices
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.installed import argument, models_asked, proposer, proposer_type
+from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.protocols import Failure, Journal
 from behavesim.protocols import Judge as AnyJudge
@@ -32,21 +35,32 @@ from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
 
-Tell = Callable[[str], None]
-"""Told, in half a sentence, what a person should hear of while a search goes on."""
-
 
 @dataclass(frozen=True)
 class Launch:
-    """What a run is launched with: its settings, its task and its folder."""
+    """What a session of a run is launched with: its settings, its task and its folder; it has one clock."""
 
     settings: Settings
     task: Task
     folder: RunFolder
 
+    @cached_property
+    def clock(self) -> Heartbeat:
+        """What all time limits of the session go by."""
+        return Heartbeat()
+
+    @cached_property
+    def notices(self) -> Notices:
+        """What a person is told of the session as it happens."""
+        return Notices(self.folder.note)
+
+    def journal(self) -> SqliteJournal:
+        """The run's journal, not opened yet."""
+        return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
+
 
 @asynccontextmanager
-async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
+async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """A search at its first ticket: the template has been evaluated, the folder made, the journal begun.
 
     The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
@@ -54,16 +68,17 @@ async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIte
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
+    priced(launch.settings)
     async with AsyncExitStack() as stack:
-        proposer = await stack.enter_async_context(_proposer(launch, warn))
-        pool = await stack.enter_async_context(sandbox(launch.settings))
+        proposer = await stack.enter_async_context(_proposer(launch))
+        pool = await stack.enter_async_context(sandbox(launch.settings, clock=launch.clock))
         judge = Judge(launch.task, "search", pool)
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(_refuse_unsuited, launch, template)
         launch.folder.create()
         stack.enter_context(launch.folder.locked())
         launch.folder.write_settings(launch.settings.flat())
-        journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
+        journal = await stack.enter_async_context(launch.journal())
         started = RunStarted(launch.settings.flat(), origin, pool.isolation)
         await journal.append([started, template])
         search = _wired(launch, proposer, judge, journal)
@@ -73,26 +88,28 @@ async def new_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIte
 
 
 @asynccontextmanager
-async def resumed_search(launch: Launch, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
+async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     """A search as its journal left it; raises UsageError where the task or the settings are not those of the run."""
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
-        journal = await stack.enter_async_context(SqliteJournal(launch.folder.journal))
+        journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch)
+        connections = recorded(launch.folder.read_settings()).connections
         launch.folder.write_settings(launch.settings.flat())
-        proposer = await stack.enter_async_context(_proposer(launch, warn))
-        pool = sandbox(launch.settings)
+        proposer = await stack.enter_async_context(_proposer(launch))
+        pool = sandbox(launch.settings, clock=launch.clock)
         before_s = active_s(read_times(launch.folder.journal))
         search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
-        await search.record(RunResumed(again, pool.isolation))
+        sent = min(len(again), connections) if proposer.costs_money else 0
+        await search.record(RunResumed(again, pool.isolation, sent))
         yield search
 
 
 @asynccontextmanager
-async def forked_search(launch: Launch, source: RunFolder, warn: Tell = lambda line: None) -> AsyncIterator[Search]:
+async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """A search that shares the journal of `source` up to here, and goes on under other settings or another task.
 
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
@@ -101,10 +118,10 @@ async def forked_search(launch: Launch, source: RunFolder, warn: Tell = lambda l
     launch.folder.create()
     launch.folder.write_settings(launch.settings.flat())
     copy_journal(source.journal, launch.folder.journal)
-    async with SqliteJournal(launch.folder.journal) as journal:
+    async with launch.journal() as journal:
         provenance = run_provenance(launch.settings, launch.task)
         await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
-    async with resumed_search(launch, warn) as search:
+    async with resumed_search(launch) as search:
         yield search
 
 
@@ -145,7 +162,7 @@ def active_s(times: Iterable[tuple[float, str]]) -> float:
     return total + last - begun
 
 
-def sandbox(settings: Settings, split: Split = "search") -> Pool:
+def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
     """The sandbox of a run for the instances of a split, not entered yet."""
     return Pool(
         TaskReference(settings.task),
@@ -153,6 +170,7 @@ def sandbox(settings: Settings, split: Split = "search") -> Pool:
         settings.workers,
         Limits(settings.timeout_s, settings.memory_mb, settings.output_mb),
         allow_weak_isolation=settings.allow_weak_isolation,
+        clock=clock,
     )
 
 
@@ -201,26 +219,33 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
 def _wired(
     launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
-    parts = Parts(proposer, judge, journal, RunFiles(launch.folder))
-    return assembled(launch.settings, launch.task, parts, _caps(launch.settings, active_before_s))
+    parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices))
+    caps = capped(launch.settings, priced(launch.settings).cost, launch.clock, active_before_s)
+    return assembled(launch.settings, launch.task, parts, caps)
 
 
-def _caps(settings: Settings, active_before_s: float) -> Caps:
-    from behavesim.proposers.prices import Prices
-
+def priced(settings: Settings) -> Prices:
+    """The prices a run goes by; raises UsageError where those that a cap on its cost needs are unknown."""
     prices = Prices.extended(settings.prices)
     unpriced = [model for model in models_asked(settings) if prices.of(model) is None]
     if settings.max_cost_usd is not None and unpriced:
         raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
+    return prices
+
+
+def capped(settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
+    """The limits of a session that begins now."""
     return Caps(
         settings.budget,
-        prices.cost,
+        price,
         settings.max_calls,
         settings.max_tokens,
         settings.max_cost_usd,
         settings.max_time_s,
         active_before_s,
-        since=time.monotonic(),
+        clock,
+        since=clock(),
+        max_rejected_share=settings.max_rejected_share,
     )
 
 
@@ -239,20 +264,16 @@ def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     return provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
 
 
-def _proposer(launch: Launch, warn: Tell) -> Proposer[Any]:
+def _proposer(launch: Launch) -> Proposer[Any]:
     settings = launch.settings
-
-    def tell(line: str) -> None:
-        launch.folder.note(line)
-        warn(line)
-
     errand = Errand(
         launch.task,
         settings.seed,
         settings.connections,
         argument(settings.proposer),
         launch.folder.path.parent,
-        tell,
+        launch.notices,
+        launch.clock,
     )
     return proposer(settings, errand)
 

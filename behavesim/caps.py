@@ -1,22 +1,56 @@
-"""What ends a run: its budget of candidates, and the caps on calls, tokens, money and time."""
+"""What ends a run: its budget of candidates, the caps on calls, tokens, money and time, and too many rejections."""
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from behavesim.state import RunState, Tokens
+from behavesim.heartbeat import Heartbeat
+from behavesim.state import RunState
+from behavesim.tokens import Tokens
 
 Price = Callable[[str, Tokens], float | None]
 """The cost of some tokens of a model in USD; None where its price is unknown."""
+
+ENOUGH = 50
+"""Candidates that must be registered before the share of rejected ones says anything."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What requests have taken, estimates included where an endpoint did not count: so many of the calls.
+
+    The cost, in USD, is None where a price is unknown.
+    """
+
+    calls: int
+    prompt: int
+    completion: int
+    estimated: int
+    cost_usd: float | None
+
+    @classmethod
+    def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
+        """The spending of all models together."""
+        used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
+        costs = [price(model, each) for model, each in used.items()]
+        return cls(
+            sum(each.calls for each in used.values()),
+            sum(each.prompt for each in used.values()),
+            sum(each.completion for each in used.values()),
+            sum(each.unreported for each in used.values()),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+        )
 
 
 @dataclass(frozen=True)
 class Caps:
     """The limits of a run; each holds over all its sessions, and None is no limit.
 
-    A request in flight counts as the mean of those answered so far, so that a cap is not overrun by what is under way.
+    What is not known counts at the cautious end: tokens that an endpoint did not count as estimated from the text, and
+    a request that is under way or was given up unanswered as the largest so far. While nothing was answered, one goes
+    alone. So a cap is overrun only by what is larger than everything before it.
     """
 
     budget: int
@@ -26,37 +60,62 @@ class Caps:
     max_cost_usd: float | None = None
     max_time_s: float | None = None
     active_before_s: float = 0.0
-    clock: Callable[[], float] = time.monotonic
+    clock: Heartbeat = field(default_factory=Heartbeat)
     since: float = 0.0
+    max_rejected_share: float = 1.0
 
     def reached(self, state: RunState) -> str | None:
         """The name of the limit that forbids another candidate; None while there is none."""
         return "budget" if state.asked >= self.budget else self.exhausted(state)
 
-    def exhausted(self, state: RunState) -> str | None:
-        """The name of the cap that forbids another request, be it for a new candidate or a repair."""
-        in_flight = sum(candidate.reply is None for candidate in state.open.values())
-        calls = sum(tokens.calls for tokens in state.tokens.values())
-        total = sum(tokens.prompt + tokens.completion for tokens in state.tokens.values())
-        cost = self.cost(state)
-        share = 1 + in_flight / calls if calls else 1.0
-        if self.max_calls is not None and calls + in_flight >= self.max_calls:
+    def exhausted(self, state: RunState, more: int = 1) -> str | None:
+        """The name of the cap that so many more requests could overrun, be they for candidates or for repairs."""
+        if (ended := self.ended(state)) is not None:
+            return ended
+        spent = self.spending(state)
+        replies = [Spending.of({model: largest}, self.price) for model, largest in state.largest.items()]
+        ahead = state.waiting + state.unanswered + more
+        unknown = math.inf if state.waiting + more > 1 else 0.0
+
+        def could_overrun(limit: float | None, amount: Callable[[Spending], float], first: float) -> bool:
+            largest = max(map(amount, replies), default=first)
+            return limit is not None and amount(spent) + (ahead * largest if ahead else 0.0) > limit
+
+        if could_overrun(self.max_calls, lambda spending: spending.calls, first=1.0):
             return "max_calls"
-        if self.max_tokens is not None and total * share >= self.max_tokens:
+        if could_overrun(self.max_tokens, lambda spending: spending.prompt + spending.completion, first=unknown):
             return "max_tokens"
-        if self.max_cost_usd is not None and cost is not None and cost * share >= self.max_cost_usd:
+        if could_overrun(self.max_cost_usd, lambda spending: spending.cost_usd or 0.0, first=unknown):
             return "max_cost"
-        if self.max_time_s is not None and self.active_s() >= self.max_time_s:
-            return "max_time"
         return None
 
-    def cost(self, state: RunState) -> float | None:
-        """What the run has cost so far in USD; None where a price is unknown."""
-        return spent(state.tokens, self.price)
+    def ended(self, state: RunState) -> str | None:
+        """The name of what ends the run at once, whatever is under way; None while nothing does."""
+        if self.left_s() <= 0:
+            return "max_time"
+        if rejected_share(state) > self.max_rejected_share:
+            return "max_rejected_share"
+        if self.max_cost_usd is not None and self.spending(state).cost_usd is None:
+            return "unknown_price"
+        return None
+
+    def spending(self, state: RunState) -> Spending:
+        """What the run has taken so far."""
+        return Spending.of(state.tokens, self.price)
 
     def active_s(self) -> float:
         """Seconds the run has been active, pauses between sessions left out."""
         return self.active_before_s + self.clock() - self.since
+
+    def left_s(self) -> float:
+        """Seconds until the run's time is up; infinity where it has no limit."""
+        return math.inf if self.max_time_s is None else self.max_time_s - self.active_s()
+
+
+def rejected_share(state: RunState) -> float:
+    """The share of rejected ones among the last candidates registered, 0 to 1; 0 while they are too few to tell."""
+    recent = state.recent
+    return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 
 def spent(tokens: Mapping[str, Tokens], price: Price) -> float | None:

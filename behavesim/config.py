@@ -55,7 +55,9 @@ class Settings(Options):
     max_calls: int | None = Field(None, gt=0)
     """Stop asking before more requests are made."""
     max_time_s: float | None = Field(None, gt=0)
-    """Stop asking after so many active seconds; pauses between sessions do not count."""
+    """End after so many active seconds, whatever is under way; pauses between sessions do not count."""
+    max_rejected_share: float = Field(0.95, ge=0, le=1)
+    """End when more than this share of the last 50 to 100 candidates was rejected; 1 is never."""
 
     timeout_s: float = Field(50.0, gt=0)
     """CPU seconds a program may take over all instances; the wall clock ends it after 2 x timeout_s + 2."""
@@ -97,7 +99,7 @@ OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
 
 HARMLESS = frozenset(
     {"label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"}
-    | {"request_timeout_s", "prices", "recommend"}
+    | {"max_rejected_share", "request_timeout_s", "prices", "recommend"}
 )
 """Settings that cannot change what a run finds, only how fast, how far or at what price; they may differ on resume."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from behavesim.trajectory import Trajectory
@@ -18,6 +19,14 @@ GroupName = str
 """What a method calls a group of programs: an island's number, "population", "elites"."""
 
 Stage = Literal["extraction", "evaluation"]
+
+BYTES_PER_TOKEN = 2
+"""What a token is taken to hold where nobody counts: prompts and programs have 2.6 to 4.5 bytes a token, mostly 3.5."""
+
+
+def estimated_tokens(text: str) -> int:
+    """The tokens of a text, at the cautious end: rather more than a model's own count."""
+    return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True)
@@ -35,12 +44,26 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one request as the endpoint counted them; None where it did not say."""
+    """Tokens of one request as the endpoint counted them; None where it did not say.
+
+    The estimates stand in for prompt and completion where it did not, and nowhere else.
+    """
 
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
     reasoning: int | None = None
+    estimated_prompt: int | None = None
+    estimated_completion: int | None = None
+
+    def with_estimates(self, prompt: str, completion: str) -> Usage:
+        """The same with estimates from what was sent and what came back, for what has neither count nor estimate."""
+        estimates = {}
+        if self.prompt is None and self.estimated_prompt is None:
+            estimates["estimated_prompt"] = estimated_tokens(prompt)
+        if self.completion is None and self.estimated_completion is None:
+            estimates["estimated_completion"] = estimated_tokens(completion)
+        return replace(self, **estimates)
 
 
 @dataclass(frozen=True)
@@ -48,13 +71,17 @@ class Reply:
     """What a proposer answered: the text as it came, the model that wrote it, and what it cost.
 
     `calls` holds the usage of every request made for this reply that the endpoint answered, failed ones included, the
-    last one being the reply's own; a proposer that asks nobody leaves it empty.
+    last one being the reply's own; a proposer that asks nobody leaves it empty. `unanswered` counts those that were
+    sent and not answered, which may have been billed all the same. `fault` is why there is no reply, in one line, where
+    the prompt was given up.
     """
 
     text: str
     model: str
     calls: tuple[Usage, ...] = ()
     finish_reason: str | None = None
+    unanswered: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,10 +95,14 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """The run goes on in a new process; the candidates named were in flight and are asked for again."""
+    """The run goes on in a new process; the candidates named were in flight and are asked for again.
+
+    Of their requests at most `unanswered` had been sent, and may have been billed.
+    """
 
     asked_again: tuple[CandidateId, ...]
     isolation: str
+    unanswered: int = 0
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
+from behavesim.tokens import weighed
 
 P = ParamSpec("P")
 
@@ -116,16 +117,17 @@ class Search:
         Raises what a worker raised (ProposerError, SandboxError), JournalError, or a defect; the journal then holds
         all that had arrived, and the run can be resumed.
         """
-        self._steps.extend(_latest(candidate) for candidate in self.state.open.values())
-        self._steps.extend(note.asked for note in self.state.awaited_notes)
+        self._steps.extend(self._left_over())
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
+                watching = group.create_task(self._watch_time())
                 if self.behaviours is not None:
                     self._warming = group.create_task(asyncio.to_thread(self.behaviours.warm))
                 await self._work()
-                for worker in self._workers:
-                    worker.cancel()
+                for task in (watching, self._warming, self._measuring and self._measuring[1], *self._workers):
+                    if task is not None:
+                        task.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]
             if not isinstance(failure, JournalError):
@@ -141,11 +143,13 @@ class Search:
         """Commit what has arrived, then start one step or take one decision, and again, until there is nothing left."""
         while not self._interrupted:
             await self._commit_arrived()
-            if self._steps:
+            if (ended := self.caps.ended(self.state)) is not None:
+                self.stop(ended)
+            elif self._steps:
                 self._advance(self._steps.popleft())
             elif (decision := self._decision()) is not None:
                 await self.record(decision)
-            elif self.state.open or self.state.awaited_notes or self._measuring is not None:
+            elif self._workers or self._measuring is not None:
                 await self._woken.wait()
             elif self.caps.reached(self.state) is None:
                 raise BehavesimError(
@@ -156,6 +160,18 @@ class Search:
                 return
             self._woken.clear()
             await asyncio.sleep(0)  # whatever is ready to arrive does so now
+
+    def _left_over(self) -> list[Event]:
+        """What each open candidate and note waits to be advanced from; no request is made anew that a cap forbids."""
+        steps = [*map(_latest, self.state.open.values()), *(note.asked for note in self.state.awaited_notes)]
+        if self.caps.exhausted(self.state, more=0) is None:
+            return steps
+        return [step for step in steps if not isinstance(step, Asked | NoteAsked)]
+
+    async def _watch_time(self) -> None:
+        """Look again when the run's time is up; the clock beats as long as somebody waits for it."""
+        await self.caps.clock.sleep(self.caps.left_s())
+        self._woken.set()
 
     async def _commit_arrived(self) -> None:
         """Commit all that has arrived in one transaction."""
@@ -168,7 +184,8 @@ class Search:
         if self._measuring is not None and not self._measuring[1].done():
             return None
         goes_on = self.state.registered < self.caps.budget  # or islands would be emptied for nobody
-        permits = Permits(goes_on, self.caps.exhausted(self.state) is None, self.caps.reached(self.state) is None)
+        is_capped = self.caps.exhausted(self.state) is not None
+        permits = Permits(goes_on, not is_capped, not is_capped and self.state.asked < self.caps.budget)
         decision = due(self.state, self.method, self.rules, permits)
         return self._measured(decision) if isinstance(decision, Measurement) else decision
 
@@ -215,10 +232,12 @@ class Search:
         self._woken.set()
 
     async def _propose(self, asked: Asked) -> Responded:
-        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
+        reply = await self._proposer.propose(asked.prompt, asked.candidate)
+        return Responded(asked.candidate, weighed(reply, asked.prompt))
 
     async def _write(self, asked: NoteAsked) -> NoteReceived:
-        return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
+        reply = await self._proposer.propose(asked.prompt, note_number(asked.number))
+        return NoteReceived(asked.number, weighed(reply, asked.prompt))
 
     async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:
@@ -247,6 +266,8 @@ class Search:
 
 def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
     """The program of a reply, or that it holds none."""
+    if reply.fault:
+        return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, asked.prompt.asks_thought)
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)

@@ -133,7 +133,7 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         with target.locked():
             async with SqliteJournal(target.journal) as journal:
                 await journal.append([started, template])
-                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target))
+                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note))
                 search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
                 search.method = SalvagedMethod(search.method, salvage.asked)
                 search.fold(started)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -32,6 +32,10 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.task import Objective
+from behavesim.tokens import Tokens
+
+RECENT = 100
+"""The last candidates, by which it is known whether a run comes to anything any more."""
 
 
 @dataclass(frozen=True)
@@ -112,26 +116,6 @@ class Note:
         return "" if self.reply is None else self.reply.text
 
 
-@dataclass
-class Tokens:
-    """Tokens of all requests so far; `unreported` counts the calls whose endpoint did not say what they took."""
-
-    calls: int = 0
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    reasoning: int = 0
-    unreported: int = 0
-
-    def add(self, reply: Reply) -> None:
-        """Count the requests made for a reply."""
-        for usage in reply.calls:
-            self.calls += 1
-            self.unreported += usage.prompt is None or usage.completion is None
-            for name in ("prompt", "cached", "completion", "reasoning"):
-                setattr(self, name, getattr(self, name) + (getattr(usage, name) or 0))
-
-
 class RunState:
     """Where a run stands; only `apply` changes it, and whoever holds a state may read it."""
 
@@ -173,8 +157,14 @@ class RunState:
         """Feasible candidates that do exactly what another one did before."""
         self.repairs = 0
         """Times a rejected candidate was asked for again."""
+        self.recent: deque[bool] = deque(maxlen=RECENT)
+        """Whether each of the candidates registered last was feasible."""
         self.tokens: dict[str, Tokens] = {}
         """Tokens by model."""
+        self.largest: dict[str, Tokens] = {}
+        """The most calls, prompt and completion that any single reply of a model took, estimates included."""
+        self.unanswered = 0
+        """Requests that were sent and never answered, which may have been billed all the same."""
         self.cpu_s = 0.0
         """CPU seconds that programs took."""
         self._behaviours: set[int] = set()
@@ -196,6 +186,11 @@ class RunState:
     def awaited_notes(self) -> list[Note]:
         """The notes asked for and not answered yet."""
         return [note for note in self.notes.values() if note.reply is None]
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait for a reply."""
+        return sum(candidate.reply is None for candidate in self.open.values()) + len(self.awaited_notes)
 
     def digest(self) -> str:
         """SHA-256 over the candidates registered so far, in order: source, status, score and placement."""
@@ -226,6 +221,7 @@ class RunState:
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
                 self.stopped, self.isolation = None, event.isolation
+                self.unanswered += event.unanswered
             case RunStopped(reason):
                 self.stopped = reason
             case Asked(candidate) if candidate in self.open:
@@ -235,7 +231,7 @@ class RunState:
                 self.asked, self.last_asked = candidate + 1, event
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
-                self.tokens.setdefault(reply.model, Tokens()).add(reply)
+                self._apply_reply(reply)
             case Evaluated():
                 self._apply_evaluated(event)
             case Rejected(candidate):
@@ -256,7 +252,7 @@ class RunState:
                 if number not in self.notes:
                     raise JournalError(f"note {number} is answered and was never asked for")
                 self.notes[number].reply = reply
-                self.tokens.setdefault(reply.model, Tokens()).add(reply)
+                self._apply_reply(reply)
             case Recommended():
                 self.recommended = event
             case _:
@@ -266,6 +262,12 @@ class RunState:
         if candidate not in self.open:
             raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
         return self.open[candidate]
+
+    def _apply_reply(self, reply: Reply) -> None:
+        own, known = Tokens.of(reply), self.tokens.get(reply.model, Tokens())
+        self.tokens[reply.model] = known + own
+        self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
+        self.unanswered += reply.unanswered
 
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""
@@ -314,6 +316,7 @@ class RunState:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
         del self.open[candidate]
         self.registered = candidate + 1
+        self.recent.append(opened.is_feasible)
         outcome, score = opened.outcome, None
         if isinstance(outcome, Evaluated):
             score, utility = outcome.score, self.objective.utility(outcome.score)

@@ -22,6 +22,7 @@ from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
+from behavesim.reports.ending import ending
 from behavesim.reports.replay import replay_lines
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
@@ -78,7 +79,7 @@ def run(
     launch = new_launch(task, runs_dir, given, assignments, config, name)
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
-    _carry_out(launch, session.begin(launch, shown_search, busy, tell), as_json)
+    _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
 
 
 def resume(
@@ -108,10 +109,10 @@ def resume(
     }
     if fork is None:
         launch = next_launch(folder, changes, assignments)
-        _carry_out(launch, session.resume(launch, shown_search, busy, tell), as_json)
+        _carry_out(launch, session.resume(launch, shown_search, busy), as_json)
     else:
         launch = next_launch(folder, changes, assignments, RunFolder.named(runs_dir, fork))
-        _carry_out(launch, session.fork(launch, folder, shown_search, busy, tell), as_json)
+        _carry_out(launch, session.fork(launch, folder, shown_search, busy), as_json)
 
 
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:
@@ -124,21 +125,24 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) ->
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None
         tell(f"interrupted; everything is kept, go on with: behavesim resume {run}")
-        _report_end(launch.folder, as_json, f"next: behavesim report {run}")
+        _report_end(launch, as_json, "interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except BehavesimError as error:
         if error.exit_code == 1 and has_begun():
             tell(f"what has arrived is kept; go on with: behavesim resume {run}")
         raise
-    _report_end(launch.folder, as_json, _next_step(launch.folder, reason))
+    _report_end(launch, as_json, reason)
 
 
-def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
-    run = load_run(folder.path)
+def _report_end(launch: Launch, as_json: bool, reason: str) -> None:
+    folder, run = launch.folder, load_run(launch.folder.path)
+    said = ending(run, launch.settings, reason)
     found, beside = summary(run), beside_original(run)
     if as_json:
         document = asdict(found)
         print_json(document if beside is None else {**document, "replay": asdict(beside)})
+        for line in said if found.state == "stopped" and reason != "interrupted" else []:
+            tell(line)
         return
     console = Console()
     console.print(drawn(summary_table(found)))
@@ -148,12 +152,5 @@ def _report_end(folder: RunFolder, as_json: bool, next_step: str) -> None:
         console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)
     if folder.recommended.exists():
         console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
-    console.print(next_step, highlight=False, soft_wrap=True)
-
-
-def _next_step(folder: RunFolder, reason: str) -> str:
-    if reason == "finished":
-        return f"run {folder.run} is finished; give it a larger --budget to go on"
-    if reason == "budget":
-        return f"next: behavesim report {folder.argument}"
-    return f"stopped by {reason}; next: behavesim resume {folder.argument}, or behavesim report {folder.argument}"
+    for line in said:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -9,8 +9,11 @@ from typing import Literal
 from behavesim.analysis.run import TOP, Run
 from behavesim.analysis.scored import Scored, scored
 from behavesim.analysis.statistics import mean_of_all
-from behavesim.caps import spent
+from behavesim.caps import Spending, spent
+from behavesim.config import Settings
+from behavesim.proposers.installed import models_asked
 from behavesim.proposers.prices import Prices
+from behavesim.settings import recorded
 from behavesim.state import RunState
 
 State = Literal["running", "finished", "stopped", "failed"]
@@ -31,7 +34,9 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance; scores in the task's unit, gaps as fractions, and None for what is unknown or not there.
 
-    `tokens` maps each of TOKEN_KINDS to a sum, None where no answer said what it took; `seconds` leaves pauses out.
+    `tokens` maps each of TOKEN_KINDS to a sum, None where no answer said what it took, and `cost_usd` is what those
+    cost; `estimated` is both with estimates for the answers that did not say, None where all did. `unanswered` requests
+    were sent and given up, and may have been billed. `seconds` leaves pauses out.
     """
 
     run: str
@@ -49,6 +54,8 @@ class Summary:
     top10_gap: float | None
     tokens: Mapping[str, int | None]
     cost_usd: float | None
+    estimated: Spending | None
+    unanswered: int
     isolation: str
     seconds: float
     digest: str
@@ -67,6 +74,8 @@ class Summary:
 def summary(run: Run) -> Summary:
     """The summary of a run as it stands."""
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
+    price = Prices.extended(_in_force(run).prices).cost
+    spending = Spending.of(state.tokens, price)
     return Summary(
         run=run.folder.run,
         state=stands,
@@ -82,7 +91,9 @@ def summary(run: Run) -> Summary:
         recommended=_recommended(run),
         top10_gap=_top_gap(run),
         tokens=tokens(state),
-        cost_usd=spent(state.tokens, Prices.extended(settings.prices).cost),
+        cost_usd=spent(state.tokens, price),
+        estimated=spending if spending.estimated else None,
+        unanswered=state.unanswered + given_up(run),
         isolation=state.isolation,
         seconds=round(run.active_s, 3),
         digest=state.digest(),
@@ -102,12 +113,23 @@ def state_of(run: Run) -> State:
             return "stopped"
 
 
+def given_up(run: Run) -> int:
+    """How many requests may have been under way when a run ended that is not going on, at most."""
+    asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tokens.values())
+    return min(run.state.waiting, run.settings.connections) if asks and state_of(run) != "running" else 0
+
+
 def tokens(state: RunState) -> dict[str, int | None]:
     """Tokens of all requests by kind; None where there were requests and no answer said what it took."""
     used = state.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
     is_unknown = calls > 0 and unreported == calls
     return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in TOKEN_KINDS}
+
+
+def _in_force(run: Run) -> Settings:
+    """The settings of the last session, where the folder has them: prices may have been named since the run began."""
+    return recorded(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
 
 
 def _recommended(run: Run) -> RecommendedProgram | None:

@@ -14,7 +14,7 @@ from rich.live import Live
 
 from behavesim.analysis.run import Run
 from behavesim.build import Launch
-from behavesim.caps import spent
+from behavesim.caps import Spending
 from behavesim.errors import BehavesimError
 from behavesim.loop import Search
 from behavesim.methods.installed import method
@@ -53,9 +53,25 @@ async def _live(console: Console, moment: Callable[[], Moment]) -> None:
 
 
 async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
-    while True:
-        await asyncio.sleep(LINE_S)
-        console.print(line(moment()), highlight=False, soft_wrap=True)
+    """A line on the whole every few seconds, and what is said as it is said."""
+    shown = looks = 0
+    try:
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            looks += 1
+            now = moment()
+            shown = _print_notices(console, now, shown)
+            if looks % round(LINE_S / REFRESH_S) == 0:
+                console.print(line(now), highlight=False, soft_wrap=True)
+    finally:
+        _print_notices(console, moment(), shown)
+
+
+def _print_notices(console: Console, moment: Moment, after: int) -> int:
+    """Print the notices after so many that were printed before; returns how many are printed now."""
+    for notice in moment.notices[after:]:
+        console.print(str(notice), highlight=False, soft_wrap=True, markup=False)
+    return len(moment.notices)
 
 
 class Rate:
@@ -88,9 +104,10 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
             state=state,
             active_s=caps.active_s(),
             rate=rate.of(state.registered),
-            cost_usd=caps.cost(state),
+            cost_usd=caps.spending(state).cost_usd,
             facts=search.method.facts(state),
             is_warming=search.is_warming,
+            notices=tuple(launch.notices.said),
         )
 
     return moment
@@ -113,7 +130,7 @@ async def watch(run: Run) -> None:
 
 def moment_of(run: Run, rate: float = 0.0) -> Moment:
     """A run as it was when it was loaded, or followed last."""
-    cost = spent(run.state.tokens, Prices.extended(run.settings.prices).cost)
+    cost = Spending.of(run.state.tokens, Prices.extended(run.settings.prices).cost).cost_usd
     return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
 
 

@@ -65,7 +65,7 @@ async def search(
         **settings,
     }
     launch = new_launch(_reference(TASKS, task), Path(runs_dir), given, name=name)
-    await session.begin(launch, _view(on_event), _quiet, _quiet)
+    await session.begin(launch, _view(on_event), _quiet)
     return load_run(launch.folder.path)
 
 
@@ -75,7 +75,7 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
-    await session.resume(next_launch(folder, changes), _view(on_event), _quiet, _quiet)
+    await session.resume(next_launch(folder, changes), _view(on_event), _quiet)
     return load_run(folder.path)
 
 

@@ -1,7 +1,7 @@
 """A session of a run: its search, from the first ticket or the last event to an end, and the choice of a program.
 
 Each function returns what ended the search: "budget", "finished" where nothing was left of it, or the cap that was
-reached. `tell` is told what is begun that takes a while, `warn` what goes wrong and is waited for. Cancelled, it stops
+reached. `tell` is told, in half a sentence, what is begun that takes a while. Cancelled, it stops
 the search in order, so that everything that has arrived is kept, before it ends as cancelled; cancelled twice, it
 leaves at once, and the run can be resumed as after a kill.
 """
@@ -14,29 +14,30 @@ from contextlib import AbstractAsyncContextManager
 
 from behavesim.analysis.run import load_run
 from behavesim.application.recommendation import recommended
-from behavesim.build import Launch, Tell, forked_search, new_search, refuse_changes, resumed_search
+from behavesim.build import Launch, forked_search, new_search, refuse_changes, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import count_registered
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
+Tell = Callable[[str], None]
 
 
-async def begin(launch: Launch, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
+async def begin(launch: Launch, view: View, tell: Tell) -> str:
     """Make a run; raises UsageError where its folder exists, TaskError where the template fails."""
-    return await _session(launch, new_search(launch, warn), view, tell)
+    return await _session(launch, new_search(launch), view, tell)
 
 
-async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
+async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> str:
     """Make a run that goes on from where another is; raises UsageError where what was changed forbids it."""
-    return await _session(launch, forked_search(launch, source, warn), view, tell)
+    return await _session(launch, forked_search(launch, source), view, tell)
 
 
-async def resume(launch: Launch, view: View, tell: Tell, warn: Tell = lambda line: None) -> str:
+async def resume(launch: Launch, view: View, tell: Tell) -> str:
     """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
     if count_registered(launch.folder.journal) < launch.settings.budget:
-        return await _session(launch, resumed_search(launch, warn), view, tell)
+        return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch)
     if load_run(launch.folder.path).state.recommended is None:
         await _recommended(launch, tell)

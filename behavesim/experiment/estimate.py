@@ -9,9 +9,9 @@ from pathlib import Path
 from behavesim.experiment.plan import Planned
 from behavesim.proposers.installed import models_asked
 from behavesim.proposers.prices import Prices
-from behavesim.state import Tokens
 from behavesim.store.progress import Progress, progress
 from behavesim.task import TaskReference
+from behavesim.tokens import Tokens
 
 COMPLETION = 2500
 """Tokens of a reply, its reasoning included, where nothing is known of the model yet."""

@@ -38,10 +38,10 @@ def main() -> None:
         settings = owned(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
-            work = session.resume(launch, shown_search, _note, _note)
+            work = session.resume(launch, shown_search, _note)
         else:
             _clear(launch.folder)
-            work = session.begin(launch, shown_search, _note, _note)
+            work = session.begin(launch, shown_search, _note)
         run_until_asked_to_end(work)
     except asyncio.CancelledError:
         sys.exit(INTERRUPTED)

@@ -6,13 +6,14 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import NoReturn, Self
 
 from behavesim.errors import ProposerError
 from behavesim.events import Prompt, Reply, Usage
 from behavesim.heartbeat import Heartbeat
+from behavesim.notices import Sparing
 from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
@@ -51,6 +52,7 @@ class _Trials:
     model: str
     since: float
     calls: list[Usage] = field(default_factory=list)
+    unanswered: int = 0
     faults: int = 0
     refusals: int = 0
     empty: int = 0
@@ -83,15 +85,15 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         self._limiter = Limiter(connections, self._patience.backoff_s, clock=self._clock.world)
         self._dialect = Dialect(sampling, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
         self._tell = notes
+        self._often = Sparing(self._note, self._clock)
         self._fatal: str | None = None
         self._replied_at: float | None = None
-        self._next_fault_note = 0.0
 
     @classmethod
     def of(cls, settings: OpenAISettings, errand: Errand) -> Self:
         """The proposer of a run; raises UsageError where the environment names no usable endpoint."""
         patience = Patience(request_s=settings.request_timeout_s)
-        return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell)
+        return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell, errand.clock)
 
     @classmethod
     def missing(cls) -> str:
@@ -112,20 +114,24 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """The reply to a prompt; its `calls` hold the usage of every request that was answered on the way to it.
 
-        An empty text with the finish reason "given_up" stands for a prompt that the endpoint takes from nobody.
+        A reply with a `fault` stands for a prompt that the endpoint takes from nobody.
         Raises ProposerError where the endpoint refuses for good, or has been out of reach for too long.
         """
         trials = _Trials(number, self._sampling.model_of(number), self._clock())
         while True:
             result = await self._ask(trials.model, prompt.text)
             if result.usage is not None:
-                trials.calls.append(result.usage)
+                sent = f"{self._sampling.system_prompt}{prompt.text}"
+                trials.calls.append(result.usage.with_estimates(sent, ""))
             if isinstance(result, Completion):
-                pause, text, reason = self._after_reply(result, trials), result.text, result.finish_reason
+                pause = self._after_reply(result, trials)
+                reply = Reply(result.text, trials.model, finish_reason=result.finish_reason)
             else:
-                pause, text, reason = self._after(result, trials), "", "given_up"
+                trials.unanswered += result.may_be_billed
+                pause = self._after(result, trials)
+                reply = Reply("", trials.model, finish_reason="given_up", fault=self._endpoint.scrubbed(result.message))
             if pause is None:
-                return Reply(text, trials.model, tuple(trials.calls), reason)
+                return replace(reply, calls=tuple(trials.calls), unanswered=trials.unanswered)
             await asyncio.sleep(pause)
 
     async def _ask(self, model: str, prompt: str) -> Completion | Fault:
@@ -140,7 +146,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 self._limiter.succeeded(headers)
             elif result.meaning == "limited":
                 pause = self._limiter.refused(cuts, result.wait_s)
-                self._note_fault(f"{result.message}; waiting {pause:.0f} s")
+                self._often("pause", f"{result.message}; waiting {pause:.0f} s")
             elif result.meaning == "path" and path != self._endpoint.path:
                 return Fault("parameter", result.message)  # another request found the path in the meantime
             return result
@@ -193,7 +199,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         if healthy and trials.faults >= self._patience.attempts:
             return self._give_up(fault, trials)
         until = "" if fault.meaning == "setup" else f" until nobody has had a reply for {self._silence_s:g} s"
-        self._note_fault(f"{fault.message}; asking again{until}")
+        self._often("fault", f"{fault.message}; asking again{until}")
         # A pause that began within what is borne could end long after it.
         pause = min(self._backoff(trials.faults), left_s + self._patience.backoff_s)
         return max(pause, fault.wait_s or 0.0)
@@ -218,18 +224,12 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             self._note(f"{model} is asked without {fault.parameter!r} from now on: {fault.message}")
 
     def _give_up(self, fault: Fault, trials: _Trials) -> float | None:
-        self._note(f"the prompt of candidate {trials.number} is given up: {fault.message}")
+        self._often("given up", f"the prompt of candidate {trials.number} is given up: {fault.message}")
         return None
 
     def _stop(self, message: str) -> NoReturn:
         self._fatal = self._endpoint.scrubbed(message)
         raise ProposerError(self._fatal)
-
-    def _note_fault(self, line: str) -> None:
-        """A note about a fault, once a minute at most: they come in crowds."""
-        if self._clock() >= self._next_fault_note:
-            self._next_fault_note = self._clock() + 60.0
-            self._note(line)
 
     def _note(self, line: str) -> None:
         self._tell(self._endpoint.scrubbed(line))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from behavesim.events import Usage
+from behavesim.events import Usage, estimated_tokens
 from behavesim.proposers.limiter import retry_after_s
-from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage
+from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage, written
 from behavesim.text import one_line
 
 Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
@@ -63,7 +63,8 @@ class Completion:
 class Fault:
     """A request that gave no completion; `usage` is None where the endpoint did not answer at all.
 
-    Refused requests took no tokens: no endpoint bills for an error status.
+    Refused requests took no tokens: no endpoint bills for an error status. One that was sent and not answered
+    `may_be_billed`, nobody knows.
     """
 
     meaning: Meaning
@@ -71,6 +72,7 @@ class Fault:
     usage: Usage | None = REFUSED
     wait_s: float | None = None
     parameter: str = ""
+    may_be_billed: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ def _completion(document: Mapping[str, Any]) -> Completion | Fault:
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
         return Completion("", None, used)
+    if used.completion is None:
+        used = replace(used, estimated_completion=estimated_tokens(written(choice)))
     reason = choice.get("finish_reason")
     reason = reason if isinstance(reason, str) else None
     if reason == "error":  # some gateways end a reply so that broke off behind them

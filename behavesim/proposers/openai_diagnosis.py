@@ -60,7 +60,7 @@ async def diagnosed(error: Exception, route: Route, timeout_s: float, is_new: bo
         to = route.by if route.proxy else route.where
         return _fault("passing", f"{to} takes no connection: nothing comes back; check OPENAI_BASE_URL and firewalls")
     if isinstance(error, TimeoutError):
-        return _fault("passing", f"{route.where} gave no answer within {timeout_s:g} s")
+        return _fault("passing", f"{route.where} gave no answer within {timeout_s:g} s", may_be_billed=True)
     return _broken(error, route)
 
 
@@ -89,7 +89,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
 def _broken(error: Exception, route: Route) -> Fault:
     """What became of a connection that there was."""
     if isinstance(error, aiohttp.ClientPayloadError):
-        return _fault("passing", f"{route.where} broke off in the middle of its answer")
+        return _fault("passing", f"{route.where} broke off in the middle of its answer", may_be_billed=True)
     if isinstance(error, aiohttp.TooManyRedirects | aiohttp.RedirectClientError):
         return _fault("setup", f"{route.where} redirects to nowhere; check OPENAI_BASE_URL")
     if isinstance(error, aiohttp.ClientResponseError):
@@ -97,7 +97,7 @@ def _broken(error: Exception, route: Route) -> Fault:
         return _fault("setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL")
     if isinstance(error, aiohttp.InvalidURL):
         return _fault("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
-    return _fault("passing", f"{route.where} closed the connection without an answer")
+    return _fault("passing", f"{route.where} closed the connection without an answer", may_be_billed=True)
 
 
 async def _wants_tls(route: Route) -> bool:
@@ -115,5 +115,5 @@ async def _wants_tls(route: Route) -> bool:
     return True
 
 
-def _fault(meaning: Meaning, message: str) -> Fault:
-    return Fault(meaning, message, usage=None)
+def _fault(meaning: Meaning, message: str, may_be_billed: bool = False) -> Fault:
+    return Fault(meaning, message, usage=None, may_be_billed=may_be_billed)

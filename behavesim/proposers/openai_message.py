@@ -31,6 +31,14 @@ def said(choice: Mapping[str, Any], is_whole: bool) -> str:
     return text or next((part for part in thought if part.strip()), "")
 
 
+def written(choice: Mapping[str, Any]) -> str:
+    """All that the model wrote for a choice, its reply or not: what it is paid for."""
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    thought = (_text(message.get(name)) for name in REASONING)
+    return "".join((_text(message.get("content")), _text(choice.get("text")), *_called(message), *thought))
+
+
 def refusal(choice: Mapping[str, Any]) -> str:
     """The words with which a model declines, where it has a place of its own for them."""
     message = choice.get("message")

@@ -10,7 +10,7 @@ from typing import Self
 
 from behavesim.errors import UsageError
 from behavesim.events import Usage
-from behavesim.state import Tokens
+from behavesim.tokens import Tokens
 
 _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Generic, Self, TypeVar
 
 from behavesim.config import Options
 from behavesim.events import Prompt, Reply
+from behavesim.heartbeat import Heartbeat
 from behavesim.task import Task
 
 
@@ -37,6 +38,8 @@ class Errand:
     runs_dir: Path = Path("runs")
     tell: Callable[[str], None] = lambda line: None
     """Takes a line each about what a person should know, such as pauses and faults; it must never hold a key."""
+    clock: Heartbeat = field(default_factory=Heartbeat)
+    """Time limits go by it: it stands still while the process is stopped or asleep."""
 
 
 class Proposer(ABC, Generic[S]):

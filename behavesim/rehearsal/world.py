@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.build import Parts, assembled
-from behavesim.caps import Caps
+from behavesim.build import Parts, assembled, capped
 from behavesim.config import OWN, Settings
 from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.protocols import Failure, Journal, Verdict
+from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task
+from behavesim.tokens import Tokens
 from behavesim.trajectory import Trajectory
 
 CITIES = 6
@@ -150,15 +152,23 @@ def fitting(settings: Mapping[str, Any]) -> Settings:
     )
 
 
-async def search(journal: Journal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+def price(model: str, tokens: Tokens) -> float | None:
+    """A dollar for a million tokens, but for the model `unknown`, whose price nobody knows."""
+    return None if model == "unknown" else (tokens.prompt + tokens.completion) / 1e6
+
+
+async def search(
+    journal: Journal,
+    settings: Mapping[str, Any],
+    delay: random.Random | None = None,
+    proposer: AnswersPrompts | None = None,
+) -> Search:
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = fitting(settings)
-    caps = Caps(
-        resolved.budget, lambda model, tokens: 0.0, max_calls=resolved.max_calls, max_tokens=resolved.max_tokens
-    )
-    parts = Parts(Proposer(resolved.seed, delay, resolved.connections), Judge(task, delay, resolved.workers), journal)
-    built = assembled(resolved, task, parts, caps)
+    caps = capped(resolved, price, Heartbeat(), active_before_s=0.0)
+    proposer = proposer or Proposer(resolved.seed, delay, resolved.connections)
+    built = assembled(resolved, task, Parts(proposer, Judge(task, delay, resolved.workers), journal), caps)
     async for _, event in journal.read():
         built.fold(event)
     if built.state.started is not None:

@@ -18,20 +18,26 @@ from behavesim.analysis.summary import tokens
 from behavesim.analysis.table import SCORE
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE
+from behavesim.notices import Notice
 from behavesim.reports.summary import dollars, percent
 from behavesim.state import RunState
+from behavesim.tokens import Tokens
 
 FEW = 10
 """Candidates from which on a rate says something of the time that is left."""
+NOTICES = 2
+"""What was said last stays in view; the log has all of it."""
+NOTICE_LENGTH = 240
 
 
 @dataclass(frozen=True)
 class Moment:
     """A run at one moment.
 
-    `rate` is candidates registered a second in this session, `cost_usd` None where a price is unknown, `facts` what the
-    method has to say of itself; `is_warming` says that the comparison is being loaded, which includes compiling it
-    where it is the first on a machine.
+    `rate` is candidates registered a second in this session; `cost_usd`, estimates included, is None where a price is
+    unknown; `facts` is what the method has to say of itself; `is_warming` says that the comparison is being loaded,
+    which includes compiling it where it is the first on a machine. `notices` is what was said of the run in this
+    session, in order.
     """
 
     run: str
@@ -42,6 +48,7 @@ class Moment:
     cost_usd: float | None
     facts: Mapping[str, str] = field(default_factory=dict)
     is_warming: bool = False
+    notices: tuple[Notice, ...] = ()
 
     @property
     def left_s(self) -> float | None:
@@ -64,7 +71,11 @@ class Moment:
 def dashboard(moment: Moment) -> RenderableType:
     """The whole view: progress, what the run has found and costs, archive, failures; a small terminal cuts the end."""
     return Group(
-        Panel(Group(_headline(moment), _progress(moment)), title=f"behavesim · {moment.run}", title_align="left"),
+        Panel(
+            Group(_headline(moment), _progress(moment), *_latest_notices(moment)),
+            title=f"behavesim · {moment.run}",
+            title_align="left",
+        ),
         Columns([_search(moment), _islands(moment)], padding=(0, 2)),
         _failures(moment.state),
     )
@@ -99,6 +110,10 @@ def _progress(moment: Moment) -> RenderableType:
     text = f"{done}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"
     grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), text)
     return grid
+
+
+def _latest_notices(moment: Moment) -> list[Text]:
+    return [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
 
 
 def _islands(moment: Moment) -> Table:
@@ -138,7 +153,7 @@ def _search(moment: Moment) -> Table:
         "repeats": f"{_share(state.repeated_programs, state)} a program known already, "
         f"{_share(state.repeated_behaviours, state)} a behaviour",
         "tokens": _tokens(state),
-        "cost": dollars(moment.cost_usd),
+        "cost": _cost(moment),
         **moment.facts,
     }
     for name, value in rows.items():
@@ -160,9 +175,20 @@ def _share(count: int, state: RunState) -> str:
 
 
 def _tokens(state: RunState) -> str:
+    if _is_estimated(state):
+        whole = sum((each.with_estimates() for each in state.tokens.values()), Tokens())
+        return f"about {whole.prompt:,} in, {whole.completion:,} out, estimated from the text"
     used = tokens(state)
     prompt, completion = used["prompt"], used["completion"]
     return "unknown" if prompt is None or completion is None else f"{prompt:,} in, {completion:,} out"
+
+
+def _cost(moment: Moment) -> str:
+    return f"{'about ' if _is_estimated(moment.state) else ''}{dollars(moment.cost_usd)}"
+
+
+def _is_estimated(state: RunState) -> bool:
+    return any(each.estimated_prompt or each.estimated_completion for each in state.tokens.values())
 
 
 def _gap(moment: Moment) -> str:

@@ -32,6 +32,7 @@ def summary_table(summary: Summary) -> Table:
         "top-10 gap": percent(summary.top10_gap),
         "tokens": _tokens(summary),
         "cost": dollars(summary.cost_usd),
+        **_uncertain(summary),
         "isolation": summary.isolation,
         "time": f"{summary.seconds:.1f} s",
         "digest": summary.digest[:16],
@@ -78,6 +79,20 @@ def _recommended(summary: Summary) -> str:
     if program is None:
         return _program(None)
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}"
+
+
+def _uncertain(summary: Summary) -> dict[str, str]:
+    """What is not known of the costs, and how much it may be."""
+    rows, about = {}, summary.estimated
+    if about is not None:
+        tokens = f"{about.prompt:,} prompt, {about.completion:,} completion"
+        rows["estimated"] = (
+            f"about {dollars(about.cost_usd)}: {tokens}; {about.estimated} of {about.calls} replies did not say what "
+            "they took, and are estimated from the text"
+        )
+    if summary.unanswered:
+        rows["unanswered"] = f"{summary.unanswered} requests were sent and given up; they may have been billed"
+    return rows
 
 
 def _tokens(summary: Summary) -> str:

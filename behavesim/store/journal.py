@@ -13,7 +13,7 @@ from types import TracebackType
 import aiosqlite
 
 from behavesim.errors import JournalError
-from behavesim.events import CandidateId, Evaluated, Event, Rejected
+from behavesim.events import CandidateId, Evaluated, Event, Rejected, Reply, Responded
 from behavesim.store.codec import NAMES, check_time, decode, encode, unpack
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
@@ -196,6 +196,15 @@ def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evalu
     event = _event(path, *row)
     assert isinstance(event, Evaluated | Rejected)
     return event
+
+
+def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
+    """The last reply that a candidate had; None where it had none."""
+    query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = 'Responded' ORDER BY seq DESC"
+    with translated(path), closing(open_to_read(path)) as connection:
+        row = connection.execute(query, (candidate,)).fetchone()
+    event = None if row is None else _event(path, *row)
+    return event.reply if isinstance(event, Responded) else None
 
 
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from behavesim.events import Event, Regrouped, RunForked, RunResumed, RunStarted, RunStopped
+from collections.abc import Callable
+
+from behavesim.events import (
+    Event,
+    NoteReceived,
+    Regrouped,
+    Reply,
+    Responded,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
 from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 
@@ -10,8 +22,11 @@ from behavesim.store.folder import RunFolder
 class RunFiles:
     """Hears of every event, and writes what a person looks for in the run's folder."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, tell: Callable[[str], None]) -> None:
+        """`tell` is told, in a line each, what a person should know at once."""
         self._folder = folder
+        self._tell = tell
+        self._has_told_of_estimates = False
         self._written: Member | None = None
 
     def __call__(self, event: Event, state: RunState) -> None:
@@ -19,9 +34,17 @@ class RunFiles:
         if state.best is not None and state.best is not self._written:
             self._folder.write_best(state.best.source, self._headline(state.best, state))
             self._written = state.best
+        if isinstance(event, Responded | NoteReceived):
+            self._tell_of_estimates(event.reply)
         is_noted = isinstance(event, RunStarted | RunForked | RunResumed | RunStopped | Regrouped)
         if is_noted and not (isinstance(event, Regrouped) and event.selection):
-            self._folder.note(f"{type(event).__name__} at {state.registered} done, {state.asked} asked")
+            reason = f" ({event.reason})" if isinstance(event, RunStopped) else ""
+            self._folder.note(f"{type(event).__name__}{reason} at {state.registered} done, {state.asked} asked")
+
+    def _tell_of_estimates(self, reply: Reply) -> None:
+        if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):
+            self._has_told_of_estimates = True
+            self._tell("the endpoint reports no usage; tokens are estimated from the text, at the cautious end")
 
     def _headline(self, best: Member, state: RunState) -> str:
         gap = state.objective.gap(best.score)

@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[2]
 
 CHAIN = [
     {"clock", "errors", "similarity.kernels", "text"},
-    {"heartbeat", "plugins"},
+    {"heartbeat", "notices", "plugins"},
     {"trajectory"},
     {"task"},
     {"events"},
-    {"protocols", "provenance"},
+    {"protocols", "provenance", "tokens"},
     {"config", "programs", "similarity", "state"},
     {"prompts"},
     {"caps"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from behavesim.events import Prompt, Reply, Usage
 from behavesim.proposers.openai import OpenAIProposer
@@ -18,3 +19,8 @@ def prompt(text: str = "hello") -> Prompt:
 async def replies(proposer: OpenAIProposer, count: int) -> list[Reply]:
     """The replies to the prompts p0, p1, …, all asked for at once."""
     return await asyncio.gather(*(proposer.propose(prompt(f"p{ticket}"), ticket) for ticket in range(count)))
+
+
+def counted(reply: Reply) -> list[Usage]:
+    """What the endpoint counted for each request of a reply, estimates left out."""
+    return [replace(usage, estimated_prompt=None, estimated_completion=None) for usage in reply.calls]

@@ -13,7 +13,7 @@ from behavesim.proposers import openai_endpoint
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.store.codec import decode, encode
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import KEY, OWN, prompt, replies
+from tests.proposers.asking import KEY, OWN, counted, prompt, replies
 
 HALF = "\ud83d"
 RAW = "\x1b[2J\x9b31m\x00\x07\r\x7f\u202e\u2028"
@@ -33,7 +33,7 @@ async def test_half_an_emoji_costs_a_reply_nothing_else(proposer_of: Any, server
     async with proposer_of() as proposer:
         reply = await proposer.propose(prompt(), 0)
     assert (reply.text, reply.finish_reason) == ("a\ufffdb 😀", "st\ufffdop")
-    assert reply.calls == (Usage(completion=3),)
+    assert counted(reply) == [Usage(completion=3)]
     assert stored(reply) == reply
     assert len(server.asked) == 1
 
@@ -167,7 +167,7 @@ async def test_tokens_that_make_no_sense_are_unknown(proposer_of: Any, server: A
     server.behaviour = chat.script(chat.says("text", usage=counts), then=chat.says("text", usage=garbage))
     async with proposer_of() as proposer:
         answered = await replies(proposer, 2)
-    assert [reply.calls for reply in answered] == [(Usage(),), (Usage(),)]
+    assert [counted(reply) for reply in answered] == [[Usage()], [Usage()]]
 
 
 @pytest.mark.parametrize("number", ["1e400", "1" + "0" * 5000, "NaN", "-Infinity"])
@@ -176,13 +176,13 @@ async def test_a_number_beyond_reason_costs_no_reply_its_text(proposer_of: Any, 
     server.behaviour = chat.script(then=chat.Answer(body=body))
     async with proposer_of() as proposer:
         reply = await proposer.propose(prompt(), 0)
-    assert (reply.text, reply.calls) == ("text", (Usage(completion=5),))
+    assert (reply.text, counted(reply)) == ("text", [Usage(completion=5)])
 
 
 async def test_a_count_written_as_a_decimal_number_counts(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(then=chat.says("text", usage={"prompt_tokens": 7.0, "completion_tokens": 0}))
     async with proposer_of() as proposer:
-        assert (await proposer.propose(prompt(), 0)).calls == (Usage(prompt=7, completion=0),)
+        assert counted(await proposer.propose(prompt(), 0)) == [Usage(prompt=7, completion=0)]
 
 
 @pytest.mark.parametrize("depth", [100, 900, 100_000])
@@ -206,7 +206,7 @@ async def test_an_answer_without_end_is_read_no_further_than_any_reply_goes(prop
         reply = await proposer.propose(prompt(), 1)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert (reply.text, reply.finish_reason, reply.calls) == ("", "given_up", (Usage(),))
+    assert (reply.text, reply.finish_reason, counted(reply)) == ("", "given_up", [Usage()])
     assert notes == ["the prompt of candidate 1 is given up: the endpoint's answer is longer than 4 MB"]
     assert peak < 3 * openai_endpoint.ANSWER_BYTES
 

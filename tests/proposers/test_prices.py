@@ -7,7 +7,7 @@ import pytest
 from behavesim.errors import UsageError
 from behavesim.events import Usage
 from behavesim.proposers.prices import DOCUMENTED, Prices
-from behavesim.state import Tokens
+from behavesim.tokens import Tokens
 
 
 def test_the_cost_counts_cached_tokens_at_their_own_price() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from behavesim.events import Added, Asked, Evaluated, Prompt, Regrouped, Rejected, Reply, Responded, RunStarted, Usage
+from behavesim.notices import Notice
 from behavesim.reports.panels import Moment, clock, dashboard, line
 from behavesim.settings import resolve
 from behavesim.state import RunState
@@ -128,6 +130,23 @@ def test_tokens_that_no_answer_reported_are_unknown() -> None:
     assert row(shown(moment(state=silent)), "tokens") == "1,200 in, 30 out"
     del silent.tokens["m"]
     assert row(shown(moment(state=silent)), "tokens") == "unknown"
+
+
+def test_what_is_estimated_is_never_shown_as_counted() -> None:
+    state = begun()
+    state.apply(Responded(0, Reply("", "m", (Usage(estimated_prompt=800, estimated_completion=70),))))
+    seen = shown(moment(state=state))
+    assert row(seen, "tokens") == "about 2,000 in, 100 out, estimated from the text"
+    assert row(seen, "cost") == "about $0.2500"
+
+
+def test_what_was_said_last_stays_in_view_with_its_time() -> None:
+    at = datetime(2026, 1, 2, 12, 30, 15)
+    said = tuple(Notice(at, f"the endpoint asks for a pause {number}") for number in range(4))
+    seen = shown(moment(notices=said))
+    assert "12:30:15 the endpoint asks for a pause 2" in seen
+    assert "12:30:15 the endpoint asks for a pause 3" in seen
+    assert "pause 1" not in seen
 
 
 def test_the_line_says_the_same_in_short() -> None:

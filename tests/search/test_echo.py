@@ -34,7 +34,7 @@ class Echo:
 async def test_an_echo_of_the_template_is_a_copy_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    monkeypatch.setattr("behavesim.build._proposer", lambda launch, warn: Echo(task.template))
+    monkeypatch.setattr("behavesim.build._proposer", lambda launch: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
     settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4})
     async with new_search(Launch(settings, task, folder)) as search:

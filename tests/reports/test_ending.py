@@ -1,0 +1,57 @@
+"""Why a run ended, and what to do next, as a person is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim.analysis.run import Run
+from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStarted, RunStopped, Usage
+from behavesim.reports.ending import ending
+from behavesim.settings import resolve
+from behavesim.store.folder import RunFolder
+
+
+def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
+    """What is said of a run of a model that was given up with ten questions open."""
+    resolved = resolve({"task": "tsp", "proposer": "openai", "connections": 4, **settings})
+    asked: list[Event] = [Asked(number, (), None, Prompt("", "improve")) for number in range(11)]
+    reply = Responded(0, Reply("", model, (Usage(1, 0, 1, 0),)))
+    events = [RunStarted(resolved.flat(), {"direction": "minimise"}, "strong"), *asked, reply, RunStopped(reason)]
+    run = Run(RunFolder(Path("runs/first")), [(0.0, event) for event in events], registered=0)
+    return ending(run, resolved, reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "settings", "said"),
+    [
+        (
+            "max_cost",
+            {"max_cost_usd": 5},
+            "the cap of $5.0000 on cost is reached; raise it with behavesim resume first",
+        ),
+        ("max_tokens", {"max_tokens": 12345}, "the cap of 12,345 tokens is reached; raise it with"),
+        ("max_calls", {"max_calls": 7}, "the cap of 7 requests is reached; raise it with"),
+        ("max_time", {"max_time_s": 90}, "its time of 90 s is up; give it more with behavesim resume first --max-time"),
+    ],
+)
+def test_a_run_that_a_cap_ended_names_the_cap_and_how_to_raise_it(
+    reason: str, settings: dict[str, Any], said: str
+) -> None:
+    first, open_requests, last = ended(reason, **settings)
+    assert first.startswith(f"stopped: {said}")
+    assert open_requests.startswith("up to 4 requests were under way; they may have been billed")
+    assert last == "next: behavesim report first"
+
+
+def test_a_run_that_ended_at_an_unknown_price_names_the_model_and_where_its_price_goes() -> None:
+    first, *_ = ended("unknown_price", model="new\x1b[2J", max_cost_usd=1)
+    assert first.startswith("stopped: the price of new\\u001b[2J is unknown, so the cap on cost cannot hold")
+    assert "behavesim resume first --set 'prices={" in first
+
+
+def test_a_finished_run_is_to_be_reported() -> None:
+    assert ended("budget")[-1] == "next: behavesim report first"
+    assert ended("finished") == ["run first is finished; give it a larger --budget to go on"]
