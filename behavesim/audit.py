@@ -70,12 +70,13 @@ class Audit:
         """The decision that was due when the decision `event` was recorded; None where none was.
 
         How soon a cap ended the asking and repairing, and how far a budget was raised later, is the journal's to say.
+        Raises JournalError where no method could decide after such events.
         """
-        decision = due(self.state, self._method, self._rules, self._permits(event))
-        if isinstance(decision, Measurement):
-            assert self._behaviours is not None, "a method that measures comes with behaviours"
-            return decision.decide(self._behaviours)
-        return decision
+        try:
+            decision = due(self.state, self._method, self._rules, self._permits(event))
+            return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
+        except (LookupError, ValueError, AssertionError) as error:
+            raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """A verdict as the search would have taken it."""

@@ -188,11 +188,11 @@ def last_event(path: Path) -> int:
 
 
 def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
-    """What became of a candidate's program of that hash; raises LookupError where nothing did."""
+    """What became of a candidate's program of that hash; raises JournalError where nothing did."""
     with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute(_OUTCOME, (candidate, program_hash)).fetchone()
     if row is None:
-        raise LookupError(f"candidate {candidate} has no outcome with program hash {program_hash}")
+        raise JournalError(f"{path}: nothing became of a program of candidate {candidate} with hash {program_hash}")
     event = _event(path, *row)
     assert isinstance(event, Evaluated | Rejected)
     return event

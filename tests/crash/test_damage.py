@@ -134,6 +134,22 @@ async def test_an_event_that_cannot_follow_those_before_it_is_named_in_one_line(
     assert "an event that can follow those before it" in found.expected
 
 
+@pytest.mark.parametrize(
+    ("where", "change_to"),
+    [
+        ("type = 'Evaluated' AND candidate = 12", "json_set(payload, '$.copy_of', 3, '$.program_hash', 'of nothing')"),
+        ("type = 'Added' AND candidate = 20", "json_set(payload, '$.group', 'no such island')"),
+        ("type = 'Regrouped'", "json_set(payload, '$.groups', json('{\"0\": []}'))"),
+    ],
+)
+async def test_what_nothing_can_follow_from_is_a_finding_of_verify_and_no_fault(
+    run: RunFolder, where: str, change_to: str
+) -> None:
+    seq = event(run, where)
+    change(run, f"UPDATE events SET payload = {change_to} WHERE seq = {seq}")
+    assert min(found.seq for found in (await verify(run)).differences) == seq
+
+
 @pytest.mark.parametrize("command", ["resume", "report", "verify"])
 async def test_settings_that_nobody_can_read_are_named_in_one_line(run: RunFolder, command: str) -> None:
     change(run, "UPDATE events SET payload = json_set(payload, '$.settings.window', 'wide') WHERE seq = 1")
