@@ -22,6 +22,7 @@ from behavesim.programs.hashing import program_hash
 from behavesim.proposers.installed import argument, models_asked, proposer, proposer_type
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.proposers.weighing import Weighing
 from behavesim.protocols import Failure, Journal
 from behavesim.protocols import Judge as AnyJudge
 from behavesim.protocols import Proposer as AnswersPrompts
@@ -202,13 +203,14 @@ class Parts:
 
 def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Search:
     """A search at rest; the only place where one is put together."""
-    chosen = method(settings, task, proposer_type(settings.proposer).writes_text)
+    writer = proposer_type(settings.proposer)
+    chosen = method(settings, task, writer.writes_text)
     return Search(
         task=task,
         rules=Rules(settings.window, settings.repair),
         caps=caps,
         method=chosen,
-        proposer=parts.proposer,
+        proposer=Weighing(parts.proposer, writer.costs_money),
         judge=parts.judge,
         journal=parts.journal,
         behaviours=behaviours(settings, task) if chosen.uses_behaviour else None,

@@ -32,7 +32,6 @@ from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
-from behavesim.tokens import weighed
 
 P = ParamSpec("P")
 
@@ -232,12 +231,10 @@ class Search:
         self._woken.set()
 
     async def _propose(self, asked: Asked) -> Responded:
-        reply = await self._proposer.propose(asked.prompt, asked.candidate)
-        return Responded(asked.candidate, weighed(reply, asked.prompt))
+        return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
     async def _write(self, asked: NoteAsked) -> NoteReceived:
-        reply = await self._proposer.propose(asked.prompt, note_number(asked.number))
-        return NoteReceived(asked.number, weighed(reply, asked.prompt))
+        return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
 
     async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 
-from behavesim.events import Prompt, Reply
+from behavesim.events import Reply
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,3 @@ class Tokens:
 
     def _with(self, other: Tokens, combine: Callable[[int, int], int]) -> Tokens:
         return Tokens(*map(combine, astuple(self), astuple(other)))
-
-
-def weighed(reply: Reply, prompt: Prompt) -> Reply:
-    """The reply with estimates for what its endpoint did not count."""
-    return replace(reply, calls=tuple(call.with_estimates(prompt.text, reply.text) for call in reply.calls))

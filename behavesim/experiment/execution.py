@@ -108,8 +108,9 @@ class Execution:
     def _said(self, run: Planned, code: int | None) -> str:
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
-        best = load_run(self._runs_dir / run.name).best
-        return "nothing feasible" if best is None else f"best {best.score:.6g}"
+        made = load_run(self._runs_dir / run.name)
+        found = "nothing feasible" if made.best is None else f"best {made.best.score:.6g}"
+        return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:
         """How long the runs that are left will take if they are like those so far."""

@@ -10,14 +10,19 @@ from behavesim.store.journal import open_to_read, translated
 
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
 _TOKENS = """
-SELECT count(*), coalesce(sum(call.value ->> 'prompt'), 0), coalesce(sum(call.value ->> 'completion'), 0)
+SELECT count(*),
+       coalesce(sum(coalesce(call.value ->> 'prompt', call.value ->> 'estimated_prompt')), 0),
+       coalesce(sum(coalesce(call.value ->> 'completion', call.value ->> 'estimated_completion')), 0)
 FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.type = 'Responded'
 """
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Candidates registered, whether a program is recommended, and requests answered with their tokens."""
+    """Candidates registered, whether a program is recommended, and requests answered with their tokens.
+
+    Tokens that an endpoint did not count are estimated from the text.
+    """
 
     registered: int
     recommended: bool

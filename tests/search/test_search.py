@@ -26,7 +26,7 @@ from behavesim.events import (
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Stop, finished, search
+from tests.search.toys import MemoryJournal, Proposer, Stop, finished, search
 
 METHODS = [
     "funsearch",
@@ -107,10 +107,11 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
     with pytest.raises(Stop):
         await broken.run()
     paid = {e.candidate for e in (decode(*row) for row in journal.rows) if isinstance(e, Responded)}
-    resumed = await search(MemoryJournal(journal.rows), settings)
+    proposer = Proposer()
+    resumed = await search(MemoryJournal(journal.rows), settings, proposer=proposer)
     await resumed.run()
     assert paid
-    assert not paid & set(resumed._proposer.asked)  # type: ignore[attr-defined]
+    assert not paid & set(proposer.asked)
 
 
 async def test_equal_programs_are_evaluated_once() -> None:
