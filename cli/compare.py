@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from behavesim.analysis.similarities import similarities
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
 from behavesim.errors import DistanceError, UsageError
 from behavesim.protocols import Failure
 from behavesim.reports.heatmap import check_figure, draw_heatmap
-from behavesim.reports.terminal import drawn
+from behavesim.reports.terminal import show
 from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.task import Split, Task, TaskReference
@@ -71,10 +69,8 @@ def compare(
     if as_json:
         print_json(asdict(found))
         return
-    console = Console()
-    console.print(f"BehaveSim: {metric}, {_said(found.settings)}", highlight=False)
-    for table in found.tables():
-        console.print(drawn(table))
+    typer.echo(f"BehaveSim: {metric}, {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
+    show(found.tables())
 
 
 def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
@@ -100,7 +96,3 @@ def _behaviours(results: list[Evaluation]) -> list[tuple[Trajectory, ...]]:
     if len(behaviours) < len(results):
         raise typer.Exit(REJECTED)
     return behaviours
-
-
-def _said(settings: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
 from behavesim.protocols import Failure
-from behavesim.reports.summary import percent
+from behavesim.reports.terminal import show
 from behavesim.settings import resolve
 from behavesim.task import Objective, Split, TaskReference
 from behavesim.text import one_line
@@ -42,7 +40,7 @@ def evaluate(
     if as_json:
         print_json(results)
     else:
-        _print_table(results)
+        show([_table(results)])
     if any(result["status"] == "rejected" for result in results):
         raise typer.Exit(REJECTED)
 
@@ -69,14 +67,14 @@ def _document(result: evaluation.Evaluation, objective: Objective) -> dict[str, 
     }
 
 
-def _print_table(results: list[dict[str, Any]]) -> None:
-    table = Table(title=f"isolation {results[0]['isolation']}", title_justify="left")
-    for name in ("program", "score", "gap", "seconds", "result"):
-        table.add_column(name, justify="right" if name in ("score", "gap", "seconds") else "left", overflow="fold")
-    for result in results:
-        ok = result["status"] == "ok"
-        verdict = "ok" if ok else f"{result['stage']}: {result['reason']}: {result['message']}"
-        score, gap = (f"{result['score']:.6g}", percent(result["gap"])) if ok else ("", "")
-        file, why = Text(one_line(result["file"])), Text(one_line(verdict, 1000))
-        table.add_row(file, score, gap, f"{result['seconds']:.3f}", why)
-    Console().print(table)
+def _table(results: list[dict[str, Any]]) -> Table:
+    columns = (Column("program"), Column("score", SCORE), Column("gap", FRACTION), Column("seconds", SECONDS))
+    rows = (
+        (one_line(each["file"]), each["score"], each["gap"], each["seconds"], one_line(_verdict(each), 1000))
+        for each in results
+    )
+    return Table("evaluation", f"isolation {results[0]['isolation']}", (*columns, Column("result")), tuple(rows))
+
+
+def _verdict(result: dict[str, Any]) -> str:
+    return "ok" if result["status"] == "ok" else f"{result['stage']}: {result['reason']}: {result['message']}"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
@@ -22,7 +21,7 @@ from behavesim.experiment.report import compared
 from behavesim.proposers.installed import proposer_type
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.document import document
-from behavesim.reports.terminal import drawn
+from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir
@@ -64,10 +63,8 @@ def experiment(
     if as_json:
         print_json(document(found))
     else:
-        console = Console()
-        for table in comparison_tables(found.tasks):
-            console.print(drawn(table))
-        console.print(f"tables: {here / 'tables'}, everything: {here / 'report.json'}", highlight=False, soft_wrap=True)
+        show(comparison_tables(found.tasks))
+        typer.echo(f"tables: {here / 'tables'}, everything: {here / 'report.json'}")
     if failed:
         tell(f"{len(failed)} runs failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from rich.console import Console
-
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import summary
 from behavesim.errors import JournalError
 from behavesim.reports.summary import runs_table
-from behavesim.reports.terminal import drawn
+from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir
@@ -28,4 +26,4 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     if as_json:
         print_json([asdict(each) for each in summaries])
     else:
-        Console().print(drawn(runs_table(summaries)))
+        show([runs_table(summaries)])

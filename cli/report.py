@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.run import load_run
@@ -16,7 +15,7 @@ from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 from behavesim.reports.summary import summary_table
-from behavesim.reports.terminal import drawn
+from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir
@@ -49,8 +48,6 @@ def report(
         print_json(document(compared))
         return
     singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
-    console = Console()
-    for table in (table for run in singly for table in (summary_table(run.summary), *run.tables())):
-        console.print(drawn(table))
-    for table in comparison_tables(compared.tasks):
-        console.print(drawn(table))
+    for run in singly:
+        show((summary_table(run.summary), *run.tables()))
+    show(comparison_tables(compared.tasks))

@@ -29,6 +29,7 @@ POINTS = Unit(".2f", "(points)", 100.0)
 DISTANCE = Unit(".3f")
 RATIO = Unit(".2f")
 PROBABILITY = Unit(".4f")
+SECONDS = Unit(".3f")
 
 
 @dataclass(frozen=True)

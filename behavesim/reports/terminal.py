@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from rich.console import Console
 from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import WORDS, Cell, Column, Estimate, Table
 from behavesim.text import printable
+
+
+def show(tables: Iterable[Table]) -> None:
+    """Print tables on stdout, one below the other."""
+    console = Console()
+    for table in tables:
+        console.print(drawn(table))
 
 
 def drawn(table: Table) -> Drawing:
