@@ -76,12 +76,12 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         judge = Judge(launch.task, "search", pool)
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(_refuse_unsuited, launch, template)
-        launch.folder.create()
-        stack.enter_context(launch.folder.locked())
-        launch.folder.write_settings(launch.settings.flat())
-        journal = await stack.enter_async_context(launch.journal())
         started = RunStarted(launch.settings.flat(), origin, pool.isolation)
-        await journal.append([started, template])
+        with launch.folder.created():
+            stack.enter_context(launch.folder.locked())
+            launch.folder.write_settings(launch.settings.flat())
+            journal = await stack.enter_async_context(launch.journal())
+            await journal.append([started, template])
         search = _wired(launch, proposer, judge, journal)
         search.fold(started)
         search.fold(template)
@@ -116,12 +116,12 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
     """
     _refuse_another_run(launch, opening(source))
-    launch.folder.create()
-    launch.folder.write_settings(launch.settings.flat())
-    copy_journal(source.journal, launch.folder.journal)
-    async with launch.journal() as journal:
-        provenance = run_provenance(launch.settings, launch.task)
-        await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
+    with launch.folder.created():
+        launch.folder.write_settings(launch.settings.flat())
+        copy_journal(source.journal, launch.folder.journal)
+        async with launch.journal() as journal:
+            provenance = run_provenance(launch.settings, launch.task)
+            await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
     async with resumed_search(launch) as search:
         yield search
 

@@ -126,11 +126,10 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
     async with sandbox(settings) as pool:
         judge = SandboxJudge(task, "search", pool)
         template = salvage.template or await evaluated_template(task, judge)
-        target.create()
-        target.write_settings(settings.flat())
         made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
         started = RunStarted(settings.flat(), made_of, pool.isolation)
-        with target.locked():
+        with target.created(), target.locked():
+            target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
                 await journal.append([started, template])
                 parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note))

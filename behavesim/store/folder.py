@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -76,8 +77,20 @@ class RunFolder:
             raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
         return cls(runs / name)
 
-    def create(self) -> None:
-        """Make the folder; raises UsageError where the name is taken, or the place is not writable."""
+    @contextmanager
+    def created(self) -> Iterator[None]:
+        """Make the folder, and remove it again where what makes it a run fails or is cancelled.
+
+        Raises UsageError where the name is taken, or the place is not writable.
+        """
+        self._create()
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
+
+    def _create(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir()

@@ -68,8 +68,8 @@ def test_a_mistyped_task_is_answered_with_the_nearest(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_under_its_own_settings_but_for_what_is_changed(tmp_path: Path) -> None:
     first = new_launch("tsp", tmp_path, {"budget": 10, "seed": 4}, name="first")
-    first.folder.create()
-    first.folder.write_settings(first.settings.flat())
+    with first.folder.created():
+        first.folder.write_settings(first.settings.flat())
     again = next_launch(first.folder, {"budget": 20, "workers": None}, ["max_calls=7"])
     assert again.folder.path == first.folder.path
     assert again.settings == first.settings.model_copy(update={"budget": 20, "max_calls": 7})

@@ -109,9 +109,9 @@ async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, ca
 
 async def test_a_run_killed_in_its_first_instant_says_what_to_do(tmp_path: Path, calm: Subject) -> None:
     folder = RunFolder(tmp_path / "stillborn")
-    folder.create()
-    async with SqliteJournal(folder.journal):
-        pass
+    with folder.created():
+        async with SqliteJournal(folder.journal):
+            pass
     assert not folder.has_begun()
     shutil.copytree(calm.folder, tmp_path / "sound")
     shutil.copy(tmp_path / "sound/settings.toml", folder.settings)

@@ -9,10 +9,14 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
+
 from behavesim.analysis.run import load_run
+from behavesim.application.launch import new_launch
+from behavesim.build import new_search
 from behavesim.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.journal import SqliteJournal, read_events
 from behavesim.verify import verify
 from tests.crash.processes import CALM, Subject, carried_out, ended, start
 
@@ -53,6 +57,19 @@ async def test_a_run_that_is_asked_to_end_before_it_began_leaves_nothing_behind(
         assert "Traceback" not in said.stderr
         folder = RunFolder(tmp_path / f"early-{number}")
         assert folder.has_begun() or not folder.path.exists()
+
+
+async def test_a_run_that_is_asked_to_end_within_its_first_commit_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cancelled(journal: SqliteJournal, events: object) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(SqliteJournal, "append", cancelled)
+    with pytest.raises(asyncio.CancelledError):
+        async with new_search(new_launch("tsp", tmp_path, {"method": "best-of-n"}, name="first")):
+            pass
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_go_on(tmp_path: Path) -> None:

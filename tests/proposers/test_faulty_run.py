@@ -27,12 +27,11 @@ class Run:
 
 
 @pytest.fixture
-def run_of(server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_of(server: Any, proposer_of: Any) -> Any:
     async def run(behaviour: Any, connections: int, request_s: float = 10.0) -> Run:
         server.behaviour, journal = behaviour, toys.MemoryJournal()
         async with proposer_of(connections, Patience(request_s, backoff_s=0.002), notes=lambda line: None) as proposer:
-            monkeypatch.setattr(toys, "Proposer", lambda *settings: proposer)
-            search = await toys.search(journal, SETTINGS)
+            search = await toys.search(journal, SETTINGS, proposer=proposer)
             assert await search.run() == "budget"
         return Run(search, journal)
 

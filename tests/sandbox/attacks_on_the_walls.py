@@ -42,7 +42,7 @@ THREADS = (
     body_of("a terminal and a fork", "forbidden exception", "import pty\npty.fork()"),
     body_of("a program in the background", "forbidden", """
         import os
-        os.spawnv(os.P_NOWAIT, "/bin/sh", ["sh", "-c", "touch CANARY_FOLDER/spawnv"])
+        os.waitpid(os.spawnv(os.P_NOWAIT, "/bin/sh", ["sh", "-c", "touch CANARY_FOLDER/spawnv"]), 0)
     """),
     body_of("a shell by libc", "score", """
         import ctypes
@@ -53,6 +53,7 @@ THREADS = (
         import ctypes
         pid, words = ctypes.c_int(), (ctypes.c_char_p * 4)(b"sh", b"-c", b"touch CANARY_FOLDER/libc-spawn", None)
         ctypes.CDLL(None).posix_spawn(ctypes.byref(pid), b"/bin/sh", None, None, words, None)
+        ctypes.CDLL(None).waitpid(pid, None, 0)
     """),
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from pathlib import Path
 
@@ -14,14 +15,28 @@ from behavesim.store.folder import RunFolder
 
 def made(runs: Path, name: str) -> RunFolder:
     folder = RunFolder.named(runs, name)
-    folder.create()
-    return folder
+    with folder.created():
+        return folder
 
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:
     made(tmp_path / "runs", "first")
     with pytest.raises(UsageError, match="resume it"):
         made(tmp_path / "runs", "first")
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, asyncio.CancelledError, OSError])
+def test_a_folder_that_does_not_become_a_run_is_gone_again(tmp_path: Path, end: type[BaseException]) -> None:
+    folder = RunFolder.named(tmp_path, "first")
+
+    def fail() -> None:
+        with folder.created(), folder.locked():
+            folder.write_settings({"seed": 1})
+            raise end
+
+    with pytest.raises(end):
+        fail()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "../away", "a/b", ".hidden", "a b", "-rf"])
