@@ -4,7 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from behavesim.analysis.metric import Metric
+    from behavesim.analysis.report import RunReport
     from behavesim.analysis.run import Run, load_run
+    from behavesim.analysis.table import Unit
     from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.errors import BehavesimError
     from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply, Usage
@@ -26,6 +29,7 @@ _HOMES = {
     "Errand": "proposers.proposer",
     "InvalidSolution": "task",
     "Member": "state",
+    "Metric": "analysis.metric",
     "Method": "methods.method",
     "MethodSettings": "methods.method",
     "NotAdded": "events",
@@ -38,11 +42,13 @@ _HOMES = {
     "Regrouped": "events",
     "Reply": "events",
     "Run": "analysis.run",
+    "RunReport": "analysis.report",
     "RunState": "state",
     "Split": "task",
     "TEMPLATE": "events",
     "Task": "task",
     "Trajectory": "trajectory",
+    "Unit": "analysis.table",
     "Usage": "events",
     "load_run": "analysis.run",
     "resume_sync": "application.python",
@@ -65,6 +71,7 @@ __all__ = [
     "Member",
     "Method",
     "MethodSettings",
+    "Metric",
     "NotAdded",
     "NoteAsked",
     "Objective",
@@ -75,10 +82,12 @@ __all__ = [
     "Regrouped",
     "Reply",
     "Run",
+    "RunReport",
     "RunState",
     "Split",
     "Task",
     "Trajectory",
+    "Unit",
     "Usage",
     "load_run",
     "question",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.errors import BehavesimError, nearest
+from behavesim.text import one_line
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,12 @@ class Kind:
             known = self.installed()
             listed = f"there are {', '.join(known)}, or give the path of a {self.noun} file, which ends in .py"
             raise self.error(f"no {self.noun} {name!r}; {nearest(name, known) or listed}")
-        return next(iter(points)).load()
+        point = next(iter(points))
+        try:
+            return point.load()
+        except Exception as error:
+            failure = one_line(f"raised {type(error).__name__}: {error}")
+            raise self.error(f"the {self.noun} {name} ({point.value}) {failure}; mend or uninstall it") from error
 
     def _from_file(self, path: Path) -> Any:
         if not path.is_file():
@@ -51,7 +57,8 @@ class Kind:
         try:
             spec.loader.exec_module(module)
         except Exception as error:
-            raise self.error(f"the {self.noun} file {path} raised {type(error).__name__}: {error}") from error
+            failure = one_line(f"raised {type(error).__name__}: {error}")
+            raise self.error(f"the {self.noun} file {path} {failure}") from error
         if not hasattr(module, self.noun):
             raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
         return getattr(module, self.noun)

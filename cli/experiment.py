@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from behavesim.analysis.own_metrics import known_metrics
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.errors import UsageError
@@ -39,6 +40,7 @@ def experiment(
     """Make every run of an experiment, or those that are missing, and compare them."""
     described = read_experiment(file)
     planned = plan(described, "openai" if has_endpoint() else "genetic")
+    metrics = known_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished(planned, here)
     tell(f"{len(planned)} runs, {len(left)} of them to do, in {here}")
@@ -59,11 +61,11 @@ def experiment(
     failed = _carried_out(left, here, jobs or (1 if asking else cores()), shlex.join(again))
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {len(made)} runs")
-    found = asyncio.run(compared(described, made, here, tell))
+    found = asyncio.run(compared(described, made, here, metrics, tell))
     if as_json:
         print_json(document(found))
     else:
-        show(comparison_tables(found.tasks))
+        show(comparison_tables(found))
         typer.echo(f"tables: {here / 'tables'}, everything: {here / 'report.json'}")
     if failed:
         tell(f"{len(failed)} runs failed ({', '.join(failed)}); the same command tries again")

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.comparison import comparison
+from behavesim.analysis.metrics import METRICS
+from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
 from behavesim.reports.comparison import comparison_tables
@@ -20,6 +22,11 @@ from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir
 from .output import busy, print_json, tell
+
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),
+]
 
 SHOWN_SINGLY = 3
 """Up to so many runs each is shown for itself; more are compared and nothing else."""
@@ -33,13 +40,15 @@ def report(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
+    metric: Metrics = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Summary, best programs, islands and behavioural clusters."""
+    metrics = known_metrics(metric or ())
     busy(f"reading {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}")
     loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
-    compared = comparison(asyncio.run(reported(loaded, tell, held_out)))
+    compared = comparison(asyncio.run(reported(loaded, tell, held_out)), metrics=metrics)
     if compared.repeats:
         tell(f"made twice, with equal settings and seed, and counted once: {', '.join(compared.repeats)}")
     if csv is not None:
@@ -48,6 +57,7 @@ def report(
         print_json(document(compared))
         return
     singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
+    chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
     for run in singly:
-        show((summary_table(run.summary), *run.tables()))
-    show(comparison_tables(compared.tasks))
+        show((summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}), *run.tables()))
+    show(comparison_tables(compared))

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import Group, grouped, repeats
-from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS, Metric
+from behavesim.analysis.metric import Metric, measured
+from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import Difference, Paired, Sample, difference, holm, mean_of_known, paired, sample
 
@@ -92,22 +93,31 @@ class TaskComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Reports of runs and what they say together; `repeats` names the runs that repeat another and do not count."""
+    """Reports of runs with the values of all metrics, and what they say together.
 
+    `repeats` names the runs that repeat another and do not count.
+    """
+
+    metrics: tuple[Metric, ...]
     runs: tuple[RunReport, ...]
     tasks: tuple[TaskComparison, ...]
     repeats: tuple[str, ...]
 
 
-def comparison(runs: Sequence[RunReport], pairs: Pairs | None = None) -> Comparison:
+def comparison(
+    runs: Sequence[RunReport], pairs: Pairs | None = None, metrics: Sequence[Metric] = METRICS
+) -> Comparison:
     """For each task its groups with their results, and tests of the pairs named, or else of all pairs of groups.
 
     Holm's correction holds for all tests of one metric on all tasks. There are no tasks where one run only counts.
+    Raises UsageError where a metric of one's own fails.
     """
+    runs = [measured(run, metrics) for run in runs]
     again = set(repeats(runs))
     counted = [run for place, run in enumerate(runs) if place not in again]
     names = tuple(runs[place].summary.run for place in sorted(again))
-    return Comparison(tuple(runs), _by_task(counted, pairs) if len(counted) > 1 else (), names)
+    tasks = _by_task(counted, pairs) if len(counted) > 1 else ()
+    return Comparison(tuple(metrics), tuple(runs), tasks, names)
 
 
 def _by_task(runs: Sequence[RunReport], pairs: Pairs | None) -> tuple[TaskComparison, ...]:
@@ -124,7 +134,7 @@ def _by_task(runs: Sequence[RunReport], pairs: Pairs | None) -> tuple[TaskCompar
 
 def _result(group: Group) -> GroupResult:
     asked = [run.summary.asked for run in group.runs]
-    values = {metric.name: _values(group, metric) for metric in METRICS}
+    values = {name: _values(group, name) for name in group.runs[0].metrics}
     return GroupResult(
         label=group.label,
         method=group.runs[0].summary.method,
@@ -152,8 +162,8 @@ def _over_time(group: Group) -> tuple[MeanDiversity, ...]:
     )
 
 
-def _values(group: Group, metric: Metric) -> list[float]:
-    values = map(metric.of, group.runs)
+def _values(group: Group, metric: str) -> list[float]:
+    values = (run.metrics[metric] for run in group.runs)
     return [value for value in values if value is not None]
 
 
@@ -161,13 +171,13 @@ def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[GroupTest]:
     by_label = {group.label: group for group in groups}
     chosen = list(combinations(by_label, 2)) if pairs is None else pairs
     tests = []
-    for metric in METRICS:
+    for metric in groups[0].runs[0].metrics:
         for first, second in chosen:
             if first not in by_label or second not in by_label:
                 continue
             a, b = _values(by_label[first], metric), _values(by_label[second], metric)
             if a and b:
-                tests.append(GroupTest(**vars(difference(a, b)), metric=metric.name, a=first, b=second))
+                tests.append(GroupTest(**vars(difference(a, b)), metric=metric, a=first, b=second))
     return tests
 
 
@@ -180,7 +190,7 @@ def _choices(groups: Sequence[Group]) -> list[Choice]:
 def _choice(metric: Metric, tried: Sequence[RunReport]) -> Choice | None:
     by_seed: dict[int, list[float]] = {}
     for run in tried:
-        if (value := metric.of(run)) is not None:
+        if (value := run.metrics[metric.name]) is not None:
             by_seed.setdefault(run.summary.seed, []).append(value)
     values = [value for alike in by_seed.values() for value in alike]
     if not values:
@@ -203,12 +213,12 @@ Tested = TypeVar("Tested", GroupTest, Choice)
 def _corrected(by_task: Mapping[str, Sequence[Tested]]) -> dict[str, tuple[Tested, ...]]:
     """The tests with Holm's corrected p-values, metric by metric over all tasks."""
     corrected: dict[tuple[str, int], Tested] = {}
-    for metric in METRICS:
+    for metric in {test.metric: None for tests in by_task.values() for test in tests}:
         family = [
             (task, place, test)
             for task, tests in by_task.items()
             for place, test in enumerate(tests)
-            if test.metric == metric.name
+            if test.metric == metric
         ]
         for (task, place, test), p in zip(family, holm([test.p for _, _, test in family]), strict=True):
             corrected[task, place] = replace(test, p_holm=p)

@@ -1,48 +1,15 @@
-"""The numbers by which runs are compared: one list, of which every table, file and figure is a view."""
+"""Our metrics: one list, of which every table, file and figure is a view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
 
 from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.held_out import HeldOut
+from behavesim.analysis.metric import Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import Scored
-from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE, Column, Unit
-
-Direction = Literal["lower", "higher", "task"]
-"""Which values are better; `task`: those that the task's objective prefers."""
-
-About = Literal["search", "held-out", "behaviour"]
-"""What a metric tells of: programs on the instances of the search, on held-out ones, or how much of it is different."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number of a run's report, or None where the run has none.
-
-    `direction` is None where neither end is better. People see it in the table of what it is about; where that is None,
-    only files hold it. It is left out where the metric called `instead_of` is known.
-    """
-
-    name: str
-    title: str
-    unit: Unit
-    direction: Direction | None
-    of: Callable[[RunReport], float | None]
-    about: About | None = None
-    instead_of: str | None = None
-
-    @property
-    def column(self) -> Column:
-        """The column in which it stands."""
-        return Column(self.name, self.unit, self.title)
-
-    def is_shown(self, known: Collection[str]) -> bool:
-        """Whether people see it where the metrics of these names have values."""
-        return self.name in known and self.instead_of not in known
+from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE
 
 
 def _gap(program: Scored | None) -> float | None:
@@ -62,8 +29,10 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
-CHOICE_GAP = Metric("held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda tried: tried.choice_gap))
-CHOICE_GAIN = Metric("held_out_choice", "gain on the template", FRACTION, "higher", _tried(lambda tried: tried.choice))
+CHOICE_GAP = Metric("held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda tried: tried.choice_gap), None)
+CHOICE_GAIN = Metric(
+    "held_out_choice", "gain on the template", FRACTION, "higher", _tried(lambda tried: tried.choice), None
+)
 
 METRICS = (
     Metric("best_gap", "best gap", FRACTION, "lower", lambda run: _gap(run.summary.best), "search"),
@@ -75,7 +44,9 @@ METRICS = (
     Metric(
         "held_out_best_gap", "held-out gap of best", FRACTION, "lower", _tried(lambda tried: tried.best.gap), "held-out"
     ),
-    Metric("held_out_top10_gap", "held-out gap of top 10", FRACTION, "lower", _tried(lambda tried: tried.top10.gap)),
+    Metric(
+        "held_out_top10_gap", "held-out gap of top 10", FRACTION, "lower", _tried(lambda tried: tried.top10.gap), None
+    ),
     Metric(
         "held_out_recommended_gap",
         "held-out gap of recommended",
@@ -99,7 +70,8 @@ METRICS = (
         FRACTION,
         "higher",
         _tried(lambda tried: tried.top10.improvement),
-        instead_of="held_out_top10_gap",
+        None,
+        "held_out_top10_gap",
     ),
     Metric(
         "held_out_recommended",
@@ -113,7 +85,7 @@ METRICS = (
     CHOICE_GAP,
     CHOICE_GAIN,
     Metric("intra_distance", "distance inside islands", DISTANCE, None, _last(lambda then: then.inside), "behaviour"),
-    Metric("inter_distance", "distance between islands", DISTANCE, None, _last(lambda then: then.inter)),
+    Metric("inter_distance", "distance between islands", DISTANCE, None, _last(lambda then: then.inter), None),
     Metric("separation", "between / inside", RATIO, None, _last(lambda then: then.separation), "behaviour"),
     Metric(
         "repeated_programs",
@@ -133,6 +105,6 @@ METRICS = (
     ),
     Metric("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, None, lambda run: run.distinct.top, "behaviour"),
 )
-"""All metrics, in the order in which they stand everywhere."""
+"""In the order in which they stand everywhere; metrics of one's own follow (`own_metrics`)."""
 
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}

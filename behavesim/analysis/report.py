@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from behavesim.analysis.clusters import Cluster, clusters, clusters_table
 from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
@@ -21,15 +22,19 @@ from behavesim.config import Settings
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run was made under: its settings, and hashes of its task's file, instances and template."""
+    """Where a run is kept, and what it was made under: its settings, hashes of its task's file, instances, template."""
 
+    folder: Path
     settings: Settings
     versions: Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """A run as its report says it; `held_out` is None where nobody tried its programs there."""
+    """A run as its report says it; `held_out` is None where nobody tried its programs there.
+
+    `metrics` has the value of each metric by its name, once they are taken of the rest (`metric.measured`).
+    """
 
     origin: Origin
     summary: Summary
@@ -42,6 +47,7 @@ class RunReport:
     diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]
     held_out: HeldOut | None = None
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
 
     def tables(self) -> tuple[Table, ...]:
         """The tables that a terminal has room for, as far as there is something to put into them."""
@@ -65,7 +71,7 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
     started = run.state.started
     versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
     return RunReport(
-        origin=Origin(run.settings, versions),
+        origin=Origin(run.folder.path, run.settings, versions),
         summary=summary(run),
         convergence=convergence(run),
         islands=islands(run.state),

@@ -47,6 +47,8 @@ class Experiment(BaseModel):
     """Which groups' differences are tested, by their labels; all pairs unless said."""
     held_out: bool = True
     """Whether the report tries what was found on held-out instances."""
+    metrics: list[str] = []
+    """Files of metrics by which the runs are compared, besides those that are installed."""
 
 
 @dataclass(frozen=True)

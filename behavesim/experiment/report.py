@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from behavesim.analysis.comparison import Comparison, comparison
+from behavesim.analysis.metric import Metric
 from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
 from behavesim.experiment.plan import Experiment, Planned
@@ -15,11 +16,15 @@ from behavesim.reports.document import document
 
 
 async def compared(
-    experiment: Experiment, made: Sequence[Planned], runs_dir: Path, tell: Callable[[str], None]
+    experiment: Experiment,
+    made: Sequence[Planned],
+    runs_dir: Path,
+    metrics: Sequence[Metric],
+    tell: Callable[[str], None],
 ) -> Comparison:
     """The runs that were made compared; kept as report.json, and as CSV files in tables/."""
     runs = [load_run(runs_dir / run.name) for run in made]
-    found = comparison(await reported(runs, tell, experiment.held_out), experiment.tests)
+    found = comparison(await reported(runs, tell, experiment.held_out), experiment.tests, metrics)
     (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")
     return found

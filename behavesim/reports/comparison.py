@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, TaskComparison
-from behavesim.analysis.metrics import BY_NAME, METRICS, About, Metric
+from behavesim.analysis.comparison import Choice, Comparison, GroupResult, GroupTest, TaskComparison
+from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
 
 TITLES: Mapping[About, str] = {
@@ -15,27 +15,28 @@ TITLES: Mapping[About, str] = {
 }
 
 
-def comparison_tables(tasks: Sequence[TaskComparison]) -> list[Table]:
+def comparison_tables(found: Comparison) -> list[Table]:
     """For each task the groups with mean ± standard deviation and a 95 % interval, and the tests between them."""
+    metrics = {metric.name: metric for metric in found.metrics}
     tables = []
-    for entry in tasks:
+    for entry in found.tasks:
         made = (
-            *(_groups(entry, about) for about in TITLES),
-            _tests(entry),
+            *(_groups(entry, about, found.metrics) for about in TITLES),
+            _tests(entry, metrics),
             _over_time(entry),
-            _choices(entry),
+            _choices(entry, metrics),
         )
         tables += [table for table in made if table is not None]
     return tables
 
 
-def _groups(entry: TaskComparison, about: About) -> Table | None:
+def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric]) -> Table | None:
     known = {name for group in entry.groups for name in group.metrics}
-    metrics = [metric for metric in METRICS if metric.about == about and metric.is_shown(known)]
-    if not metrics:
+    shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
+    if not shown:
         return None
-    columns = (Column("group"), Column("runs", COUNT), *(metric.column for metric in metrics))
-    rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in metrics)) for group in entry.groups)
+    columns = (Column("group"), Column("runs", COUNT), *(metric.column for metric in shown))
+    rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in shown)) for group in entry.groups)
     caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
     return Table(f"groups_{about}", f"comparison on {entry.task}: {TITLES[about]}", columns, tuple(rows), caption)
 
@@ -48,10 +49,10 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
     return Estimate(sample.mean, sample.sd, sample.low, sample.high, None if known == len(group.runs) else known)
 
 
-def _tests(entry: TaskComparison) -> Table | None:
+def _tests(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:
     """The tests of metrics of which one end is better."""
     known = {test.metric for test in entry.tests}
-    tests = [test for test in entry.tests if test.p is not None and _is_tested(BY_NAME[test.metric], known)]
+    tests = [test for test in entry.tests if test.p is not None and _is_tested(metrics[test.metric], known)]
     if not tests:
         return None
     columns = (
@@ -65,15 +66,15 @@ def _tests(entry: TaskComparison) -> Table | None:
     )
     title = f"differences on {entry.task} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
-    return Table("tests", title, columns, tuple(map(_test, tests)), marked=marked)
+    rows = tuple(_test(test, metrics[test.metric].column) for test in tests)
+    return Table("tests", title, columns, rows, marked=marked)
 
 
 def _is_tested(metric: Metric, known: set[str]) -> bool:
     return metric.direction is not None and metric.about is not None and metric.is_shown(known)
 
 
-def _test(test: GroupTest) -> tuple[str, str, str, Estimate, float | None, float | None, float | None]:
-    column = BY_NAME[test.metric].column
+def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, float | None, float | None, float | None]:
     difference = Estimate(test.difference, None, test.low, test.high, unit=column.unit)
     return column.heading, test.a, test.b, difference, test.superiority, test.p, test.p_holm
 
@@ -93,7 +94,7 @@ def _over_time(entry: TaskComparison) -> Table | None:
     return Table("over_time", title, columns, tuple(rows))
 
 
-def _choices(entry: TaskComparison) -> Table | None:
+def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:
     if not entry.choice:
         return None
     columns = (
@@ -105,10 +106,11 @@ def _choices(entry: TaskComparison) -> Table | None:
     )
     title = f"the recommended program beside the best of the search, on held-out instances of {entry.task}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
-    return Table("choice", title, columns, tuple(map(_choice, entry.choice)), caption)
+    rows = tuple((metrics[choice.metric].title, *_choice(choice)) for choice in entry.choice)
+    return Table("choice", title, columns, rows, caption)
 
 
-def _choice(choice: Choice) -> tuple[str | int | Estimate | float | None, ...]:
+def _choice(choice: Choice) -> tuple[int | Estimate | float | None, ...]:
     mean = Estimate(choice.mean, None, choice.low, choice.high)
     counts = (choice.runs, choice.better, choice.equal, choice.worse, choice.unknown, choice.seeds)
-    return (BY_NAME[choice.metric].title, *counts, mean, choice.p, choice.p_holm)
+    return (*counts, mean, choice.p, choice.p_holm)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.comparison import Comparison, TaskComparison
-from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.errors import UsageError
 
@@ -38,19 +37,21 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
 
 
 def _run(run: RunReport) -> Row:
-    """What a summary says in one word or number, and every metric."""
+    """What a summary says in one word or number, and every metric; raises UsageError where two have one name."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
     used = summary.pop("tokens")
-    return {
+    row = {
         **summary,
         "rejected": run.summary.rejections,
         "best_candidate": best.get("candidate"),
         **{f"recommended_{name}": recommended.get(name) for name in ("candidate", "score", "validation_score")},
         **{f"distinct_{name}": count for name, count in asdict(run.distinct).items()},
         **{f"{kind}_tokens": count for kind, count in used.items()},
-        **{metric.name: metric.of(run) for metric in METRICS},
     }
+    if taken := run.metrics.keys() & row.keys() - {"top10_gap"}:
+        raise UsageError(f"runs.csv has a column {min(taken)!r} already; give the metric another name")
+    return {**row, **run.metrics}
 
 
 def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:

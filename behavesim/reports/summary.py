@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from behavesim.analysis.metric import Metric
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
@@ -19,8 +21,8 @@ def dollars(cost_usd: float | None) -> str:
     return "unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
-def summary_table(summary: Summary) -> Table:
-    """What there is to say of a run, line by line."""
+def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
+    """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
         "state": f"{summary.state} ({summary.stopped_by or 'in progress'})",
         "method": f"{summary.method} on {summary.task}, seed {summary.seed}",
@@ -30,6 +32,7 @@ def summary_table(summary: Summary) -> Table:
         "best": _program(summary.best),
         "recommended": _recommended(summary),
         "top-10 gap": percent(summary.top10_gap),
+        **{metric.title: _with_unit(metric, value) for metric, value in metrics.items()},
         "tokens": _tokens(summary),
         "cost": dollars(summary.cost_usd),
         **_uncertain(summary),
@@ -79,6 +82,10 @@ def _recommended(summary: Summary) -> str:
     if program is None:
         return _program(None)
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}"
+
+
+def _with_unit(metric: Metric, value: float | None) -> str:
+    return "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
 
 
 def _uncertain(summary: Summary) -> dict[str, str]:

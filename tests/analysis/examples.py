@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.convergence import Checkpoint
@@ -43,7 +44,7 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         digest=f"{gap}",
     )
     return RunReport(
-        origin=Origin(resolved, {"task": "1", "instances": "2", "template": "3"}),
+        origin=Origin(Path("runs"), resolved, {"task": "1", "instances": "2", "template": "3"}),
         summary=summary,
         convergence=(Checkpoint(10, 1.0, 0.1, 0.2),),
         islands=(),

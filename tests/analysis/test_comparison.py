@@ -49,7 +49,7 @@ def test_a_run_made_twice_counts_once_unless_a_model_answered_anew() -> None:
     again = replace(first, summary=replace(first.summary, run="again", digest="other"))
     found = comparison([first, again, other])
     assert found.tasks[0].groups[0].metrics["best_gap"].values == (0.1, 0.3)
-    assert (found.repeats, found.runs) == (("again",), (first, again, other))
+    assert (found.repeats, len(found.runs)) == (("again",), 3)
     assert compared(first, first) == ()
     asked = [made("eoh", 0, gap, proposer="openai") for gap in (0.1, 0.2, 0.2)]
     (entry,) = compared(*asked)

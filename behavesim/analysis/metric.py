@@ -1,0 +1,94 @@
+"""A metric: one number of a run's report, by which runs are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Literal, get_args
+
+from behavesim.analysis.report import RunReport
+from behavesim.analysis.table import Column, Unit
+from behavesim.errors import UsageError
+from behavesim.text import one_line
+
+Direction = Literal["lower", "higher", "task"]
+"""Which values are better; `task`: those that the task's objective prefers."""
+
+About = Literal["search", "held-out", "behaviour"]
+"""What a metric tells of: programs on the instances of the search, on held-out ones, or how much of it is different."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run's report, or None where the run has none.
+
+    `name` is what files call it, a Python name, and `title` what people read; `unit` says how they read the number.
+    `direction` is None where neither end is better. People see it in the table of what it is about; where that is None,
+    only files hold it. It is left out where the metric called `instead_of` is known.
+
+    Raises UsageError where a part does not fit.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    direction: Direction | None
+    of: Callable[[RunReport], float | None]
+    about: About | None = "search"
+    instead_of: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name.isidentifier()):
+            raise UsageError(f"a metric's name is a Python name, by which files call it, not {self.name!r}")
+        self._check("title", isinstance(self.title, str), "text")
+        self._check(
+            "unit", _can_write_means(self.unit), 'a behavesim.Unit that can write 0.5, such as Unit(".2f", "s")'
+        )
+        self._check("direction", self.direction in (None, *get_args(Direction)), "lower, higher, task or None")
+        self._check("of", callable(self.of), "a function of a run's report")
+        self._check("about", self.about in (None, *get_args(About)), "search, held-out, behaviour or None")
+
+    def _check(self, part: str, fits: bool, expected: str) -> None:
+        if not fits:
+            raise UsageError(f"metric {self.name!r}: its {part} is to be {expected}, not {getattr(self, part)!r}")
+
+    @property
+    def column(self) -> Column:
+        """The column in which it stands."""
+        return Column(self.name, self.unit, self.title)
+
+    def value(self, run: RunReport) -> float | None:
+        """The finite number that a run has, or None; raises UsageError, in one line, where `of` fails."""
+        try:
+            found = self.of(run)
+            is_finite = isinstance(found, Real) and math.isfinite(found)
+        except Exception as error:
+            raise self._failure(run, f"raised {type(error).__name__}: {error}") from error
+        if found is None:
+            return None
+        if isinstance(found, bool) or not is_finite:
+            raise self._failure(run, f"returned {found!r}")
+        return int(found) if isinstance(found, Integral) else float(found)
+
+    def _failure(self, run: RunReport, what: str) -> UsageError:
+        expected = "it is to return a finite number, or None where a run has no such number"
+        return UsageError(one_line(f"metric {self.name!r} {what} for run {run.summary.run}; {expected}"))
+
+    def is_shown(self, known: Collection[str]) -> bool:
+        """Whether people see it where the metrics of these names have values."""
+        return self.name in known and self.instead_of not in known
+
+
+def measured(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
+    """The report with the value of each metric; raises UsageError where one fails."""
+    return replace(run, metrics={metric.name: metric.value(run) for metric in metrics})
+
+
+def _can_write_means(unit: object) -> bool:
+    """Whether a unit can write any number: of a count, too, people read means."""
+    try:
+        return isinstance(unit, Unit) and bool(unit.text(0.5))
+    except (TypeError, ValueError):
+        return False
