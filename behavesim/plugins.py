@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import sys
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import distributions, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,15 @@ class Kind:
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
     def _from_entry_point(self, name: str) -> Any:
-        points = entry_points(group=self.group, name=name)
+        # ours first: nobody's package takes a name of ours, and looking through all that is installed takes 10 ms
+        ours = (point for package in distributions(name="behavesim") for point in package.entry_points)
+        points = [point for point in ours if (point.group, point.name) == (self.group, name)]
+        points = points or list(entry_points(group=self.group, name=name))
         if not points:
             known = self.installed()
             listed = f"there are {', '.join(known)}, or give the path of a {self.noun} file, which ends in .py"
             raise self.error(f"no {self.noun} {name!r}; {nearest(name, known) or listed}")
-        point = next(iter(points))
+        point = points[0]
         try:
             return point.load()
         except Exception as error:

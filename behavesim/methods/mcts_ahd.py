@@ -28,9 +28,6 @@ the way from the root to it shows (section 4.2)."""
 SHOWN = 3
 """Programs a prompt shows at most: of many subtrees as many, of a long way its end."""
 
-SHOWN = 3
-"""Programs a prompt shows at most: of many subtrees as many, of a long way its end."""
-
 
 class MctsAhdSettings(MethodSettings):
     """The settings of MCTS-AHD."""

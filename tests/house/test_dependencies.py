@@ -39,7 +39,7 @@ def imported(folder: str) -> set[str]:
         ("behavesim", ["pandas"]),
         ("cli", []),
         ("tasks", []),
-        ("tests", ["test", "pandas", "fuzz"]),
+        ("tests", ["test", "pandas", "fuzz", "mutants"]),
         ("benchmarks", ["bench"]),
     ],
 )

@@ -33,7 +33,7 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
     begun = resolve({"task": "tsp", "method": method})
     known = provenance(task) if change else {**provenance(task), "instances": "of another task"}
     source, target = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
-    source.create()
+    source.path.mkdir()
     async with SqliteJournal(source.journal) as journal:
         await journal.append([RunStarted(begun.flat(), known, "none")])
     with pytest.raises(UsageError, match=said):

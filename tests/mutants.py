@@ -1,0 +1,127 @@
+"""Mutants: change a room's code at random, one place at a time, and see whether the room's own tests notice.
+
+`python -m tests.mutants methods --sample 60 --seed 1`; needs `pip install cosmic-ray` (extra `mutants`). The tree is
+copied, so nothing of it changes. Places in the code are drawn first and then one mutant for each, so that an operator
+with many mutants counts no more than a number with two. Survivors are shown as they differ from the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
+
+from cosmic_ray.commands import init
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.testing import run_tests
+from cosmic_ray.work_db import use_db
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+
+ROOT = Path(__file__).parents[1]
+NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "runs", "*.egg-info", ".*_cache", ".hypothesis", "__pycache__")
+
+ROOMS = {
+    "methods": (["behavesim/methods"], ["tests/methods"]),
+    "similarity": (["behavesim/similarity", "behavesim/trajectory.py"], ["tests/similarity"]),
+    "programs": (["behavesim/programs"], ["tests/programs"]),
+    "analysis": (["behavesim/analysis"], ["tests/analysis"]),
+    "experiment": (["behavesim/experiment"], ["tests/experiment"]),
+    "store": (["behavesim/store"], ["tests/store"]),
+    "reports": (["behavesim/reports"], ["tests/reports"]),
+    "search": ([f"behavesim/{name}.py" for name in ("due", "state", "loop", "audit")], ["tests/search"]),
+}
+"""The code of each room, and the tests that hold it."""
+
+LEFT_OUT = "behavesim/similarity/kernels"
+"""What numba has compiled and cached, no change of the source would reach; an oracle holds it instead."""
+
+Place = tuple[Path, tuple[int, int]]
+
+
+def modules(code: list[str]) -> list[Path]:
+    """The modules of a room, relative to the tree."""
+    found = (path for name in code for path in ([Path(name)] if name.endswith(".py") else Path(name).rglob("*.py")))
+    return sorted(path for path in found if not path.is_relative_to(LEFT_OUT))
+
+
+def annotated(path: Path) -> Iterator[ast.expr]:
+    """The annotations of a module, which are not evaluated."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        for name in ("annotation", "returns"):
+            if (found := getattr(node, name, None)) is not None:
+                yield found
+
+
+def mutants(paths: list[Path]) -> dict[Place, list[MutationSpec]]:
+    """All mutants of some modules by place, those of annotations left out."""
+    types = {
+        path: [((e.lineno, e.col_offset), (e.end_lineno, e.end_col_offset)) for e in annotated(path)] for path in paths
+    }
+    places = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder, use_db(str(Path(folder) / "all.sqlite")) as database:
+        init(paths, database, {})
+        for item in database.work_items:
+            for mutant in item.mutations:
+                if not any(start <= mutant.start_pos < end for start, end in types[mutant.module_path]):
+                    places[mutant.module_path, mutant.start_pos].append(mutant)
+    return places
+
+
+def drawn(paths: list[Path], count: int, seed: int) -> list[MutationSpec]:
+    """A sample of mutants, each at a place of its own."""
+    rng, places = random.Random(seed), mutants(paths)
+    in_order = attrgetter("operator_name", "occurrence")  # the database has them in any
+    chosen = rng.sample(sorted(places), min(count, len(places)))
+    print(f"{len(chosen)} of {len(places)} places, {sum(map(len, places.values()))} mutants", flush=True)
+    return [rng.choice(sorted(places[place], key=in_order)) for place in sorted(chosen)]
+
+
+def measure(room: str, count: int, seed: int, timeout_s: float) -> int:
+    """Test the room against each mutant of its sample; returns how many survived."""
+    code, tests = ROOMS[room]
+    command = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {' '.join(tests)}"
+    began = time.monotonic()
+    outcome, output = run_tests(command, timeout_s)
+    if outcome is not TestOutcome.SURVIVED:
+        raise SystemExit(f"the tests of {room} fail without any mutant:\n{output}")
+    print(f"{room}: its own tests take {time.monotonic() - began:.0f} s", flush=True)
+    survivors, sample = 0, drawn(modules(code), count, seed)
+    for number, mutant in enumerate(sample, 1):
+        began = time.monotonic()
+        result = mutate_and_test([mutant], command, timeout_s)
+        where = f"{mutant.module_path}:{mutant.start_pos[0]} {mutant.operator_name.removeprefix('core/')}"
+        print(f"{number} {result.test_outcome.value} {time.monotonic() - began:.0f} s  {where}", flush=True)
+        if not result.is_killed:
+            survivors += 1
+            print(*result.diff.splitlines()[3:], sep="\n", flush=True)
+    print(f"{room}: {len(sample) - survivors} of {len(sample)} mutants killed", flush=True)
+    return survivors
+
+
+def main() -> None:
+    """Read the command line and measure a copy of the tree."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("rooms", nargs="+", choices=ROOMS)
+    parser.add_argument("--sample", type=int, default=60, help="mutants of each room")
+    parser.add_argument("--seed", type=int, default=1, help="what draws them")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds after which a mutant counts as killed")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copytree(ROOT, Path(folder) / "tree", ignore=NOT_COPIED))
+        os.chdir(copy)
+        os.environ["PYTHONPATH"] = str(copy)  # for the processes that tests start elsewhere
+        for room in arguments.rooms:
+            measure(room, arguments.sample, arguments.seed, arguments.timeout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Parts by name: ours, and those that other packages bring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.errors import UsageError
+from behavesim.plugins import Kind
+from tests.packages import install
+
+METHODS = Kind("method", UsageError)
+
+
+def test_a_part_of_an_installed_package_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, mine="part")
+    assert METHODS.load("mine") == "theirs"
+    assert {"mine", "eoh"} <= set(METHODS.installed())
+
+
+def test_no_package_takes_a_name_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, eoh="part")
+    assert METHODS.load("eoh").__name__ == "EoH"
+
+
+def test_a_name_that_nobody_has_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError, match="no method 'eho'; did you mean 'eoh'"):
+        METHODS.load("eho")
