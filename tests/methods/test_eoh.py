@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded
-from behavesim.methods.eoh import POPULATION
+from behavesim.methods.comparison import Comparison
+from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
 from behavesim.programs.extract import extract, fenced_blocks
 from behavesim.prompts.eoh import EohPrompts, Example
 from behavesim.similarity import BehaveSim
 from behavesim.state import RunState
+from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.methods.told import events_of, final, steps
 from tests.search.toys import Toy
 
@@ -25,8 +27,8 @@ def population(state: RunState) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_first_programs_are_asked_for_until_the_population_is_full_and_no_longer(method: str) -> None:
-    for state, event in steps(await events_of(method=method, population=SIZE)):
+def test_first_programs_are_asked_for_until_the_population_is_full_and_no_longer(method: str) -> None:
+    for state, event in steps(events_of(method=method, population=SIZE)):
         if isinstance(event, Asked):
             assert (event.prompt.operator == "i1") == (len(population(state)) < SIZE)
             if event.prompt.operator == "i1":
@@ -35,8 +37,8 @@ async def test_first_programs_are_asked_for_until_the_population_is_full_and_no_
 
 
 @pytest.mark.parametrize("operators", [("e1", "e2", "m1", "m2"), ("e1", "e2", "m1", "m2", "m3"), ("m2",)])
-async def test_the_operators_take_turns(operators: tuple[str, ...]) -> None:
-    events = await events_of(method="eoh", population=SIZE, operators=operators)
+def test_the_operators_take_turns(operators: tuple[str, ...]) -> None:
+    events = events_of(method="eoh", population=SIZE, operators=operators)
     asked = [e for e in events if isinstance(e, Asked) and e.prompt.operator != "i1"]
     assert [e.prompt.operator for e in asked] == [operators[e.candidate % len(operators)] for e in asked]
     counts = Counter(e.prompt.operator for e in asked)
@@ -44,8 +46,8 @@ async def test_the_operators_take_turns(operators: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_parents_are_different_members_shown_from_worse_to_better(method: str) -> None:
-    for state, event in steps(await events_of(method=method, population=SIZE)):
+def test_parents_are_different_members_shown_from_worse_to_better(method: str) -> None:
+    for state, event in steps(events_of(method=method, population=SIZE)):
         if not isinstance(event, Asked) or event.prompt.operator == "i1":
             continue
         assert len(event.parents) == len(set(event.parents)) == (2 if event.prompt.operator in ("e1", "e2") else 1)
@@ -56,9 +58,9 @@ async def test_parents_are_different_members_shown_from_worse_to_better(method: 
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_the_population_never_holds_a_program_twice_nor_loses_its_best(method: str) -> None:
+def test_the_population_never_holds_a_program_twice_nor_loses_its_best(method: str) -> None:
     best: float | None = None
-    for state, event in steps(await events_of(method=method, population=SIZE)):
+    for state, event in steps(events_of(method=method, population=SIZE)):
         members = [state.members[m] for island in state.islands.values() for m in island.members]
         assert len(members) <= SIZE
         assert len({member.program_hash for member in members}) == len(members)
@@ -68,8 +70,8 @@ async def test_the_population_never_holds_a_program_twice_nor_loses_its_best(met
             best = state.best.utility
 
 
-async def test_plain_eoh_keeps_the_best_programs_of_all() -> None:
-    events = await events_of(method="eoh", population=SIZE)
+def test_plain_eoh_keeps_the_best_programs_of_all() -> None:
+    events = events_of(method="eoh", population=SIZE)
     first: dict[str, Evaluated] = {}
     for event in sorted(
         (e for e in events if isinstance(e, Evaluated) and e.candidate >= 0), key=lambda e: e.candidate
@@ -79,8 +81,8 @@ async def test_plain_eoh_keeps_the_best_programs_of_all() -> None:
     assert population(final(events)) == sorted(e.candidate for e in wanted)
 
 
-async def test_with_behaviour_every_pair_of_members_has_been_compared_within_bounds() -> None:
-    events = await events_of(method="eoh+behavesim", population=SIZE)
+def test_with_behaviour_every_pair_of_members_has_been_compared_within_bounds() -> None:
+    events = events_of(method="eoh+behavesim", population=SIZE)
     assert all(0 <= value <= 1 for e in events if isinstance(e, Compared) for value in e.to_members.values())
     state, measure = final(events), BehaveSim(Toy.normaliser)
     behaviour = {e.candidate: e.trajectories for e in events if isinstance(e, Evaluated)}
@@ -92,28 +94,74 @@ async def test_with_behaviour_every_pair_of_members_has_been_compared_within_bou
             assert state.members[younger].similarity[elder] == pytest.approx(expected, abs=1e-12)
 
 
-async def test_plain_eoh_compares_nothing() -> None:
-    assert not [e for e in await events_of(method="eoh") if isinstance(e, Compared)]
+def test_plain_eoh_compares_nothing() -> None:
+    assert not [e for e in events_of(method="eoh") if isinstance(e, Compared)]
 
 
-async def test_the_methods_keep_different_programs() -> None:
-    plain, ours = [final(await events_of(method=method, population=SIZE)) for method in METHODS]
+def test_the_methods_keep_different_programs() -> None:
+    plain, ours = [final(events_of(method=method, population=SIZE)) for method in METHODS]
     assert plain.best is not None and ours.best is not None
     worst = [min(state.members[m].utility for m in population(state)) for state in (plain, ours)]
     assert worst[1] < worst[0]  # a place is worth more to an unlike program than to another good one
 
 
-async def test_better_members_are_parents_more_often() -> None:
-    ranks: Counter[int] = Counter()
-    for state, event in steps(await events_of(method="eoh", population=SIZE, budget=600, operators=("m1",))):
-        if isinstance(event, Asked) and event.parents:
-            order = sorted(population(state), key=lambda m: (-state.members[m].utility, m))
-            ranks[order.index(event.parents[0])] += 1
-    expected = 1 / (np.arange(1, SIZE + 1) + SIZE)
-    expected *= sum(ranks.values()) / expected.sum()
-    deviation = sum((ranks[rank] - expected[rank]) ** 2 / expected[rank] for rank in range(SIZE))
-    assert deviation < 20.3  # the χ² distribution with 7 degrees of freedom exceeds this once in 200 times
-    assert ranks[0] > ranks[SIZE - 1]
+def test_no_more_first_programs_are_asked_for_than_there_is_room_for() -> None:
+    method = EoH(EoHSettings(population=4), BRIEF)
+    held = state_of([member(0), member(1)], {POPULATION: [0, 1]}, opened=[candidate(2)])
+    asked = method.ask(held, 3)
+    assert asked is not None
+    assert (asked.candidate, asked.parents, asked.prompt.operator, asked.prompt.asks_thought) == (3, (), "i1", True)
+    held.open[3] = candidate(3)
+    assert method.ask(held, 4) is None
+
+
+def test_a_prompt_shows_no_more_programs_than_there_are() -> None:
+    state = state_of([member(0, 1.0), member(1, 2.0)], {POPULATION: [0, 1]})
+    asked = EoH(EoHSettings(population=2, operators=("e1",), examples_per_prompt=5), BRIEF).ask(state, 9)
+    assert asked is not None
+    assert (asked.parents, asked.group, asked.prompt.asks_thought) == ((1, 0), POPULATION, True)
+
+
+def test_of_parents_as_good_the_older_is_shown_last() -> None:
+    state = state_of([member(0, 1.0), member(1, 1.0)], {POPULATION: [0, 1]})
+    asked = EoH(EoHSettings(population=2, operators=("e2",)), BRIEF).ask(state, 9)
+    assert asked is not None
+    assert asked.parents == (1, 0)
+
+
+HELD = state_of([member(0, 3.0, program_hash="a"), member(1, 5.0, program_hash="b")], {POPULATION: [0, 1]})
+
+
+@pytest.mark.parametrize(
+    ("score", "decided"),
+    [
+        (4.0, Added(2, POPULATION, (1,))),  # better than the worst
+        (5.0, NotAdded(2)),  # no better than the worst, which is older
+        (6.0, NotAdded(2)),
+        (None, NotAdded(2)),
+    ],
+)
+def test_a_full_population_takes_what_is_better_than_its_worst(score: float | None, decided: Added | NotAdded) -> None:
+    assert EoH(EoHSettings(population=2), BRIEF).register(HELD, candidate(2, score)) == decided
+
+
+def test_a_program_that_the_population_has_is_neither_compared_nor_added() -> None:
+    method = EoH(EoHSettings(population=3, selection="dissimilarity"), BRIEF)
+    new, known = candidate(2, 1.0), candidate(2, 1.0)
+    known.outcome = Evaluated(2, "", 1.0, (1.0,), (), program_hash="b")
+    assert method.compare(HELD, new) == Comparison(2, members=(0, 1))
+    assert method.compare(HELD, known) is None
+    assert method.register(HELD, new) == Added(2, POPULATION)
+    assert method.register(HELD, known) == NotAdded(2)
+    assert method.compare(state_of(), new) is None
+
+
+def test_better_members_are_parents_more_often() -> None:
+    state = state_of([member(number, float(number)) for number in range(4)], {POPULATION: range(4)})
+    method = EoH(EoHSettings(population=4, operators=("m1",)), BRIEF)
+    drawn = Counter(asked.parents for number in range(2000) if (asked := method.ask(state, number)))
+    expected = 1 / (np.arange(1, 5) + 4)
+    assert [drawn[number,] / 2000 for number in range(4)] == pytest.approx(expected / expected.sum(), abs=0.03)
 
 
 PROMPTS = EohPrompts("Return a number.", Toy.template, "number")

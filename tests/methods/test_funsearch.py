@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from behavesim import build
 from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
-from behavesim.methods.funsearch import FunSearch, FunSearchSettings
+from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
 from behavesim.methods.installed import method
 from behavesim.methods.method import Brief
 from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.state import Group, Member, RunState
+from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.methods.told import Told, events_of, final, steps
 from tests.search.toys import Toy, fitting
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
 PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}
+FOUR_ISLANDS = state_of(
+    [member(0, 5.0), member(1, 3.0), member(2, 4.0), member(3, 2.0), member(4, 8.0)],
+    {"0": [0], "1": [1], "2": [2, 3], "3": [4]},
+    registered=1,
+)
+"""Islands whose best have the scores 5, 3, 2 and 8."""
 
 
 def homes(state: RunState, member: int) -> set[str]:
@@ -37,14 +45,14 @@ def improving(events: Told) -> list[tuple[RunState, Asked]]:
     return [(s, e) for s, e in steps(events) if isinstance(e, Asked) and e.prompt.operator == "improve"]
 
 
-async def test_every_prompt_is_asked_as_often_as_set() -> None:
-    asked = [e for e in await events_of(**PLAIN, samples_per_prompt=3, budget=90) if isinstance(e, Asked)]
+def test_every_prompt_is_asked_as_often_as_set() -> None:
+    asked = [e for e in events_of(**PLAIN, samples_per_prompt=3, budget=90) if isinstance(e, Asked)]
     assert all(len({e.parents for e in asked[start : start + 3]}) == 1 for start in range(0, 90, 3))
     assert len({(e.parents, e.group) for e in asked}) > 10
 
 
-async def test_examples_are_different_programs_from_worse_to_better() -> None:
-    for events in (await events_of(**PLAIN, restart_every=0), await events_of(**OURS, restart_every=0)):
+def test_examples_are_different_programs_from_worse_to_better() -> None:
+    for events in (events_of(**PLAIN, restart_every=0), events_of(**OURS, restart_every=0)):
         for state, asked in improving(events):
             if asked.candidate % 2 == 0:
                 utilities = [state.members[parent].utility for parent in asked.parents]
@@ -53,10 +61,8 @@ async def test_examples_are_different_programs_from_worse_to_better() -> None:
 
 
 @pytest.mark.parametrize(("p_s1", "apart"), [(0.0, 0.0), (1.0, 1.0), (0.5, 0.5)])
-async def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float, apart: float) -> None:
-    prompts = [
-        pair for pair in improving(await events_of(**OURS, p_s1=p_s1, restart_every=0)) if len(pair[1].parents) > 1
-    ]
+def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float, apart: float) -> None:
+    prompts = [pair for pair in improving(events_of(**OURS, p_s1=p_s1, restart_every=0)) if len(pair[1].parents) > 1]
     crossing = Counter()
     for state, asked in prompts[::2]:
         shared = set.intersection(*(homes(state, parent) for parent in asked.parents))
@@ -65,8 +71,8 @@ async def test_p_s1_is_how_often_the_examples_come_from_two_islands(p_s1: float,
     assert crossing.total() > 50
 
 
-async def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
-    events = await events_of(**OURS, placement="parent")
+def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
+    events = events_of(**OURS, placement="parent")
     asked = {e.candidate: e for e in events if isinstance(e, Asked)}
     placed = [e for e in events if isinstance(e, Added) and e.group is not None]
     assert placed
@@ -74,17 +80,17 @@ async def test_a_childs_island_can_be_that_of_its_better_parent() -> None:
     assert not [e for e in events if isinstance(e, Compared)]
 
 
-async def test_a_childs_island_can_be_drawn_blindly() -> None:
-    events = await events_of(**OURS, placement="random", budget=600, restart_every=0)
-    counts = Counter(e.group for e in events if isinstance(e, Added) and e.group is not None)
-    assert set(counts) == {"0", "1", "2", "3"}
-    assert max(counts.values()) < 1.5 * min(counts.values())
-    assert not [e for e in events if isinstance(e, Compared)]
+def test_a_childs_island_can_be_drawn_blindly() -> None:
+    method = FunSearch(FunSearchSettings(placement="random"), BRIEF)
+    drawn = [method.register(FOUR_ISLANDS, candidate(number, 1.0, group="0")) for number in range(1000)]
+    counts = Counter(each.group for each in drawn if isinstance(each, Added))
+    assert [counts[str(island)] / 1000 for island in range(4)] == pytest.approx([0.25] * 4, abs=0.04)
+    assert method.compare(FOUR_ISLANDS, candidate(0, 1.0)) is None
 
 
-async def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
+def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
     compared: dict[int, Compared] = {}
-    for event in await events_of(**OURS):
+    for event in events_of(**OURS):
         if isinstance(event, Compared):
             compared[event.candidate] = event
         if isinstance(event, Added) and event.group is not None:
@@ -92,8 +98,8 @@ async def test_a_childs_island_is_that_of_greatest_mean_similarity() -> None:
             assert similarity[event.group] == max(similarity.values())
 
 
-async def test_the_first_programs_can_be_dealt_instead_of_clustered() -> None:
-    dealt, clustered = [founding(await events_of(**OURS, clustered_start=start)) for start in (False, True)]
+def test_the_first_programs_can_be_dealt_instead_of_clustered() -> None:
+    dealt, clustered = [founding(events_of(**OURS, clustered_start=start)) for start in (False, True)]
     assert {m for island in dealt.groups.values() for m in island} == {
         m for island in clustered.groups.values() for m in island
     }
@@ -102,8 +108,8 @@ async def test_the_first_programs_can_be_dealt_instead_of_clustered() -> None:
     assert dealt != clustered
 
 
-async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
-    events = await events_of(**OURS, keep_worse_than_template=False)
+def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
+    events = events_of(**OURS, keep_worse_than_template=False)
     template = next(e for e in events if isinstance(e, Evaluated) and e.candidate == TEMPLATE)
     for state, event in steps(events):
         if isinstance(event, Added | NotAdded) and not state.groups:
@@ -114,50 +120,118 @@ async def test_first_programs_worse_than_the_template_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(("every", "times"), [(0, 0), (50, 3), (80, 2)])
-async def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
+def test_islands_restart_as_often_as_set(every: int, times: int) -> None:
     # of 200 candidates: none at the end, where nothing more is asked
-    events = await events_of(**PLAIN, restart_every=every)
+    events = events_of(**PLAIN, restart_every=every)
     assert len(restarts(events)) == times
 
 
-async def test_an_overdue_restart_is_made_up_for_once_and_none_follows_the_founding_at_once() -> None:
-    told = await restarted_at(**OURS, restart_every=10)
+def test_an_overdue_restart_is_made_up_for_once_and_none_follows_the_founding_at_once() -> None:
+    told = restarted_at(**OURS, restart_every=10)
     assert told == list(range(OURS["n_init"] + 10, 200, 10))
 
 
-async def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
-    for best, event in await bests_at_restarts(**PLAIN, restart_every=50):
+def test_a_restart_empties_the_worse_half_and_refills_it_from_the_better() -> None:
+    for best, event in bests_at_restarts(**PLAIN, restart_every=50):
         survivors = set(best) - set(event.groups)
         assert len(event.groups) == len(survivors) == 2
         assert max(best[i].utility for i in event.groups) <= min(best[i].utility for i in survivors)
         assert {m for members in event.groups.values() for m in members} <= {best[i].candidate for i in survivors}
 
 
-async def bests_at_restarts(**settings: Any) -> list[tuple[dict[str, Member], Regrouped]]:
+def bests_at_restarts(**settings: Any) -> list[tuple[dict[str, Member], Regrouped]]:
     """The best program of each island just before each restart, and the restart."""
     found = []
-    for state, event in steps(await events_of(**settings)):
+    for state, event in steps(events_of(**settings)):
         if isinstance(event, Regrouped) and state.groups:
             found.append(({name: state.best_member(group.members) for name, group in state.groups.items()}, event))
     assert found
     return found
 
 
-async def restarted_at(**settings: Any) -> list[int]:
+def restarted_at(**settings: Any) -> list[int]:
     """How many candidates were registered at each restart."""
-    events = await events_of(**settings)
+    events = events_of(**settings)
     return [state.registered for state, event in steps(events) if isinstance(event, Regrouped) and state.groups]
 
 
-async def test_islands_can_be_drawn_by_the_rank_of_their_best() -> None:
-    drawn: Counter[int] = Counter()
-    events = await events_of(**OURS, p_s1=0.0, island_choice="rank", budget=600, restart_every=0)
-    for state, asked in improving(events)[::2]:
-        best = [-state.best_member(island.members).utility for island in state.groups.values()]
-        assert asked.group is not None
-        drawn[sorted(range(4), key=lambda i: (best[i], i)).index(int(asked.group))] += 1
-    assert drawn[0] / drawn.total() == pytest.approx(12 / 25, abs=0.08)  # 1 / (1 + 1/2 + 1/3 + 1/4)
-    assert drawn[0] > drawn[1] > drawn[3]
+@pytest.mark.parametrize(("choice", "expected"), [("uniform", [0.25] * 4), ("rank", [3 / 25, 6 / 25, 12 / 25, 4 / 25])])
+def test_islands_are_drawn_uniformly_or_by_the_rank_of_their_best(choice: str, expected: list[float]) -> None:
+    method = FunSearch(FunSearchSettings(island_choice=choice), BRIEF)  # type: ignore[arg-type]
+    drawn = Counter(asked.group for number in range(0, 3000, 2) if (asked := method.ask(FOUR_ISLANDS, number)))
+    assert [drawn[str(island)] / 1500 for island in range(4)] == pytest.approx(expected, abs=0.04)
+
+
+def test_the_task_and_the_budget_say_how_a_run_begins() -> None:
+    plain, ours = FunSearchSettings.suited(Toy(), 40), FunSearchBehaveSimSettings.suited(Toy(), 40)
+    assert plain == {"score_scale": Toy.score_scale, "n_init": 0}
+    assert ours == {"score_scale": Toy.score_scale, "n_init": 10}
+    assert FunSearchBehaveSimSettings.suited(Toy(), 2000)["n_init"] == 100
+
+
+def test_nothing_is_asked_while_the_islands_wait_for_the_last_of_the_initial_programs() -> None:
+    method = FunSearch(FunSearchSettings(n_init=4), BRIEF)
+    first = method.ask(state_of(), 3)
+    assert first is not None
+    assert (first.candidate, first.parents, first.group, first.prompt.operator) == (3, (TEMPLATE,), None, "template")
+    assert method.ask(state_of(), 4) is None
+
+
+@pytest.mark.parametrize(("registered", "is_due"), [(49, False), (50, True), (51, True), (149, True)])
+def test_a_restart_is_due_where_a_multiple_of_the_period_was_passed(registered: int, is_due: bool) -> None:
+    state = state_of([member(0)], {"0": [0], "1": [0]}, registered=10)
+    state.registered = registered
+    assert (FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state) is not None) == is_due
+
+
+def test_a_restart_of_an_odd_number_of_islands_spares_the_larger_half() -> None:
+    members = [member(number, float(number)) for number in range(5)]
+    state = state_of(members, {str(number): [number] for number in range(5)}, registered=10)
+    state.registered = 50
+    restart = FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state)
+    assert isinstance(restart, Regrouped)
+    assert list(restart.groups) == ["3", "4"]
+    assert {held for (held,) in restart.groups.values()} <= {0, 1, 2}
+
+
+def test_which_of_equal_islands_are_emptied_is_drawn() -> None:
+    members = [member(number, 1.0) for number in range(4)]
+    emptied = set()
+    for seed in range(20):
+        state = state_of(members, {str(number): [number] for number in range(4)})
+        state.registered = 50
+        restart = FunSearch(FunSearchSettings(restart_every=50), replace(BRIEF, seed=seed)).regroup(state)
+        assert isinstance(restart, Regrouped)
+        emptied.update(restart.groups)
+    assert emptied == {"0", "1", "2", "3"}
+
+
+def test_an_island_left_empty_takes_the_best_program_of_the_largest() -> None:
+    members = [member(0, 1.0), member(1, 3.0), member(2, 2.0), member(3, 2.0)]
+    assert founded([(0,), (), (1, 2, 3)], 4, members).groups == {"0": (0,), "1": (1, 2, 3), "2": (2,), "3": (2,)}
+    assert founded([(1, 2), (0, 3)], 3, members).groups == {"0": (1, 2), "1": (0, 3), "2": (2,)}
+
+
+@pytest.mark.parametrize(("added", "share"), [(0, 0.731), (5, 0.881), (9, 1.0), (10, 0.731), (15, 0.881)])
+def test_better_clusters_are_surer_to_be_drawn_as_an_island_cools(added: int, share: float) -> None:
+    # scores apart by the scale: e / (1 + e) at the full temperature of 1, e² / (1 + e²) at half of it
+    state = state_of([member(0, 4.0), member(1, 2.0)], {"0": [0, 1]})
+    state.groups["0"].added = added
+    settings = {"cluster_temperature": 1.0, "cluster_temperature_period": 10, "score_scale": 2.0}
+    method = FunSearch(FunSearchSettings(examples_per_prompt=1, **settings), BRIEF)  # type: ignore[arg-type]
+    drawn = Counter(asked.parents for number in range(0, 2000, 2) if (asked := method.ask(state, number)))
+    assert drawn[1,] / 1000 == pytest.approx(share, abs=0.04)
+
+
+def test_a_person_is_told_what_is_awaited() -> None:
+    state = state_of([member(0)], registered=3)
+    state.ungrouped = [0]
+    method = FunSearch(FunSearchSettings(n_init=4, restart_every=50), BRIEF)
+    assert method.facts(state) == {"initial programs": "1 of 4, not in islands yet"}
+    assert method.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {"next restart": "in 1 candidates"}
+    assert method.facts(state_of([member(0)], {"0": [0]}, registered=50)) == {"next restart": "in 50 candidates"}
+    never = FunSearch(FunSearchSettings(restart_every=0), BRIEF)
+    assert never.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {}
 
 
 def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) -> list[list[str]]:
@@ -198,8 +272,8 @@ def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:
     assert all(pair == ["a"] for pair in examples([{"a": -1e308, "b": 1e308}], examples_per_prompt=1))
 
 
-async def test_plain_islands_start_from_the_template() -> None:
-    events = await events_of(**PLAIN)
+def test_plain_islands_start_from_the_template() -> None:
+    events = events_of(**PLAIN)
     assert founding(events).groups == {str(island): (TEMPLATE,) for island in range(4)}
     assert final(events).feasible > 100
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from behavesim.events import Event
@@ -10,14 +12,19 @@ from behavesim.state import RunState
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Toy, search
 
-Told = list[Event]
+Told = tuple[Event, ...]
 
 
-async def events_of(**settings: Any) -> Told:
-    """The events of a whole run."""
-    journal = MemoryJournal()
-    await (await search(journal, {"budget": 200, "window": 8, **settings})).run()
-    return [decode(*row) for row in journal.rows]
+@cache
+def events_of(**settings: Any) -> Told:
+    """The events of a whole run, which is a function of its settings."""
+
+    async def run() -> Told:
+        journal = MemoryJournal()
+        await (await search(journal, {"budget": 200, "window": 8, **settings})).run()
+        return tuple(decode(*row) for row in journal.rows)
+
+    return asyncio.run(run())
 
 
 def steps(events: Told) -> Iterator[tuple[RunState, Event]]:

@@ -1,0 +1,64 @@
+"""States made by hand, for decisions that are a function of little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from behavesim.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
+from behavesim.methods.method import Brief
+from behavesim.state import Group, Member, OpenCandidate, RunState
+from tests.search.toys import Toy
+
+BRIEF = Brief(seed=0, description="Return a number.", template=Toy.template, entry_point="number", takes_notes=True)
+
+
+def member(candidate: int, score: float = 0.0, source: str = "", **others: Any) -> Member:
+    """A program; its utility is its negated score."""
+    return Member(candidate, source or f"program {candidate}", score, -score, **others)
+
+
+def state_of(
+    members: Iterable[Member] = (),
+    groups: Mapping[str, Sequence[int]] | None = None,
+    selections: Mapping[str, Sequence[int]] | None = None,
+    opened: Iterable[OpenCandidate] = (),
+    registered: int = 0,
+    budget: int = 100,
+) -> RunState:
+    """A run that has come so far; selections are groups that only point out programs of others."""
+    state = RunState(Toy.objective)
+    state.started = RunStarted({"budget": budget}, {}, "none")
+    state.template = member(TEMPLATE, 9.0, Toy.template)
+    state.members = {each.candidate: each for each in (state.template, *members)}
+    state.groups = {name: Group(list(held), arranged_at=registered) for name, held in (groups or {}).items()}
+    for name, held in (selections or {}).items():
+        state.groups[name] = Group(list(held), arranged_at=registered, is_selection=True)
+    state.open = {each.id: each for each in opened}
+    state.registered = registered
+    state.asked = registered + len(state.open)
+    return state
+
+
+def candidate(
+    number: int, score: float | None = None, group: str | None = None, similarity: Mapping[int, float] | None = None
+) -> OpenCandidate:
+    """A candidate that is awaited, or has a score, and may have been compared with members."""
+    opened = OpenCandidate(Asked(number, (), group, Prompt("", "improve")))
+    if score is not None:
+        opened.outcome = Evaluated(number, f"program {number}", score, (score,), ())
+    if similarity is not None:
+        opened.compared = Compared(number, {}, similarity)
+    return opened
+
+
+class Alike:
+    """Behaviours of which only the similarities are known, (N, N) between candidates 0 to N - 1."""
+
+    def __init__(self, similarity: Sequence[Sequence[float]]) -> None:
+        self._similarity = np.array(similarity)
+
+    def matrix(self, members: Sequence[int]) -> np.ndarray:
+        return self._similarity[np.ix_(members, members)]

@@ -1,0 +1,23 @@
+"""Best of n: the same question again and again."""
+
+from __future__ import annotations
+
+from behavesim.events import TEMPLATE, Added, NotAdded
+from behavesim.methods.best_of_n import ARCHIVE, BestOfN
+from behavesim.methods.method import MethodSettings
+from tests.methods.states import BRIEF, candidate, member, state_of
+
+METHOD = BestOfN(MethodSettings(), BRIEF)
+
+
+def test_every_question_is_the_same_and_shows_the_template_alone() -> None:
+    first, later = METHOD.ask(state_of(), 0), METHOD.ask(state_of([member(0)], {ARCHIVE: [0]}), 7)
+    assert (first.candidate, later.candidate) == (0, 7)
+    assert (first.parents, first.group, first.prompt) == (later.parents, later.group, later.prompt)
+    assert (first.parents, first.prompt.operator) == ((TEMPLATE,), "template")
+    assert BRIEF.template in first.prompt.text and BRIEF.description in first.prompt.text
+
+
+def test_every_feasible_program_is_kept() -> None:
+    assert METHOD.register(state_of(), candidate(3, 99.0)) == Added(3, ARCHIVE)
+    assert METHOD.register(state_of(), candidate(3)) == NotAdded(3)

@@ -1,0 +1,31 @@
+"""(1+1) evolutionary program search: one program, replaced by a child that is no worse."""
+
+from __future__ import annotations
+
+from behavesim.events import TEMPLATE, Added, NotAdded
+from behavesim.methods.hill_climbing import CURRENT, HillClimbing
+from behavesim.methods.method import MethodSettings
+from tests.methods.states import BRIEF, candidate, member, state_of
+
+CLIMBER = HillClimbing(MethodSettings(), BRIEF)
+CLIMBED = state_of([member(4, 5.0)], {CURRENT: [4]})
+
+
+def test_a_prompt_shows_the_current_program_and_the_template_before_there_is_one() -> None:
+    first, later = CLIMBER.ask(state_of(), 0), CLIMBER.ask(CLIMBED, 5)
+    assert (first.candidate, first.parents, first.group, first.prompt.operator) == (0, (TEMPLATE,), CURRENT, "improve")
+    assert (later.candidate, later.parents) == (5, (4,))
+    assert BRIEF.template in first.prompt.text and "program 4" in later.prompt.text
+
+
+def test_a_child_that_is_no_worse_takes_the_place_of_the_current_program() -> None:
+    assert CLIMBER.register(CLIMBED, candidate(5, 4.0)) == Added(5, CURRENT, (4,))
+    assert CLIMBER.register(CLIMBED, candidate(5, 5.0)) == Added(5, CURRENT, (4,))
+    assert CLIMBER.register(CLIMBED, candidate(5, 6.0)) == NotAdded(5)
+    assert CLIMBER.register(CLIMBED, candidate(5)) == NotAdded(5)
+    assert CLIMBER.register(state_of(), candidate(0, 99.0)) == Added(0, CURRENT)
+
+
+def test_behaviour_plays_no_part() -> None:
+    assert not CLIMBER.uses_behaviour
+    assert CLIMBER.compare(CLIMBED, candidate(5, 4.0)) is None

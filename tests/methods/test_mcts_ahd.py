@@ -1,0 +1,180 @@
+"""MCTS-AHD: how the tree is read, where it grows, and what its prompts show."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import pytest
+
+from behavesim.events import Added, Asked, NotAdded
+from behavesim.methods.mcts_ahd import EXPANSION, ROOT, TREE, MctsAhd, MctsAhdSettings, Tree
+from behavesim.state import Member, RunState
+from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.methods.told import events_of, final, steps
+
+#   root ─┬─ 0 (3) ─┬─ 2 (1) ── 4 (2)
+#         └─ 1 (5)  └─ 3 (4)             a program's number, and its score in brackets: the less the better
+FAMILY = [
+    member(0, 3.0, origin="-1"),
+    member(1, 5.0, origin="-1"),
+    member(2, 1.0, origin="0"),
+    member(3, 4.0, origin="0"),
+    member(4, 2.0, origin="2"),
+]
+
+
+def grown(members: list[Member], awaited: tuple[int, ...] = (), **others: int) -> RunState:
+    """A run with these programs in its tree, and children of some nodes under way."""
+    opened = [candidate(100 + number, group=str(node)) for number, node in enumerate(awaited)]
+    return state_of(members, {TREE: [each.candidate for each in members]}, opened=opened, **others)
+
+
+def ask(state: RunState, number: int = 0, **settings: float) -> Asked:
+    asked = MctsAhd(MctsAhdSettings(**settings), BRIEF).ask(state, number)
+    assert asked is not None
+    return asked
+
+
+class TestTree:
+    def test_a_visit_is_every_program_at_a_node_or_below_it_and_every_one_under_way(self) -> None:
+        tree = Tree.of(grown(FAMILY))
+        assert [tree.visits[node] for node in (ROOT, 0, 1, 2, 3, 4)] == [6, 4, 1, 2, 1, 1]
+        tree = Tree.of(grown(FAMILY, awaited=(2, ROOT, ROOT)))
+        assert [tree.visits[node] for node in (ROOT, 0, 1, 2, 3, 4)] == [9, 5, 1, 3, 1, 1]
+        assert [tree.grown(node) for node in (ROOT, 0, 1, 2)] == [4, 2, 0, 2]
+
+    def test_the_quality_of_a_node_is_the_best_below_it_from_0_to_1(self) -> None:
+        assert Tree.of(grown(FAMILY)).quality == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.25, 4: 0.75}
+        assert Tree.of(grown([member(0, 3.0), member(1, 3.0)])).quality == {0: 1.0, 1: 1.0}
+
+    def test_a_better_descendant_makes_all_above_it_better(self) -> None:
+        deep = [*FAMILY, member(5, 0.0, origin="4")]
+        assert Tree.of(grown(deep)).quality == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.2, 4: 1.0, 5: 1.0}
+
+    def test_the_child_of_the_greatest_uct_is_preferred(self) -> None:
+        tree = Tree.of(grown(FAMILY))
+        # 1 + λ √(ln 7 / 4) against 0 + λ √(ln 7 / 1)
+        turning = 2 / math.sqrt(math.log(7))
+        assert tree.preferred(ROOT, 0.0) == tree.preferred(ROOT, turning - 0.001) == 0
+        assert tree.preferred(ROOT, turning + 0.001) == 1
+
+    def test_of_children_as_good_the_oldest_is_preferred(self) -> None:
+        assert Tree.of(grown([member(3, 1.0), member(5, 1.0)])).preferred(ROOT, 0.1) == 3
+
+    def test_the_path_to_a_node_leads_from_below_the_root_to_it(self) -> None:
+        tree = Tree.of(grown(FAMILY))
+        assert [each.candidate for each in tree.path(4)] == [0, 2, 4]
+        assert tree.path(ROOT) == []
+
+
+def test_the_first_programs_are_asked_for_below_the_root_with_a_thought() -> None:
+    for awaited in range(4):
+        asked = ask(grown([], (ROOT,) * awaited), 7)
+        assert (asked.candidate, asked.parents, asked.group) == (7, (), "-1")
+        assert (asked.prompt.operator, asked.prompt.asks_thought) == ("i1", True)
+
+
+def test_nothing_is_asked_until_one_of_the_first_programs_is_there() -> None:
+    method = MctsAhd(MctsAhdSettings(), BRIEF)
+    assert method.ask(grown([], (ROOT,) * 4), 4) is None
+    assert method.ask(grown([member(0)], (ROOT,) * 3), 4) is not None
+
+
+@pytest.mark.parametrize(("turn", "operator"), list(enumerate(EXPANSION)))
+def test_a_leaf_is_expanded_by_each_operator_in_turn(turn: int, operator: str) -> None:
+    asked = ask(grown([member(0)], (0,) * turn), initial=1, widening=0.01)
+    assert (asked.group, asked.prompt.operator, asked.prompt.asks_thought) == ("0", operator, True)
+
+
+def test_the_root_gets_a_child_unlike_all_subtrees_where_widening_allows_one_more() -> None:
+    # the root has been visited 1 + 2 + 13 times, and may have √16 = 4 children
+    family = [member(0, 1.0), member(1, 2.0), *(member(k, 3.0, origin="0") for k in range(2, 15))]
+    assert ask(grown(family), initial=1).prompt.operator == "e1"
+    assert ask(grown(family), initial=1).group == "-1"
+    assert ask(grown(family, (ROOT,)), initial=1).prompt.operator == "e1"
+    assert ask(grown(family, (ROOT, ROOT)), initial=1).prompt.operator != "e1"
+    assert ask(grown(family[:-1]), initial=1, widening=0.25).group != "-1"  # 15 ** 0.25 < 2
+
+
+def test_an_expanded_node_gets_a_further_child_by_crossover_where_widening_allows_one() -> None:
+    children = [member(k, 3.0, origin="0") for k in range(1, 7)]
+    asked = ask(grown([member(0, 1.0), *children]), initial=1, widening=1.0, exploration=0)
+    assert (asked.group, asked.prompt.operator) == ("-1", "e1")  # 8 visits allow 8
+    awaited = (ROOT,) * 7  # 15 visits; 8 children are allowed to the square root of 225
+    asked = ask(grown([member(0, 1.0), *children], awaited), initial=1, widening=0.75, exploration=0)
+    assert (asked.group, asked.prompt.operator) == ("1", "e2")  # 7 ** 0.75 < 6, so on to its best child
+
+
+def test_an_expanded_node_whose_children_all_failed_is_tried_again() -> None:
+    asked = ask(grown([member(0)], (0,) * 6), initial=1, widening=0.01)
+    assert (asked.group, asked.prompt.operator) == ("0", "e2")
+
+
+def test_exploration_falls_to_nothing_with_the_budget() -> None:
+    # two subtrees, the better of them visited more often: worth a look elsewhere at first, and not at the end
+    family = [member(0, 1.0), member(1, 5.0), *(member(k, 5.0, origin="0") for k in range(2, 8))]
+    settings = {"initial": 1, "widening": 0.01, "exploration": 2.0}
+    assert [ask(grown(family), number, **settings).group for number in (0, 20)] == ["1", "1"]
+    assert ask(grown(family), 100, **settings).group != "1"
+    assert ask(grown(family), 250, **settings).group != "1"  # a raised budget
+    assert ask(grown(family, budget=1000), 100, **settings).group == "1"
+
+
+class TestShown:
+    def test_modification_shows_the_node_alone(self) -> None:
+        assert ask(grown([member(0)], (0,)), initial=1, widening=0.01).parents == (0,)
+
+    def test_crossover_shows_the_node_and_another_of_the_best_from_worse_to_better(self) -> None:
+        # below the root 1 is best; its first child is by crossover with one of the two best others
+        family = [member(0, 3.0), member(1, 1.0), member(2, 2.0), member(3, 9.0)]
+        seen = {ask(grown(family, (2, 3, 0)), number, widening=0.01, elites=2).parents for number in range(40)}
+        assert seen == {(2, 1), (0, 1)}
+
+    def test_crossover_of_the_only_program_shows_it_alone(self) -> None:
+        assert ask(grown([member(0)]), initial=1, widening=0.01).parents == (0,)
+
+    def test_exploration_shows_the_best_of_up_to_three_subtrees(self) -> None:
+        asked = ask(grown(FAMILY), initial=2, widening=1.0)
+        assert (asked.prompt.operator, asked.parents) == ("e1", (1, 2))
+        many = [member(k, float(k)) for k in range(5)]
+        seen = [ask(grown(many), number, initial=2, widening=1.0).parents for number in range(40)]
+        assert {len(parents) for parents in seen} == {3}
+        assert {parent for parents in seen for parent in parents} == {0, 1, 2, 3, 4}
+        assert all(list(parents) == sorted(parents, reverse=True) for parents in seen)
+
+    def test_the_way_from_the_root_is_shown_by_its_last_three_programs(self) -> None:
+        line = [member(k, 9.0 - k, origin=str(k - 1)) for k in range(5)]
+        others = [member(10 * node + k, 20.0, origin=str(node)) for node in range(1, 4) for k in range(5)]
+        first = [member(5 + k, 20.0, origin="0") for k in range(5)]
+        asked = ask(grown([*line, *first, *others], (4,) * 5), initial=1, widening=0.01, exploration=0)
+        assert (asked.group, asked.prompt.operator, asked.parents) == ("4", "s1", (2, 3, 4))
+
+
+def test_every_feasible_program_joins_the_tree() -> None:
+    method = MctsAhd(MctsAhdSettings(), BRIEF)
+    assert method.register(grown([]), candidate(3, score=1.0)) == Added(3, TREE)
+    assert method.register(grown([]), candidate(3)) == NotAdded(3)
+
+
+def test_a_person_is_told_how_large_and_how_deep_the_tree_is() -> None:
+    method = MctsAhd(MctsAhdSettings(), BRIEF)
+    assert method.facts(grown(FAMILY)) == {"tree": "5 programs, 3 deep"}
+    assert method.facts(grown([])) == {"tree": "0 programs, 0 deep"}
+
+
+def test_in_a_whole_run_nodes_are_there_before_they_grow_and_grow_by_the_operators_in_turn() -> None:
+    events = events_of(method="mcts-ahd")
+    grew: dict[str, list[str]] = defaultdict(list)
+    for state, event in steps(events):
+        if isinstance(event, Asked) and event.prompt.operator != "i1":
+            assert event.group is not None
+            assert event.group == str(ROOT) or int(event.group) in state.groups[TREE].members
+            grew[event.group].append(event.prompt.operator)
+    tree = Tree.of(final(events))
+    for node, operators in grew.items():
+        if node == str(ROOT):
+            assert set(operators) == {"e1"}
+        elif len(tree.children[int(node)]) == len(operators):  # where none failed, and was made up for
+            assert operators[:6] == list(EXPANSION)[: len(operators)]
+    assert set(Counter(operator for operators in grew.values() for operator in operators)) == {"e1", *EXPANSION}
