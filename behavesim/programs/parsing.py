@@ -52,7 +52,7 @@ def parse(code: str) -> Parsed:
     except IndentationError as error:
         for width in (4, 8):
             mended = textwrap.dedent(code.expandtabs(width))
-            if mended != code and (parsed := _compiled_or_none(mended)):
+            if parsed := _compiled_or_none(mended):
                 return parsed
         raise error
 

@@ -46,6 +46,10 @@ SAME = {
         "def f(a):\n    match a:\n        case [p, *q, {'k': r, **s}]:\n            return p, q, r, s",
     ),
     "names like our own": ("def f(v3):\n    v1 = v3\n    return v1", "def f(a):\n    b = a\n    return b"),
+    "imports under a dotted name": (
+        "def f(a):\n    import numpy.linalg as b\n    return b.norm(a)",
+        "def f(a):\n    import numpy.linalg as c\n    return c.norm(a)",
+    ),
     "numbers": ("def f():\n    return 1.0, 1000, 255", "def f():\n    return 1., 1_000, 0xff"),
     "quotes": ("def f():\n    return 'a'", 'def f():\n    return "a"'),
 }
@@ -75,6 +79,10 @@ DIFFERENT = {
     "a class's own name is not seen in its methods": (
         "def f(x):\n    class C:\n        x = 1\n        def g(self):\n            return x\n    return C().g()",
         "def f(x):\n    class C:\n        x = 1\n        def g(self):\n            return self\n    return C().g()",
+    ),
+    "the package of a dotted import": (
+        "def f(a):\n    import os.path\n    return os.path",
+        "def f(a):\n    import re.path\n    return re.path",
     ),
     "global and local": ("def f():\n    global n\n    n = 1", "def f():\n    n = 1"),
     "nonlocal and local": (
@@ -190,7 +198,7 @@ def result(source: str) -> tuple[str, Any]:
         return type(error).__name__, None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(body=BODY, value=EXPRESSION)
 def test_a_normal_form_behaves_like_its_program(body: str, value: str) -> None:
     source = f"def f(a, b):\n    c = total = v0 = 1\n    {indented(body)}\n    return {value}"

@@ -1,0 +1,47 @@
+"""Where a fenced block begins and ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from behavesim.programs.fences import Block, blocks, fenced, fenced_blocks
+
+
+def test_a_program_is_fenced_by_no_more_than_it_takes() -> None:
+    assert fenced("\nx = 1\n") == "```python\nx = 1\n```"
+    assert fenced("x = '``'") == "```python\nx = '``'\n```"
+    assert fenced("x = '```'") == "````python\nx = '```'\n````"
+    assert fenced("x = '`````', '`'") == "``````python\nx = '`````', '`'\n``````"
+
+
+@pytest.mark.parametrize(("indent", "ends"), [(0, True), (1, True), (4, True), (5, False)])
+def test_a_fence_ends_a_block_unless_it_is_more_than_three_columns_deeper(indent: int, ends: bool) -> None:
+    text = f" ```\nx\n{' ' * indent}```\n ```"
+    assert blocks(text)[0] == (Block("x", True, 0, 3) if ends else Block(f"x\n{' ' * (indent - 1)}```", True, 0, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("````\na\n```\n````", ["a\n```"]),
+        ("```\na\n````", ["a"]),
+        ("~~~\na\n```\n~~~", ["a\n```"]),
+        ("```\na\nb```", ["a\nb"]),  # right behind code
+        ("```\na\nb``` c\n```", ["a\nb``` c"]),
+        ("```\na\n# b```\n```", ["a\n# b```"]),  # in a comment
+        ("~~~\na\nb~~~\n~~~", ["a\nb~~~"]),
+        ("so: ```python\na\n```", ["a"]),
+        ("so: ```two words\na\n```", [""]),
+        ("so: ~~~\na\n~~~", [""]),
+        ("```two words\na\n```", ["a"]),
+        ("```a\n1\n```b\n2\n```", ["1", "2"]),
+        ("```a\n1\n``` no label\n2\n```", ["1", ""]),
+        ("```a`\n1\n```", [""]),
+    ],
+)
+def test_a_block_is_what_commonmark_says_and_models_write(text: str, found: list[str]) -> None:
+    assert fenced_blocks(text) == found
+
+
+def test_a_block_knows_its_lines_and_whether_it_was_closed() -> None:
+    assert blocks("so\n```\na\nb\n```\nand\n~~~\nc\n") == [Block("a\nb", True, 1, 5), Block("c\n", False, 6, 9)]
