@@ -1,11 +1,11 @@
-"""The names a program uses and defines at module level, and where a name it lacks can be had."""
+"""The names a program uses and defines at module level."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import symtable
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -38,19 +38,6 @@ class Definitions:
         return cls(tree.body, {name: place for place, node in enumerate(tree.body) for name in _defined_by(node)})
 
 
-def completed(source: str, donors: Sequence[Definitions]) -> str:
-    """The program with the imports, constants and functions it lacks, taken from the first donor that defines each.
-
-    Models often leave out what the prompt already showed them, or put the imports into a block of their own.
-    """
-    wanted = missing_names(source)
-    for donor in donors:
-        if statements := _needed(donor, wanted):
-            source = _prepended(statements, source)
-            wanted = missing_names(source)
-    return source
-
-
 def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run at module level, those inside if, try and with among them, in the order of the text."""
     waiting: list[ast.AST] = list(reversed(body))
@@ -63,6 +50,11 @@ def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 waiting += reversed(getattr(node, part, []))
 
 
+def bound_by(alias: ast.alias) -> str:
+    """The name that one part of an import binds."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
 def identifiers(tree: ast.AST) -> set[str]:
     """Every name a program reads, binds or gives to a parameter, in whatever scope; attributes are not among them."""
     names: set[str] = set()
@@ -72,8 +64,8 @@ def identifiers(tree: ast.AST) -> set[str]:
                 names.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
-            case ast.alias(name=name, asname=alias):
-                names.add(alias or name.partition(".")[0])
+            case ast.alias():
+                names.add(bound_by(node))
     return names
 
 
@@ -87,25 +79,13 @@ def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _inner(child)
 
 
-def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
-    """The donor's statements that define the wanted names, and what those need in turn, in the donor's order."""
-    chosen: dict[int, str] = {}
-    queue = sorted(wanted & donor.places.keys())
-    while queue:
-        place = donor.places[queue.pop()]
-        if place not in chosen:
-            chosen[place] = ast.unparse(donor.statements[place])
-            queue += sorted(missing_names(chosen[place]) & donor.places.keys())
-    return [chosen[place] for place in sorted(chosen)]
-
-
 def _defined_by(statement: ast.stmt) -> set[str]:
     """The names that an import, an assignment or a definition binds, but for `from __future__` imports."""
     match statement:
         case ast.ImportFrom(module="__future__"):
             return set()
         case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+            return {bound_by(alias) for alias in aliases}
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
         case ast.Assign(targets=targets):
@@ -117,16 +97,3 @@ def _defined_by(statement: ast.stmt) -> set[str]:
 
 def _is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-
-
-def _prepended(statements: list[str], source: str) -> str:
-    """The statements before the program, but behind its `from __future__` imports, which must come first."""
-    if not statements:
-        return source
-    futures = [
-        node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    ]
-    lines = source.split("\n")
-    first = futures[-1].end_lineno or 0 if futures else 0
-    gap = [""] if not futures else []
-    return "\n".join([*lines[:first], *statements, *gap, *lines[first:]])

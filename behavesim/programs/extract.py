@@ -13,10 +13,11 @@ from itertools import islice
 from typing import Literal, get_args
 
 from behavesim.errors import TaskError
-from behavesim.programs.definitions import Definitions, completed, identifiers
+from behavesim.programs.definitions import Definitions, identifiers
 from behavesim.programs.fences import Block, blocks, fenced_blocks
 from behavesim.programs.parsing import Parsed, TooLong, clean, parse, parse_beginning, without_main_guard
 from behavesim.programs.signatures import complaint, entry_arguments
+from behavesim.programs.supplies import completed, offered
 from behavesim.protocols import Failure
 
 __all__ = ["REASONS", "Program", "Reason", "extract", "fenced_blocks"]
@@ -177,10 +178,10 @@ def _functions(reading: Parsed) -> list[str]:
 
 
 def _supplied(program: Parsed, readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """The program with what it lacks, from the nearest other block that has it, then from the template."""
+    """The program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
     others = [reading.definitions for reading in reversed(readings) if isinstance(reading, Parsed)]
     try:
-        source = completed(program.source, [*others, wanted.template])
+        source = completed(program.source, [*others, wanted.template, offered()])
         return program if source == program.source else parse(source)
     except SyntaxError as error:
         return _syntax(error)

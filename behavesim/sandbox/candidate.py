@@ -90,7 +90,8 @@ def _function(source: str, entry_point: str) -> Callable[..., Any]:
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
-    exec(compile(source, FILENAME, "exec"), module.__dict__)
+    code = compile(source, FILENAME, "exec", dont_inherit=True)  # our `from __future__` imports are not the program's
+    exec(code, module.__dict__)
     function = module.__dict__.get(entry_point)
     if not callable(function):
         raise NameError(f"the program defines no function {entry_point!r}")

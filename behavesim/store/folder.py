@@ -180,11 +180,11 @@ class RunFolder:
 
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""
-        self._replace(self.best, f"# {headline}\n{source.rstrip()}\n")
+        self._replace(self.best, _headed(source, headline))
 
     def write_recommended(self, source: str, headline: str) -> None:
         """Replace recommended.py in one step."""
-        self._replace(self.recommended, f"# {headline}\n{source.rstrip()}\n")
+        self._replace(self.recommended, _headed(source, headline))
 
     def read_held_out(self) -> str | None:
         """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
@@ -205,6 +205,11 @@ class RunFolder:
         with _reported(path):
             draft.write_text(text, encoding="utf-8")
             draft.replace(path)
+
+
+def _headed(source: str, headline: str) -> str:
+    """The program below a headline; two lines further down, a comment of its own names no encoding of the file."""
+    return f"# {headline}\n\n{source.strip()}\n"
 
 
 def _lock(descriptor: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import runpy
 from datetime import datetime
 from pathlib import Path
 
@@ -98,5 +99,11 @@ def test_the_best_program_is_replaced_in_one_step(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
     folder.write_best("def f(): ...", "score 1")
     folder.write_best("def g(): ...", "score 2")
-    assert folder.best.read_text() == "# score 2\ndef g(): ...\n"
+    assert folder.best.read_text() == "# score 2\n\ndef g(): ...\n"
     assert sorted(path.name for path in folder.path.iterdir()) == ["best.py"]
+
+
+def test_a_comment_that_begins_a_program_does_not_name_the_encoding_of_its_file(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    folder.write_best("# -*- coding: latin-1 -*-\ndef f():\n    return 'ä'", "score 1")
+    assert runpy.run_path(str(folder.best))["f"]() == "ä"

@@ -1,0 +1,79 @@
+"""What a program uses and does not define: imports, constants and functions that others have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence, Set
+from functools import cache
+
+from behavesim.programs.definitions import Definitions, bound_by, missing_names
+
+OFFERED = """
+import bisect, collections, copy, functools, heapq, itertools, math, operator, random, typing
+import numpy
+import numpy as np
+import numpy.typing as npt
+import scipy
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial, reduce
+from itertools import chain, combinations, permutations, product
+from numpy.typing import ArrayLike, NDArray
+from typing import Any, Callable, Dict, Final, FrozenSet, Generator, Generic, Iterable, Iterator, List, Literal, Mapping
+from typing import NamedTuple, Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload
+"""
+"""Imports that models take to have been made; what a program names of them is put into it."""
+
+
+@cache
+def offered() -> Definitions:
+    """What OFFERED imports."""
+    return Definitions.of(ast.parse(OFFERED))
+
+
+def completed(source: str, donors: Sequence[Definitions]) -> str:
+    """The program with the imports, constants and functions it lacks, taken from the first donor that defines each.
+
+    Models often leave out what the prompt already showed them, or put the imports into a block of their own.
+    """
+    wanted = missing_names(source)
+    for donor in donors:
+        if statements := _needed(donor, wanted):
+            source = _prepended(statements, source)
+            wanted = missing_names(source)
+    return source
+
+
+def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
+    """The donor's statements that define the wanted names, and what those need in turn, in the donor's order."""
+    chosen: dict[int, str] = {}
+    names: set[str] = set()
+    waiting = sorted(wanted & donor.places.keys())
+    while waiting:
+        names.add(name := waiting.pop())
+        place = donor.places[name]
+        if place not in chosen:
+            chosen[place] = ast.unparse(donor.statements[place])
+            waiting += sorted(missing_names(chosen[place]) & donor.places.keys())
+    return [_narrowed(donor.statements[place], names) or chosen[place] for place in sorted(chosen)]
+
+
+def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
+    """An import of no more than these names; '' for any other statement."""
+    match statement:
+        case ast.Import(names=aliases):
+            return ast.unparse(ast.Import([alias for alias in aliases if bound_by(alias) in names]))
+        case ast.ImportFrom(module=module, names=aliases, level=level):
+            return ast.unparse(ast.ImportFrom(module, [each for each in aliases if bound_by(each) in names], level))
+    return ""
+
+
+def _prepended(statements: Sequence[str], source: str) -> str:
+    """The statements before the program, but behind its `from __future__` imports, which must come first."""
+    futures = [
+        node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    lines = source.split("\n")
+    first = futures[-1].end_lineno or 0 if futures else 0
+    gap = [""] if not futures else []
+    return "\n".join([*lines[:first], *statements, *gap, *lines[first:]])
