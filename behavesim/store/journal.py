@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
@@ -43,8 +44,8 @@ Clock = Callable[[], float]
 class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
-    A committed event survives the death of the process. No commit waits for the disk, to which they are brought once a
-    second: a power cut can cost the commits of the last second or so, never the consistency of those before.
+    A committed event survives the death of the process. Commits do not wait for the disk, to which they are brought
+    once a second: a power cut can cost those of the last second or so, never the consistency of those before.
     """
 
     def __init__(
@@ -82,19 +83,25 @@ class SqliteJournal:
         return self
 
     async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self._log.close()
-        await self._db.close()
+        try:
+            with translated(self._path):
+                await self._log.close()
+        finally:
+            await self._db.close()
 
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process.
 
+        A commit that has begun ends before whoever waits for it is cancelled.
         Raises JournalError where they cannot be written, or the disk did not take what was committed before.
         """
         now = self._began + self._steady()
-        rows = [_row(now, event) for event in events]
-        with translated(self._path):
-            await self._insert(rows)
-            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows))
+        committing = asyncio.create_task(self._commit([_row(now, event) for event in events]))
+        try:
+            await asyncio.shield(committing)
+        except asyncio.CancelledError:
+            await committing
+            raise
 
     async def read(self) -> AsyncIterator[tuple[float, Event]]:
         """All committed events in order, each with the time of its commit in seconds since 1970."""
@@ -117,15 +124,20 @@ class SqliteJournal:
         return event
 
     async def _moved(self) -> bool:
-        """Move what is in the log into the database; False where it could not be all, for a reader's sake."""
+        """Move what is in the log into the database; False where it could not be all, for another's sake."""
         try:
             async with self._db.execute(CHECKPOINT) as cursor:
-                _, logged, moved = await cursor.fetchone() or (0, 0, 0)
+                is_busy, logged, moved = await cursor.fetchone() or (0, 0, 0)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_LOCKED:
                 raise
             return False  # this very connection is in the middle of reading
-        return bool(logged == moved)
+        return not is_busy and bool(logged == moved)
+
+    async def _commit(self, rows: list[Row]) -> None:
+        with translated(self._path):
+            await self._insert(rows)
+            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows))
 
     async def _insert(self, rows: list[Row]) -> None:
         if len(rows) == 1:
@@ -296,6 +308,8 @@ def _advice(error: Exception) -> str:
     text = str(error)
     if "full" in text or "No space" in text:
         return "; make room on the disk, then resume the run"
+    if isinstance(error, FileNotFoundError):
+        return "; its folder was moved, or emptied, while the run went on: resume the run where it is now"
     if "locked" in text:
         return "; another process holds the database, close it, then resume the run"
     if "readonly" in text or "unable to open" in text:

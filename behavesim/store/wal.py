@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 FLUSH_S = 1.0
@@ -18,7 +18,7 @@ CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 
 class WriteAheadLog:
-    """Looks after the log while a journal is written, in threads, so that no commit waits for the disk.
+    """Looks after the log while a journal is written, in threads, so that commits do not wait for the disk.
 
     Left to SQLite, one commit a second would wait for the disk, and now and then one for the whole log to be moved,
     which takes most of a second. As long as another process reads a state of the database from before, the log cannot
@@ -41,6 +41,7 @@ class WriteAheadLog:
         self._unmoved = 0
         self._is_held = False
         self._flushing: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     @property
     def pragmas(self) -> tuple[str, ...]:
@@ -56,15 +57,19 @@ class WriteAheadLog:
             self._flushing = asyncio.create_task(self._flush())
 
     async def close(self) -> None:
-        """Leave the rest to SQLite, which brings all to the disk when the journal is closed."""
+        """Bring the last commits to the disk: SQLite does that only where nobody else has the journal open.
+
+        Raises what `grew` does.
+        """
+        self._closing.set()
         if self._flushing is not None:
-            self._flushing.cancel()
-            await asyncio.gather(self._flushing, return_exceptions=True)
+            await self._flushing
 
     async def _flush(self) -> None:
         """Bring commits to the disk, until there are no more of them."""
         while self._unflushed:
-            await asyncio.sleep(FLUSH_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), FLUSH_S)
             self._unmoved, self._unflushed = self._unmoved + self._unflushed, 0
             await asyncio.to_thread(self._sync)
             if self._unmoved >= self._limit:

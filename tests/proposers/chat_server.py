@@ -11,8 +11,10 @@ import asyncio
 import json
 import random
 import re
+import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -175,11 +177,16 @@ def faulty(share: float, seed: int = 0, faults: list[Answer] | None = None, then
 
 
 class ChatServer:
-    """The server; `behaviour` decides on each request, and everything that was asked is kept in `asked`."""
+    """The server; `behaviour` decides on each request, and everything that was asked is kept in `asked`.
+
+    `handed_over` has, for each request answered in whole, when the last byte was given to the operating system, in
+    seconds of `time.monotonic`.
+    """
 
     def __init__(self, behaviour: Behaviour = echo) -> None:
         self.behaviour = behaviour
         self.asked: list[Asked] = []
+        self.handed_over: dict[int, float] = {}
         self.in_flight = 0
         self.most_in_flight = 0
         self._runner: web.AppRunner | None = None
@@ -210,15 +217,20 @@ class ChatServer:
         try:
             asked = Asked(len(self.asked), request.path, dict(request.headers), await request.json())
             self.asked.append(asked)
-            return await self._send(request, self.behaviour(asked))
+            return await self._send(request, asked.number, self.behaviour(asked))
         finally:
             self.in_flight -= 1
 
-    async def _send(self, request: web.Request, answer: Answer) -> web.StreamResponse:
+    async def _send(self, request: web.Request, number: int, answer: Answer) -> web.StreamResponse:
         await asyncio.sleep(answer.delay_s)
         headers = {"Content-Type": "application/json", **answer.headers}
         if not answer.reset and answer.cut is None:
-            return web.Response(status=answer.status, body=answer.body, headers=headers)
+            whole = web.Response(status=answer.status, body=answer.body, headers=headers)
+            with suppress(ConnectionError):  # whoever asked is gone
+                await whole.prepare(request)
+                await whole.write_eof()
+                self.handed_over[number] = time.monotonic()
+            return whole
         response = web.StreamResponse(status=answer.status, headers=headers)
         response.content_length = len(answer.body) + 1000
         if answer.cut is not None:
@@ -231,9 +243,13 @@ class ChatServer:
 
 def improving(asked: Asked) -> Answer:
     """The last program of the prompt with one number changed, a function of the prompt: what a run can evaluate."""
-    programs = re.findall(r"```python\n(.*?)\n```", asked.prompt, re.DOTALL)
-    rng = random.Random(asked.prompt)
-    return says(f"Here is one.\n\n```python\n{_with_another_number(programs[-1] if programs else '', rng)}\n```")
+    return says(improved(asked.prompt, random.Random(asked.prompt)))
+
+
+def improved(prompt: str, rng: random.Random) -> str:
+    """The text of such a reply."""
+    programs = re.findall(r"```python\n(.*?)\n```", prompt, re.DOTALL)
+    return f"Here is one.\n\n```python\n{_with_another_number(programs[-1] if programs else '', rng)}\n```"
 
 
 def _with_another_number(source: str, rng: random.Random) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,21 @@ async def test_the_views_answer_a_person_with_sqlite3(journal: SqliteJournal, tm
     assert db.execute("SELECT model, calls, prompt_tokens, reasoning_tokens FROM spend").fetchall() == [
         ("gpt", 2, 200, None)
     ]
+
+
+async def test_a_commit_that_has_begun_ends_before_whoever_waits_for_it_is_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path) as journal:
+        for turns in range(1, 9):
+            appending = asyncio.create_task(journal.append([RunStopped("a"), RunStopped("b")]))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            appending.cancel()
+            with suppress(asyncio.CancelledError):
+                await appending
+            assert sum(1 for _ in read_events(path)) == 3 * turns - 1
+            await journal.append([RunStopped("c")])
+            assert sum(1 for _ in read_events(path)) == 3 * turns
 
 
 async def test_a_journal_of_another_version_is_refused_by_name(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import errno
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import aclosing, closing
@@ -63,9 +65,81 @@ async def test_what_the_disk_did_not_take_is_an_error(tmp_path: Path, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    async with SqliteJournal(tmp_path / "run.db") as journal:
-        with pytest.raises(JournalError, match="make room on the disk"):
+    with pytest.raises(JournalError, match="make room on the disk"):
+        async with SqliteJournal(tmp_path / "run.db") as journal:
             await append_until(journal, never)
+
+
+@pytest.fixture
+def in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wal, "FLUSH_S", 3600.0)
+
+
+@pytest.mark.usefixtures("in_an_hour")
+async def test_the_last_commits_are_on_the_disk_though_another_process_has_the_journal_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, sync, synced = tmp_path / "run.db", os.fsync, list[int]()
+
+    def watched(file: int) -> None:
+        synced.append(os.fstat(file).st_size)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    async with SqliteJournal(path):
+        pass
+    with closing(sqlite3.connect(path)) as reader:
+        async with SqliteJournal(path) as journal:
+            await append_until(journal, never, at_most=3)
+            reader.execute("SELECT count(*) FROM events").fetchone()
+        assert synced == [path.with_name("run.db-wal").stat().st_size]
+
+
+@pytest.mark.usefixtures("in_an_hour")
+async def test_what_the_disk_does_not_take_in_the_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(file: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(JournalError, match="Input/output error"):
+        async with SqliteJournal(tmp_path / "run.db") as journal:
+            await journal.append([RunStopped("budget")])
+
+
+async def test_a_folder_that_is_moved_under_a_journal_is_an_error_and_not_a_loss(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+
+    async def move_the_folder() -> None:
+        async with SqliteJournal(tmp_path / "here/run.db") as journal:
+            await append_until(journal, never, at_most=3)
+            (tmp_path / "here").rename(tmp_path / "there")
+            await append_until(journal, never)
+
+    with pytest.raises(JournalError, match="moved, or emptied"):
+        await move_the_folder()
+    assert sum(1 for _ in read_events(tmp_path / "there/run.db")) > 3
+
+
+HOLD_THE_MOVE = """
+import fcntl, sys
+index = open(sys.argv[1], "r+b")
+fcntl.lockf(index, fcntl.LOCK_EX, 1, 121)  # SQLite's WAL_CKPT_LOCK
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_a_log_that_another_process_is_moving_is_not_taken_for_moved(tmp_path: Path) -> None:
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        await append_until(journal, never, at_most=3)
+        command = [sys.executable, "-c", HOLD_THE_MOVE, str(tmp_path / "run.db-shm")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline()
+            assert not await journal._moved()
+        assert await journal._moved()
 
 
 async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Path) -> None:

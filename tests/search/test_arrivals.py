@@ -1,0 +1,149 @@
+"""A reply is committed where it arrives, whatever else is under way: what waits in memory, a kill would lose."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from behavesim.audit import DECISIONS
+from behavesim.errors import ProposerError
+from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStopped
+from behavesim.loop import Search
+from behavesim.store.codec import decode
+from behavesim.store.journal import SqliteJournal, read_events
+from tests.search.toys import MemoryJournal, Proposer, finished, search
+
+SMALL = {"budget": 40, "window": 8, "n_init": 5}
+
+
+def candidates(journal: MemoryJournal, kind: type[Asked] | type[Responded]) -> set[int]:
+    events: list[Event] = [decode(*row) for row in journal.rows]
+    return {event.candidate for event in events if isinstance(event, kind)}
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+
+def all_answers_are_committed(journal: MemoryJournal) -> bool:
+    return candidates(journal, Asked) == candidates(journal, Responded)
+
+
+async def ended(run: Search, running: asyncio.Task[str]) -> str:
+    assert await running == "budget"
+    return run.state.digest()
+
+
+async def test_replies_are_committed_while_the_kernels_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {**SMALL, "method": "funsearch+behavesim", "n_init": 20}
+    journal, are_loaded = MemoryJournal(), threading.Event()
+    run = await search(journal, settings)
+    monkeypatch.setattr(run.behaviours, "warm", lambda: are_loaded.wait(60))
+    running = asyncio.create_task(run.run())
+    await until(lambda: len(candidates(journal, Asked)) == 8 and all_answers_are_committed(journal))
+    assert run.is_warming
+    are_loaded.set()
+    assert await ended(run, running) == (await finished(settings)).state.digest()
+
+
+async def test_replies_are_committed_while_behaviours_are_measured() -> None:
+    settings = {**SMALL, "method": "niche", "renew_every": 5}
+    journal, is_measuring, is_measured = MemoryJournal(), asyncio.Event(), threading.Event()
+    run, loop, elections = await search(journal, settings), asyncio.get_running_loop(), list[int]()
+    in_flight = set[int]()
+    assert run.behaviours is not None
+    elites, propose = run.behaviours.elites, run._proposer.propose
+
+    def slow(members: list[tuple[float, int, int]], radius: float, count: int) -> list[int]:
+        elections.append(len(members))
+        if len(elections) == 2:
+            loop.call_soon_threadsafe(measuring)
+            is_measured.wait(60)
+        return elites(members, radius, count)
+
+    def measuring() -> None:
+        in_flight.update(candidates(journal, Asked) - candidates(journal, Responded))
+        is_measuring.set()
+
+    async def late(prompt: Prompt, candidate: int) -> Reply:
+        if candidate >= 12:  # ten are registered when the elites are elected for the second time
+            await is_measuring.wait()
+        return await propose(prompt, candidate)
+
+    run.behaviours.elites = slow  # type: ignore[method-assign, assignment]
+    run._proposer.propose = late  # type: ignore[method-assign]
+    running = asyncio.create_task(run.run())
+    await until(is_measuring.is_set)
+    await until(lambda: all_answers_are_committed(journal))
+    assert len(in_flight) >= 4
+    assert len(elections) == 2
+    is_measured.set()
+    assert await ended(run, running) == (await finished(settings)).state.digest()
+
+
+@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh", "reevo", "map-elites"])
+async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": method, "restart_every": 10}, random.Random(1))
+    propose, arrived = run._proposer.propose, dict[int, int]()
+
+    async def observed(prompt: Prompt, candidate: int) -> Reply:
+        reply = await propose(prompt, candidate)
+        arrived[candidate] = len(journal.rows)
+        return reply
+
+    run._proposer.propose = observed  # type: ignore[method-assign]
+    await run.run()
+    events: list[Event] = [decode(*row) for row in journal.rows]
+    for place, event in enumerate(events):
+        if isinstance(event, Responded):
+            meanwhile = [other for other in events[arrived[event.candidate] : place] if isinstance(other, DECISIONS)]
+            assert len(meanwhile) <= 1
+
+
+class TellingJournal(SqliteJournal):
+    """Tells when it begins to commit a reply."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.has_begun = asyncio.Event()
+
+    async def append(self, events: Sequence[Event]) -> None:
+        if any(isinstance(event, Responded) for event in events):
+            self.has_begun.set()
+        await super().append(events)
+
+
+class Refusing(Proposer):
+    """Answers seven questions at once, and refuses the eighth for good as those answers are committed."""
+
+    def __init__(self, committing: asyncio.Event) -> None:
+        super().__init__()
+        self._all_are_asked = asyncio.Event()
+        self._committing = committing
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        if number == 7:
+            self._all_are_asked.set()
+            await self._committing.wait()
+            raise ProposerError("your money is gone")
+        reply = await super().propose(prompt, number)
+        await self._all_are_asked.wait()
+        return reply
+
+
+async def test_an_endpoint_that_refuses_for_good_costs_no_reply_that_arrived(tmp_path: Path) -> None:
+    async with TellingJournal(tmp_path / "run.db") as journal:
+        run = await search(journal, {**SMALL, "method": "best-of-n"}, proposer=Refusing(journal.has_begun))
+        with pytest.raises(ProposerError):
+            await run.run()
+    kinds = [type(event) for _, _, event in read_events(tmp_path / "run.db")]
+    assert kinds.count(Responded) == 7
+    assert kinds[-1] is RunStopped
