@@ -11,6 +11,8 @@ from behavesim.text import printable
 
 OFTEN_S = 60.0
 """How often the same thing is said again while it goes on."""
+LONG_S = 10.0
+"""From here on a person who waits wants to know for what, and how long."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,25 @@ class Notices:
 
 
 class Sparing:
-    """Says what happens again and again once a minute, by `clock`, and then how often it happened meanwhile."""
+    """Says what happens again and again once a minute, by `clock`, and then how often it happened meanwhile.
+
+    What goes on for long is said at once, and again whenever it turns out to go on much longer.
+    """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._say = say
         self._clock = clock
         self._next_at: dict[str, float] = {}
+        self._ends_at: dict[str, float] = {}
         self._unsaid: Counter[str] = Counter()
 
-    def __call__(self, kind: str, text: str) -> None:
-        """Say it, unless something of its kind was said less than a minute ago."""
+    def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
+        """Say it, unless something of its kind was said less than a minute ago that lasts about as long."""
         now = self._clock()
-        if now < self._next_at.get(kind, now):
+        goes_on = lasts_s >= LONG_S and now + lasts_s > self._ends_at.get(kind, now) + LONG_S / 2
+        if now < self._next_at.get(kind, now) and not goes_on:
             self._unsaid[kind] += 1
             return
-        self._next_at[kind] = now + OFTEN_S
+        self._next_at[kind], self._ends_at[kind] = now + OFTEN_S, now + lasts_s
         times = self._unsaid.pop(kind, 0)
         self._say(f"{text} ({times} more like it before)" if times else text)

@@ -146,7 +146,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 self._limiter.succeeded(headers)
             elif result.meaning == "limited":
                 pause = self._limiter.refused(cuts, result.wait_s)
-                self._often("pause", f"{result.message}; waiting {pause:.0f} s")
+                self._often("pause", f"{result.message}; waiting {pause:.0f} s", lasts_s=pause)
             elif result.meaning == "path" and path != self._endpoint.path:
                 return Fault("parameter", result.message)  # another request found the path in the meantime
             return result

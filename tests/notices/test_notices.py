@@ -34,3 +34,13 @@ def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> 
         "it failed again (5 more like it before)",
         "and again",
     ]
+
+
+def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() -> None:
+    said: list[str] = []
+    now = 0.0
+    sparing = Sparing(said.append, lambda: now)
+    for at, pause in ((0.0, 1.0), (2.0, 5.0), (3.0, 30.0), (3.1, 30.0), (4.0, 20.0), (5.0, 600.0), (34.0, 571.0)):
+        now = at
+        sparing("pause", f"waiting {pause:.0f} s", lasts_s=pause)
+    assert said == ["waiting 1 s", "waiting 30 s (1 more like it before)", "waiting 600 s (2 more like it before)"]

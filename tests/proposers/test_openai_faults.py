@@ -202,3 +202,15 @@ async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_on
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(300)]
     assert len(server.asked) > 300
+
+
+async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(
+    proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.notices.LONG_S", 0.1)
+    short, long = (chat.fails(429, "slow down").with_headers(Retry_After=after) for after in ("0.01", "0.7"))
+    server.behaviour = chat.script(short, short, long)
+    notes: list[str] = []
+    async with proposer_of(connections=1, notes=notes.append) as proposer:
+        await replies(proposer, 1)
+    assert [note.partition("; ")[2] for note in notes] == ["waiting 0 s", "waiting 1 s (1 more like it before)"]
