@@ -1,0 +1,38 @@
+"""Average linkage: groups of what is near, numbered by their first members."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from behavesim.similarity.linkage import average_linkage
+
+
+def line(*places: float) -> np.ndarray:
+    """The distances of points on a line."""
+    return np.abs(np.subtract.outer(places, places))
+
+
+@pytest.mark.parametrize(
+    ("places", "count", "labels"),
+    [
+        ((0, 10, 1, 11), 2, [0, 1, 0, 1]),
+        ((0, 10, 1, 11), 1, [0, 0, 0, 0]),
+        ((0, 10, 1, 12), 3, [0, 1, 0, 2]),
+        ((0, 10, 1, 11), 4, [0, 1, 2, 3]),
+        ((0, 10), 5, [0, 1]),
+        ((0,), 1, [0]),
+        ((0, 2, 4.1, 6.9), 2, [0, 0, 1, 1]),  # single linkage would chain the first three
+        ((0, 3, 8, 12.6), 3, [0, 0, 1, 2]),
+    ],
+)
+def test_the_nearest_on_average_are_merged_until_so_many_groups_are_left(
+    places: tuple[float, ...], count: int, labels: list[int]
+) -> None:
+    assert average_linkage(line(*places), count) == labels
+
+
+def test_groups_merge_by_the_mean_of_their_distances() -> None:
+    # from {0, 3} to 7.6 it is 6.1 on average, 4.6 at least, 7.6 at most; from 7.6 to 13 it is 5.4
+    assert average_linkage(line(0, 3, 7.6, 13), 2) == [0, 0, 1, 1]
+    assert average_linkage(line(0, 3, 7.6, 13.8), 2) == [0, 0, 0, 1]
