@@ -6,7 +6,8 @@ import hashlib
 import importlib.util
 import sys
 from dataclasses import dataclass
-from importlib.metadata import distributions, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,11 @@ class Kind:
 
     def _from_entry_point(self, name: str) -> Any:
         # ours first: nobody's package takes a name of ours, and looking through all that is installed takes 10 ms
-        ours = (point for package in distributions(name="behavesim") for point in package.entry_points)
-        points = [point for point in ours if (point.group, point.name) == (self.group, name)]
-        points = points or list(entry_points(group=self.group, name=name))
-        if not points:
+        point = _ours().get((self.group, name)) or next(iter(entry_points(group=self.group, name=name)), None)
+        if point is None:
             known = self.installed()
             listed = f"there are {', '.join(known)}, or give the path of a {self.noun} file, which ends in .py"
             raise self.error(f"no {self.noun} {name!r}; {nearest(name, known) or listed}")
-        point = points[0]
         try:
             return point.load()
         except Exception as error:
@@ -65,6 +63,13 @@ class Kind:
         if not hasattr(module, self.noun):
             raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
         return getattr(module, self.noun)
+
+
+@cache
+def _ours() -> dict[tuple[str, str], EntryPoint]:
+    """What this package brings itself, by group and name; it does not change while it runs."""
+    points = (point for package in distributions(name="behavesim") for point in package.entry_points)
+    return {(point.group, point.name): point for point in points}
 
 
 def resolved(text: str) -> str:

@@ -83,7 +83,7 @@ def main() -> None:
     for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):  # read on loading; no sum of ours is worth a thread,
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # and OpenBLAS ends a process that may have none
     try:
-        app()
+        app(prog_name="behavesim")  # however it was started
     except BehavesimError as error:
         tell(str(error))
         sys.exit(error.exit_code)
