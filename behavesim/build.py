@@ -19,7 +19,7 @@ from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
 from behavesim.notices import Notices
 from behavesim.programs.hashing import program_hash
-from behavesim.proposers.installed import argument, models_asked, proposer, proposer_type
+from behavesim.proposers.installed import argument, keeps_requests, models_asked, proposer, proposer_type
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
@@ -104,7 +104,8 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
-        sent = min(len(again), connections) if proposer.costs_money else 0
+        is_lost = proposer.costs_money and not keeps_requests(launch.settings)
+        sent = min(len(again), connections) if is_lost else 0
         await search.record(RunResumed(again, pool.isolation, sent))
         yield search
 

@@ -34,7 +34,7 @@ class Settings(Options):
     method: str = "funsearch+behavesim"
     """How programs are chosen to be shown and kept: a method's name, or the path of a method file."""
     proposer: str = "genetic"
-    """Who writes the programs: openai, genetic (offline), replay:RUN, or the path of a proposer file."""
+    """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a proposer file."""
     seed: int = Field(0, ge=0)
     """The seed of every draw."""
     budget: int = Field(2000, ge=1)
@@ -99,7 +99,7 @@ OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
 
 HARMLESS = frozenset(
     {"label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"}
-    | {"max_rejected_share", "request_timeout_s", "prices", "recommend"}
+    | {"max_rejected_share", "request_timeout_s", "reply_rest_s", "prices", "recommend"}
 )
 """Settings that cannot change what a run finds, only how fast, how far or at what price; they may differ on resume."""
 

@@ -43,7 +43,7 @@ def run(
     task: TaskName,
     budget: Budget = None,
     method: Annotated[str | None, typer.Option(help="The search method (default: funsearch+behavesim).")] = None,
-    proposer: Annotated[str, typer.Option(help="auto, openai, genetic or replay:RUN.")] = "auto",
+    proposer: Annotated[str, typer.Option(help="auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.")] = "auto",
     model: Annotated[list[str] | None, typer.Option(help="A model, or NAME:WEIGHT; repeatable.")] = None,
     seed: Annotated[int | None, typer.Option(help="The seed of every draw.")] = None,
     workers: Workers = None,

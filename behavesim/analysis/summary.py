@@ -11,7 +11,7 @@ from behavesim.analysis.scored import Scored, scored
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.caps import Spending, spent
 from behavesim.config import Settings
-from behavesim.proposers.installed import models_asked
+from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
 from behavesim.settings import recorded
 from behavesim.state import RunState
@@ -116,7 +116,8 @@ def state_of(run: Run) -> State:
 def given_up(run: Run) -> int:
     """How many requests may have been under way when a run ended that is not going on, at most."""
     asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tokens.values())
-    return min(run.state.waiting, run.settings.connections) if asks and state_of(run) != "running" else 0
+    is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
+    return min(run.state.waiting, run.settings.connections) if is_lost else 0
 
 
 def tokens(state: RunState) -> dict[str, int | None]:

@@ -31,9 +31,15 @@ def models_asked(settings: Settings) -> tuple[str, ...]:
     return options.models_asked() if isinstance(options, ProposerSettings) else ()
 
 
+def keeps_requests(settings: Settings) -> bool:
+    """Whether what was asked for outlives a process, and is found again by the next."""
+    options = settings.of_proposer
+    return isinstance(options, ProposerSettings) and options.keeps_requests
+
+
 def argument(text: str) -> str:
     """What stands behind a proposer's name and a colon."""
-    return "" if text.endswith(".py") else text.partition(":")[2]
+    return _parts(text)[1]
 
 
 def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
@@ -42,4 +48,11 @@ def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
 
 
 def _name(text: str) -> str:
-    return text if text.endswith(".py") else text.partition(":")[0]
+    return _parts(text)[0]
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """A name or a path, and an argument: `command:python ask.py` ends as a path does, and is none."""
+    name, colon, behind = text.partition(":")
+    is_path = text.endswith(".py") and not (colon and name in PROPOSERS.installed())
+    return (text, "") if is_path else (name, behind)

@@ -18,6 +18,9 @@ from behavesim.task import Task
 class ProposerSettings(Options):
     """The settings of a proposer that has none; subclass it for those of your own, each with its docstring below it."""
 
+    keeps_requests: ClassVar[bool] = False
+    """Whether a request outlives the process, so that a resumed run finds it again, and none is paid for twice."""
+
     def models_asked(self) -> tuple[str, ...]:
         """The models that may be asked, whose prices a cap on cost needs to know."""
         return ()

@@ -44,7 +44,7 @@ class RunFiles:
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):
             self._has_told_of_estimates = True
-            self._tell("the endpoint reports no usage; tokens are estimated from the text, at the cautious end")
+            self._tell("nobody says what replies took; tokens are estimated from the text, at the cautious end")
 
     def _headline(self, best: Member, state: RunState) -> str:
         gap = state.objective.gap(best.score)

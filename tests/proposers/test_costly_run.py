@@ -14,7 +14,7 @@ from behavesim.store.journal import read_events
 from tests.crash.processes import Ended, carried_out
 from tests.proposers import chat_server as chat
 
-UNCOUNTED = "the endpoint reports no usage; tokens are estimated from the text, at the cautious end"
+UNCOUNTED = "nobody says what replies took; tokens are estimated from the text, at the cautious end"
 SETTINGS = ("--model", "m", "--method", "best-of-n", "--workers", "1", "--set", "recommend=false")
 
 

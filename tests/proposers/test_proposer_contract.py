@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.events import Prompt, Reply
+from behavesim.proposers.command import CommandProposer
+from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.replay import ReplayProposer
 from behavesim.protocols import Proposer
+from tests.proposers.writing import answered
 
 TASK = TravellingSalesman()
 
@@ -51,6 +55,20 @@ class TestOpenAI(ProposerContract):
     async def proposer(self, proposer_of: Any) -> AsyncIterator[Proposer]:
         async with proposer_of() as proposer:
             yield proposer
+
+
+class TestCommand(ProposerContract):
+    @pytest.fixture
+    def proposer(self) -> Proposer:
+        return CommandProposer("cat; echo reply")
+
+
+class TestFolder(ProposerContract):
+    @pytest.fixture
+    async def proposer(self, tmp_path: Path) -> AsyncIterator[Proposer]:
+        answering = asyncio.create_task(answered(tmp_path))
+        yield FolderProposer(tmp_path, rest_s=0.0)
+        answering.cancel()
 
 
 class TestReplay(ProposerContract):
