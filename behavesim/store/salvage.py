@@ -16,8 +16,9 @@ from behavesim.store.codec import decode
 LEAF = 13
 """The first byte of a page that holds rows of a table."""
 FILE_HEADER, WAL_HEADER, FRAME_HEADER = 100, 32, 24
-PAGE_SIZES = tuple(2**power for power in range(9, 17))
-USUAL_SIZE = 4096
+PAGE_SIZES = tuple(2**power for power in range(9, 16))
+USUAL_SIZE, LARGEST_SIZE = 4096, 65536
+"""Two bytes hold no 65536: SQLite writes 1 for it."""
 
 Value = int | float | str | bytes | None
 DAMAGED = (ValueError, IndexError, struct.error)
@@ -42,7 +43,7 @@ def _images(path: Path) -> Iterator[list[bytes]]:
     """The database as its file has it, then as the write-ahead log would have it."""
     data = path.read_bytes()
     named = int.from_bytes(data[16:18], "big")
-    size = named if named in PAGE_SIZES else USUAL_SIZE
+    size = named if named in PAGE_SIZES else LARGEST_SIZE if named == 1 else USUAL_SIZE
     pages = [data[start : start + size] for start in range(0, len(data), size)] or [b""]
     yield pages
     wal = path.with_name(f"{path.name}-wal")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import re
 import runpy
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from behavesim.errors import BehavesimError, UsageError
+from behavesim.errors import BehavesimError, JournalError, UsageError
+from behavesim.events import RunStarted
 from behavesim.settings import recorded, resolve
 from behavesim.store.folder import RunFolder
+from tests.store.written import written
 
 
 def made(runs: Path, name: str) -> RunFolder:
@@ -107,3 +112,78 @@ def test_a_comment_that_begins_a_program_does_not_name_the_encoding_of_its_file(
     folder = made(tmp_path, "first")
     folder.write_best("# -*- coding: latin-1 -*-\ndef f():\n    return 'ä'", "score 1")
     assert runpy.run_path(str(folder.best))["f"]() == "ä"
+
+
+def test_every_file_of_a_run_has_its_name(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "first")
+    files = [folder.journal, folder.best, folder.recommended, folder.settings, folder.log]
+    names = ["run.db", "best.py", "recommended.py", "settings.toml", "log.txt"]
+    assert files == [tmp_path / "first" / name for name in names]
+
+
+def test_a_run_below_runs_is_called_by_its_id_and_elsewhere_by_its_path() -> None:
+    assert RunFolder(Path("runs/first")).argument == "first"
+    assert RunFolder(Path("elsewhere/first one")).argument == "'elsewhere/first one'"
+
+
+def test_runs_are_listed_oldest_first_and_the_latest_are_named(tmp_path: Path) -> None:
+    assert RunFolder.all(tmp_path / "none") == []
+    with pytest.raises(UsageError, match="there are none yet"):
+        RunFolder.find(tmp_path, "first")
+    for number, name in enumerate("gfedcba"):
+        written(made(tmp_path, name).journal, [RunStarted({}, {}, "none")], [float(number + 1)])
+    assert [folder.run for folder in RunFolder.all(tmp_path)] == list("gfedcba")
+    with pytest.raises(UsageError, match="runs there: e, d, c, b, a"):
+        RunFolder.find(tmp_path, "first")
+
+
+def test_a_run_is_found_by_its_journal(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    folder.journal.write_bytes(b"")
+    assert RunFolder.find(tmp_path / "elsewhere", str(folder.journal)) == folder
+
+
+def test_a_run_has_begun_with_its_first_event(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    assert not folder.has_begun()
+    written(folder.journal, [])
+    assert not folder.has_begun()
+    written(folder.journal, [RunStarted({}, {}, "none")])
+    assert folder.has_begun()
+
+
+def test_a_run_that_was_never_held_is_not_running(tmp_path: Path) -> None:
+    assert not made(tmp_path, "first").is_running()
+
+
+def test_the_recommended_program_and_what_reports_found_out_are_kept(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    assert folder.read_held_out() is None
+    folder.write_held_out("{}")
+    folder.write_recommended("def f(): ...", "score 1")
+    assert folder.read_held_out() == "{}"
+    assert folder.recommended.read_text() == "# score 1\n\ndef f(): ...\n"
+
+
+def test_the_log_has_a_line_a_time_with_what_cannot_be_printed_shown(tmp_path: Path) -> None:
+    folder = made(tmp_path, "first")
+    folder.note("one")
+    folder.note("two\x1b[2J")
+    first, second = folder.log.read_text().splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d{4} one", first)
+    assert second.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"), [(errno.ENOSPC, "make room on the disk"), (errno.EACCES, "yours to write")]
+)
+def test_what_cannot_be_written_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    folder = made(tmp_path, "first")
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(JournalError, match=rf"cannot write .*best.py: .*{advice}.*resume the run"):
+        folder.write_best("def f(): ...", "score 1")

@@ -1,0 +1,80 @@
+"""The files beside the journal: best.py, the log, and what a person is told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunStopped, Usage
+from behavesim.state import Member, RunState
+from behavesim.store.folder import RunFolder
+from behavesim.store.run_files import RunFiles
+from behavesim.task import Objective
+
+ESTIMATED = Usage(estimated_prompt=7, estimated_completion=3)
+
+
+class Written:
+    """The files of a run that is at 3 of 5 candidates, and what was told."""
+
+    def __init__(self, folder: Path, best_known: float | None = 2.0) -> None:
+        self.folder, self.told = RunFolder(folder), list[str]()
+        self.state = RunState(Objective("minimise", best_known=best_known))
+        self.state.registered, self.state.asked = 3, 5
+        self._files = RunFiles(self.folder, self.told.append)
+
+    def hears(self, event: Event) -> None:
+        self._files(event, self.state)
+
+    @property
+    def log(self) -> list[str]:
+        """The lines without their times."""
+        return [line.split(" ", 2)[2] for line in self.folder.log.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(("best_known", "gap"), [(2.0, ", gap 25.00 %"), (None, "")])
+def test_the_best_program_is_written_as_soon_as_it_is_known(tmp_path: Path, best_known: float | None, gap: str) -> None:
+    written = Written(tmp_path, best_known)
+    event = Evaluated(4, "def f(): ...", 2.5, (2.5,), ())
+    written.hears(event)
+    assert not written.folder.best.exists()
+    written.state.best = Member(4, "def f(): ...", 2.5, -2.5)
+    written.hears(event)
+    expected = f"# run {tmp_path.name}, candidate 4: score 2.5{gap}\n\ndef f(): ...\n"
+    assert written.folder.best.read_text() == expected
+
+
+def test_it_is_written_once_until_there_is_a_better_one(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.state.best = Member(4, "first", 2.5, -2.5)
+    written.hears(RunStopped("budget"))
+    written.folder.best.unlink()
+    written.hears(RunStopped("budget"))
+    assert not written.folder.best.exists()
+    written.state.best = Member(5, "second", 2.0, -2.0)
+    written.hears(RunStopped("budget"))
+    assert "second" in written.folder.best.read_text()
+
+
+def test_what_happens_to_a_run_is_logged_and_what_happens_in_it_is_not(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for event in (
+        Regrouped({"0": (-1,)}),
+        Regrouped({"elites": (-1,)}, selection=True),
+        Responded(0, Reply("", "m")),
+        RunStopped("budget"),
+    ):
+        written.hears(event)
+    assert written.log == ["Regrouped at 3 done, 5 asked", "RunStopped (budget) at 3 done, 5 asked"]
+
+
+@pytest.mark.parametrize("kind", [Responded, NoteReceived])
+def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Responded] | type[NoteReceived]) -> None:
+    written = Written(tmp_path)
+    written.hears(kind(0, Reply("", "m", (Usage(1, 0, 1, 0),))))
+    assert written.told == []
+    written.hears(kind(1, Reply("", "m", (Usage(1, 0, 1, 0), ESTIMATED))))
+    written.hears(kind(2, Reply("", "m", (ESTIMATED,))))
+    assert len(written.told) == 1
+    assert "tokens are estimated" in written.told[0]
