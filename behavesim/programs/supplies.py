@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial, reduce
 from itertools import chain, combinations, permutations, product
 from numpy.typing import ArrayLike, NDArray
-from typing import Any, Callable, Dict, Final, FrozenSet, Generator, Generic, Iterable, Iterator, List, Literal, Mapping
-from typing import NamedTuple, Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload
+from typing import (
+    Any, Callable, Dict, Final, FrozenSet, Generator, Generic, Iterable, Iterator, List, Literal, Mapping, NamedTuple,
+    Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload,
+)
 """
 """Imports that models take to have been made; what a program names of them is put into it."""
 
