@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 from behavesim.build import behaviours
+from behavesim.caps import is_capped
 from behavesim.config import Settings
 from behavesim.due import Permits, Rules, due
 from behavesim.errors import JournalError
@@ -56,9 +57,8 @@ class Audit:
         self._settings = settings
         self._behaviours = behaviours(settings, task)
         self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
-        self._rules = Rules(settings.window, settings.repair)
-        caps = (settings.max_calls, settings.max_tokens, settings.max_cost_usd, settings.max_time_s)
-        self._is_capped = any(cap is not None for cap in caps)
+        self._rules = Rules.of(settings)
+        self._is_capped = is_capped(settings)
 
     def take(self, event: Event) -> None:
         """Fold an event; raises JournalError where it cannot follow those before it."""

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from behavesim.caps import Caps, Price
+from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
+from behavesim.events import AFTER_A_PAUSE, STORED_AS, TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
@@ -155,13 +156,8 @@ def active_s(times: Iterable[tuple[float, str]]) -> float:
 
     The pauses between sessions do not count, nor does what is done with a run that has stopped.
     """
-    total, begun, last = 0.0, 0.0, 0.0
-    for at, kind in times:
-        if kind in ("RunStarted", "RunResumed"):
-            total, begun, last = total + last - begun, at, at
-        elif kind not in ("RunForked", "Recommended"):
-            last = at
-    return total + last - begun
+    steps = pairwise(times)
+    return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
 
 
 def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
@@ -170,7 +166,7 @@ def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None
         TaskReference(settings.task),
         split,
         settings.workers,
-        Limits(settings.timeout_s, settings.memory_mb, settings.output_mb),
+        Limits.of(settings),
         allow_weak_isolation=settings.allow_weak_isolation,
         clock=clock,
     )
@@ -208,7 +204,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
     chosen = method(settings, task, writer.writes_text)
     return Search(
         task=task,
-        rules=Rules(settings.window, settings.repair),
+        rules=Rules.of(settings),
         caps=caps,
         method=chosen,
         proposer=Weighing(parts.proposer, writer.costs_money),
@@ -223,7 +219,7 @@ def _wired(
     launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
     parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices))
-    caps = capped(launch.settings, priced(launch.settings).cost, launch.clock, active_before_s)
+    caps = Caps.of(launch.settings, priced(launch.settings).cost, launch.clock, active_before_s)
     return assembled(launch.settings, launch.task, parts, caps)
 
 
@@ -236,28 +232,12 @@ def priced(settings: Settings) -> Prices:
     return prices
 
 
-def capped(settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
-    """The limits of a session that begins now."""
-    return Caps(
-        settings.budget,
-        price,
-        settings.max_calls,
-        settings.max_tokens,
-        settings.max_cost_usd,
-        settings.max_time_s,
-        active_before_s,
-        clock,
-        since=clock(),
-        max_rejected_share=settings.max_rejected_share,
-    )
-
-
 def behaviours(settings: Settings, task: Task) -> Behaviours:
     """What keeps the behaviours of a run's members, by the run's own measure."""
     from behavesim.similarity import BehaveSim
 
     def measure(clip: bool) -> BehaveSim:
-        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip)
+        return BehaveSim(task.normaliser, **settings.measuring(), clip=clip)
 
     return Behaviours(raw=measure(clip=False), clipped=measure(clip=True))
 

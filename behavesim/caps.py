@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from behavesim.config import Settings
 from behavesim.heartbeat import Heartbeat
 from behavesim.state import RunState
 from behavesim.tokens import Tokens
@@ -64,6 +65,22 @@ class Caps:
     since: float = 0.0
     max_rejected_share: float = 1.0
 
+    @classmethod
+    def of(cls, settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
+        """The limits of a session that begins now."""
+        return cls(
+            settings.budget,
+            price,
+            max_calls=settings.max_calls,
+            max_tokens=settings.max_tokens,
+            max_cost_usd=settings.max_cost_usd,
+            max_time_s=settings.max_time_s,
+            max_rejected_share=settings.max_rejected_share,
+            active_before_s=active_before_s,
+            clock=clock,
+            since=clock(),
+        )
+
     def reached(self, state: RunState) -> str | None:
         """The name of the limit that forbids another candidate; None while there is none."""
         return "budget" if state.asked >= self.budget else self.exhausted(state)
@@ -110,6 +127,17 @@ class Caps:
     def left_s(self) -> float:
         """Seconds until the run's time is up; infinity where it has no limit."""
         return math.inf if self.max_time_s is None else self.max_time_s - self.active_s()
+
+
+def is_capped(settings: Settings) -> bool:
+    """Whether something else than the budget and the candidates themselves may end the run's asking."""
+    caps = (
+        settings.max_calls,
+        settings.max_tokens,
+        settings.max_cost_usd,
+        settings.max_time_s,
+    )
+    return any(cap is not None for cap in caps)
 
 
 def rejected_share(state: RunState) -> float:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
 from pydantic_core import PydanticUndefined
@@ -22,12 +22,17 @@ class Options(BaseModel):
 
 
 T = TypeVar("T", bound=Options)
+Value = TypeVar("Value")
+
+ADJUSTABLE = "adjustable"
+Adjustable = Annotated[Value, ADJUSTABLE]
+"""A setting that cannot change what a run finds, only how fast, how far or at what price; it may differ on resume."""
 
 
 class Settings(Options):
     """All that a run can be told: what every run has, and what its method and its proposer bring; names are flat."""
 
-    label: str = ""
+    label: Adjustable[str] = ""
     """A name for the group of runs this one belongs to; it changes nothing else."""
     task: str
     """A task's name, or the path of a task file."""
@@ -44,19 +49,19 @@ class Settings(Options):
     repair: int = Field(0, ge=0)
     """Further tries a rejected candidate gets, told why it was rejected."""
 
-    workers: int = Field(1, ge=1)
+    workers: Adjustable[int] = Field(1, ge=1)
     """Programs evaluated at once."""
-    connections: int = Field(8, ge=1)
+    connections: Adjustable[int] = Field(8, ge=1)
     """Requests to the model at once."""
-    max_cost_usd: float | None = Field(None, gt=0)
+    max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
     """Stop asking before more is spent."""
-    max_tokens: int | None = Field(None, gt=0)
+    max_tokens: Adjustable[int | None] = Field(None, gt=0)
     """Stop asking before more tokens are used, prompt and completion together."""
-    max_calls: int | None = Field(None, gt=0)
+    max_calls: Adjustable[int | None] = Field(None, gt=0)
     """Stop asking before more requests are made."""
-    max_time_s: float | None = Field(None, gt=0)
+    max_time_s: Adjustable[float | None] = Field(None, gt=0)
     """End after so many active seconds, whatever is under way; pauses between sessions do not count."""
-    max_rejected_share: float = Field(0.95, ge=0, le=1)
+    max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
     """End when more than this share of the last 50 to 100 candidates was rejected; 1 is never."""
 
     timeout_s: float = Field(50.0, gt=0)
@@ -68,7 +73,7 @@ class Settings(Options):
     allow_weak_isolation: bool = False
     """Run programs where the sandbox cannot be closed."""
 
-    recommend: bool = True
+    recommend: Adjustable[bool] = True
     """Choose recommended.py on the validation instances when a run ends."""
     shortlist: int = Field(10, ge=1)
     """Programs evaluated on the validation instances."""
@@ -82,7 +87,7 @@ class Settings(Options):
     skip: int = Field(0, ge=0)
     """States skipped between two that are kept (the paper's n)."""
 
-    prices: Mapping[str, Mapping[str, float]] = {}
+    prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
     """USD per million tokens by model: prompt, completion and cached."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
@@ -90,18 +95,24 @@ class Settings(Options):
 
     def flat(self) -> dict[str, Any]:
         """Every setting by its name, as plain values that JSON and TOML know."""
-        parts = (self, self.of_method, self.of_proposer)
-        return {name: value for part in parts for name, value in part.model_dump(mode="json").items()}
+        return {name: value for part in self._parts for name, value in part.model_dump(mode="json").items()}
+
+    def decisive(self) -> dict[str, Any]:
+        """Those of `flat` that could change what the run finds: all that are not adjustable."""
+        fields = {name: field for part in self._parts for name, field in type(part).model_fields.items()}
+        return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
+
+    def measuring(self) -> dict[str, Any]:
+        """What `BehaveSim` is told of the run: all but what depends on the task."""
+        return {"measure": self.measure, "truncate": self.truncate, "skip": self.skip}
+
+    @property
+    def _parts(self) -> tuple[Options, Options, Options]:
+        return self, self.of_method, self.of_proposer
 
 
 OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
 """The settings that every run has."""
-
-HARMLESS = frozenset(
-    {"label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"}
-    | {"max_rejected_share", "request_timeout_s", "reply_rest_s", "prices", "recommend"}
-)
-"""Settings that cannot change what a run finds, only how fast, how far or at what price; they may differ on resume."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +196,5 @@ def _default(value: Any) -> str:
 
 def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:
     """The settings that differ and could change what a run finds, each with both values."""
-    left, right = ours.flat(), theirs.flat()
-    names = [name for name in {**left, **right} if name not in HARMLESS]
-    return {name: (left.get(name), right.get(name)) for name in names if left.get(name) != right.get(name)}
+    left, right = ours.decisive(), theirs.decisive()
+    return {name: (left.get(name), right.get(name)) for name in left | right if left.get(name) != right.get(name)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from behavesim.config import Settings
 from behavesim.events import Asked, Decision, Evaluated, NoteAsked, Rejected
 from behavesim.methods.method import Measurement, Method
 from behavesim.prompts.repair import repair
@@ -25,12 +26,17 @@ class Permits:
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings of a run that say in which order it goes on, whatever its method."""
+    """In which order a run goes on, whatever its method."""
 
     window: int
     """Candidate t is asked for once candidate t - window has been registered."""
     repairs: int
     """Further tries a rejected candidate gets."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rules:
+        """The rules of a run."""
+        return cls(settings.window, settings.repair)
 
 
 def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:

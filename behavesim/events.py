@@ -253,3 +253,30 @@ Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected
     | RunStarted | RunForked | RunResumed | RunStopped | Recommended
 )  # fmt: skip
+
+AFTER_A_PAUSE = (
+    RunStarted,
+    RunResumed,
+    RunForked,
+    Recommended,
+)
+"""Events before which a run may have lain still: the time up to them is none of the run's."""
+
+STORED_AS: Mapping[str, type[Event]] = {
+    "RunStarted": RunStarted,
+    "RunResumed": RunResumed,
+    "RunForked": RunForked,
+    "RunStopped": RunStopped,
+    "Asked": Asked,
+    "Responded": Responded,
+    "Evaluated": Evaluated,
+    "Rejected": Rejected,
+    "Compared": Compared,
+    "Added": Added,
+    "NotAdded": NotAdded,
+    "Regrouped": Regrouped,
+    "NoteAsked": NoteAsked,
+    "NoteReceived": NoteReceived,
+    "Recommended": Recommended,
+}
+"""The events by the names that stand in journals, written out: no journal changes where a class is renamed."""

@@ -41,7 +41,7 @@ def check(
     reference = TaskReference(path).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text}, assignments, task=loaded)
-    limits = Limits(settings.timeout_s, settings.memory_mb, settings.output_mb)
+    limits = Limits.of(settings)
 
     async def examine() -> list[Finding]:
         findings = []

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.analysis.report import RunReport
-from behavesim.config import HARMLESS
 from behavesim.proposers.installed import models_asked
 
-UNNAMED = HARMLESS | {"seed", "proposer", "models", "task", "method"}
-"""Settings that do not stand in a group's label: they are the same, or shown elsewhere, or of no effect."""
+UNNAMED = {"seed", "proposer", "models", "task", "method"}
+"""Settings that do not stand in a group's label: they are the same, or shown elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def grouped(runs: Sequence[RunReport]) -> list[Group]:
 
 def _conditions(run: RunReport) -> str:
     """What runs of one group have in common."""
-    kept = {name: value for name, value in _settings(run).items() if name not in HARMLESS | {"seed"}}
+    kept = {name: value for name, value in _settings(run).items() if name != "seed"}
     kept["budget"] = max(run.origin.settings.budget, run.summary.asked)
     return json.dumps([kept, run.origin.versions], sort_keys=True)
 
@@ -81,7 +80,7 @@ def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
 
 
 def _settings(run: RunReport) -> dict[str, Any]:
-    return run.origin.settings.flat()
+    return run.origin.settings.decisive()
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.errors import JournalError
 from behavesim.events import (
+    AFTER_A_PAUSE,
     TEMPLATE,
     Added,
     Asked,
@@ -20,11 +21,9 @@ from behavesim.events import (
     Event,
     GroupName,
     NotAdded,
-    Recommended,
     Rejected,
     Responded,
     RunForked,
-    RunResumed,
     RunStarted,
 )
 from behavesim.settings import recorded
@@ -141,8 +140,8 @@ class Run:
         """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
         from behavesim.similarity import BehaveSim
 
-        task, settings = TaskReference(self.settings.task).load(), self.settings
-        return BehaveSim(task.normaliser, settings.measure, settings.truncate, settings.skip, clip=True, strict=False)
+        task = TaskReference(self.settings.task).load()
+        return BehaveSim(task.normaliser, **self.settings.measuring(), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""
@@ -157,7 +156,7 @@ class Run:
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
-        if self.events_at and not isinstance(event, RunStarted | RunForked | RunResumed | Recommended):
+        if self.events_at and not isinstance(event, AFTER_A_PAUSE):
             self.active_s += at - self.events_at[-1]
         self.events_at.append(at)
         match event:

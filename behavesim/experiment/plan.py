@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import HARMLESS, OWN, Settings, read_toml
+from behavesim.config import OWN, Settings, read_toml
 from behavesim.errors import UsageError, nearest
 from behavesim.settings import is_foreign, owners, resolve
 from behavesim.task import TaskReference
@@ -131,9 +131,7 @@ def _refuse_twins(runs: Sequence[Planned]) -> None:
     seen: dict[str, str] = {}
     for run in runs:
         settings = run.settings
-        first = seen.setdefault(
-            json.dumps({k: v for k, v in settings.flat().items() if k not in HARMLESS}, sort_keys=True), settings.label
-        )
+        first = seen.setdefault(json.dumps(settings.decisive(), sort_keys=True), settings.label)
         if first != settings.label:
             twins = f"the groups {first!r} and {settings.label!r} have the same settings"
             raise UsageError(f"{twins} on {settings.task}; leave one out")

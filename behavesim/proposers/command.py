@@ -11,6 +11,7 @@ from typing import NoReturn, Self
 
 from pydantic import Field
 
+from behavesim.config import Adjustable
 from behavesim.errors import ProposerError, UsageError
 from behavesim.events import Prompt, Reply, Usage
 from behavesim.heartbeat import Heartbeat
@@ -31,7 +32,7 @@ NOT_RUN = (126, 127)
 class CommandSettings(ProposerSettings):
     """The settings of a proposer that runs a command."""
 
-    request_timeout_s: float = Field(300.0, gt=0)
+    request_timeout_s: Adjustable[float] = Field(300.0, gt=0)
     """Seconds the command may take for a reply."""
 
     def models_asked(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Self
 
 from pydantic import Field
 
+from behavesim.config import Adjustable
 from behavesim.errors import ProposerError, UsageError
 from behavesim.events import Prompt, Reply
 from behavesim.heartbeat import Heartbeat
@@ -30,7 +31,7 @@ class FolderSettings(ProposerSettings):
 
     keeps_requests = True
 
-    reply_rest_s: float = Field(2.0, ge=0)
+    reply_rest_s: Adjustable[float] = Field(2.0, ge=0)
     """Seconds for which a reply's file must not have changed before it is taken."""
 
     def models_asked(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from behavesim.config import Adjustable
 from behavesim.proposers.openai_dialect import Sampling
 from behavesim.proposers.proposer import ProposerSettings
 
@@ -24,7 +25,7 @@ class OpenAISettings(ProposerSettings):
     """How much a reasoning model should think, in its own words."""
     system_prompt: str = ""
     """A system message before every prompt."""
-    request_timeout_s: float = Field(300.0, gt=0)
+    request_timeout_s: Adjustable[float] = Field(300.0, gt=0)
     """Seconds a request may take."""
     extra_body: Mapping[str, Any] = {}
     """Further fields of every request, as the endpoint knows them."""

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.build import Parts, assembled, capped
+from behavesim.build import Parts, assembled
+from behavesim.caps import Caps
 from behavesim.config import OWN, Settings
 from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
 from behavesim.heartbeat import Heartbeat
@@ -166,7 +167,7 @@ async def search(
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = fitting(settings)
-    caps = capped(resolved, price, Heartbeat(), active_before_s=0.0)
+    caps = Caps.of(resolved, price, Heartbeat(), active_before_s=0.0)
     proposer = proposer or Proposer(resolved.seed, delay, resolved.connections)
     built = assembled(resolved, task, Parts(proposer, Judge(task, delay, resolved.workers), journal), caps)
     async for _, event in journal.read():

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from behavesim.config import Settings  # the zygote, which has limits too, shall not carry pydantic
 
 MEGABYTE = 1 << 20
 
@@ -18,6 +22,11 @@ class Limits:
     timeout_s: float = 50.0
     memory_mb: int = 2048
     output_mb: int = 8
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """The limits of a run."""
+        return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
     @property
     def wall_s(self) -> float:

@@ -11,46 +11,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from behavesim.events import (
-    Added,
-    Asked,
-    Compared,
-    Evaluated,
-    Event,
-    NotAdded,
-    NoteAsked,
-    NoteReceived,
-    Recommended,
-    Regrouped,
-    Rejected,
-    Responded,
-    RunForked,
-    RunResumed,
-    RunStarted,
-    RunStopped,
-)
+from behavesim.events import STORED_AS, Evaluated, Event
 from behavesim.text import one_line
 from behavesim.trajectory import Trajectory
 
-TYPES: dict[str, type] = {
-    "RunStarted": RunStarted,
-    "RunResumed": RunResumed,
-    "RunForked": RunForked,
-    "RunStopped": RunStopped,
-    "Asked": Asked,
-    "Responded": Responded,
-    "Evaluated": Evaluated,
-    "Rejected": Rejected,
-    "Compared": Compared,
-    "Added": Added,
-    "NotAdded": NotAdded,
-    "Regrouped": Regrouped,
-    "NoteAsked": NoteAsked,
-    "NoteReceived": NoteReceived,
-    "Recommended": Recommended,
-}
-"""The events by the names under which they are stored."""
-NAMES = {kind: name for name, kind in TYPES.items()}
+NAMES = {kind: name for name, kind in STORED_AS.items()}
+"""The name of each type of event, as it is stored."""
 
 LATEST = 253402300800.0
 _LENGTH = struct.Struct("<I")
@@ -67,14 +33,14 @@ def encode(event: Event) -> tuple[str, str, bytes | None]:
 
 def decode(kind: object, payload: object, blob: object) -> Event:
     """The event of a row; raises ValueError, with one line, where the row holds none, whatever is in its columns."""
-    if not isinstance(kind, str) or kind not in TYPES:
+    if not isinstance(kind, str) or kind not in STORED_AS:
         raise ValueError(f"there is no event of type {kind!r:.40}")
     if not isinstance(payload, str):
         raise ValueError(f"its payload is {type(payload).__name__}, not text")
     values = from_json(payload, allow_inf_nan=False)
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
-    if kind == Evaluated.__name__:
+    if STORED_AS[kind] is Evaluated:
         values["trajectories"] = unpack(blob)
     try:
         return _adapter(kind).validate_python(values)  # type: ignore[no-any-return]
@@ -115,4 +81,4 @@ def unpack(blob: object) -> tuple[Trajectory, ...]:
 
 @cache
 def _adapter(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(TYPES[name])
+    return TypeAdapter(STORED_AS[name])

@@ -13,7 +13,7 @@ _TOKENS = """
 SELECT count(*),
        coalesce(sum(coalesce(call.value ->> 'prompt', call.value ->> 'estimated_prompt')), 0),
        coalesce(sum(coalesce(call.value ->> 'completion', call.value ->> 'estimated_completion')), 0)
-FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.type = 'Responded'
+FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.type IN ('Responded', 'NoteReceived')
 """
 
 

@@ -20,13 +20,18 @@ def blocks(recipe: str) -> list[str]:
     return re.findall(r"```\w+\n(.*?)```", below.partition("\n## ")[0], re.DOTALL)
 
 
+def pieces(block: str) -> list[str]:
+    """What a block adds at one place after another: its parts between blank lines."""
+    return [f"{piece.rstrip()}\n" for piece in block.split("\n\n")]
+
+
 class Copy:
     """The tree below `root`; what runs there imports the copy and nothing of the original."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
         for name in (*PACKAGES.values(), "docs", "tests"):
-            shutil.copytree(ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / name, self.root / name)  # with what Python and numba have compiled of it
         for name in FILES:
             shutil.copy(ROOT / name, self.root / name)
         self._site = folder / "site"
@@ -35,11 +40,18 @@ class Copy:
             (self._site / package).symlink_to(self.root / inner)
         self._before = self._contents()
 
-    def add_line_after(self, path: str, holding: str, line: str) -> None:
-        """Add a line behind the first that holds a text."""
+    def add_after(self, path: str, holding: str, text: str) -> None:
+        """Add lines behind the first that holds a text."""
         lines = (self.root / path).read_text().splitlines(keepends=True)
         place = next(number for number, each in enumerate(lines) if holding in each)
-        (self.root / path).write_text("".join([*lines[: place + 1], line, *lines[place + 1 :]]))
+        (self.root / path).write_text("".join([*lines[: place + 1], text, *lines[place + 1 :]]))
+
+    def add_before(self, path: str, holding: str, text: str) -> None:
+        """Add lines before the first that holds a text."""
+        before, found, after = (self.root / path).read_text().partition(holding)
+        assert found, f"{path} has no {holding!r}"
+        start = before.rfind("\n") + 1
+        (self.root / path).write_text(before[:start] + text + before[start:] + found + after)
 
     def touched(self) -> set[str]:
         """The files that are new or were changed."""
@@ -51,5 +63,5 @@ class Copy:
         return subprocess.run([sys.executable, *arguments], cwd=self.root, env=env, capture_output=True, text=True)
 
     def _contents(self) -> dict[str, bytes]:
-        files = (path for path in self.root.rglob("*") if path.is_file() and ".pytest_cache" not in path.parts)
+        files = (path for path in self.root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files}

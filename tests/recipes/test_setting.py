@@ -1,0 +1,54 @@
+"""The recipes for a setting, carried out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.recipes.copy import Copy, blocks, pieces
+
+ASK = """
+import json
+from behavesim.caps import Caps, is_capped
+from behavesim.heartbeat import Heartbeat
+from behavesim.settings import resolve
+from behavesim.state import RunState
+from behavesim.task import Objective
+
+settings = resolve({"task": "tsp"}, ["max_cpu_s=3"])
+state = RunState(Objective("minimise"))
+caps = Caps.of(settings, lambda model, tokens: 0.0, Heartbeat(), 0.0)
+before = caps.exhausted(state)
+state.cpu_s = 3.0
+print(json.dumps([
+    before, caps.exhausted(state), is_capped(settings), settings.flat()["max_cpu_s"], "max_cpu_s" in settings.decisive()
+]))
+"""
+
+
+def test_a_setting_of_every_run_takes_two_files(tmp_path: Path) -> None:
+    declared, used = blocks("A setting")
+    copy = Copy(tmp_path)
+    copy.add_before("behavesim/config.py", "    timeout_s: float", declared)
+    places = ("    max_rejected_share: float", "max_time_s=settings.max_time_s,", "        settings.max_time_s,")
+    *lines, cap = pieces(used)
+    for place, line in zip(places, lines, strict=True):
+        copy.add_after("behavesim/caps.py", place, line)
+    copy.add_before("behavesim/caps.py", "        spent = self.spending(state)", cap)
+    assert copy.touched() == {"behavesim/config.py", "behavesim/caps.py"}
+
+    asked = copy.run("-c", ASK)
+    assert asked.stdout, asked.stderr
+    assert json.loads(asked.stdout) == [None, "max_cpu_s", True, 3.0, False]
+    listed = copy.run("-m", "behavesim", "settings", "--json")
+    (row,) = [row for row in json.loads(listed.stdout) if row["setting"] == "max_cpu_s"]
+    assert row["description"] == "Stop asking once all programs together took so many CPU seconds."
+
+
+def test_a_setting_of_a_method_takes_its_file(tmp_path: Path) -> None:
+    copy = Copy(tmp_path)
+    own = '    greedy: bool = False\n    """Show the best program alone."""\n'
+    copy.add_before("behavesim/methods/niche.py", "    renew_every: int", own)
+    assert copy.touched() == {"behavesim/methods/niche.py"}
+    listed = copy.run("-m", "behavesim", "settings", "--method", "niche", "--json")
+    assert "greedy" in {row["setting"] for row in json.loads(listed.stdout) if row["owner"] == "method niche"}
