@@ -1,0 +1,67 @@
+"""What the runs of an experiment will take of a model: a guess at first, then what those so far took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim.events import NotAdded, Reply, Responded, Usage
+from behavesim.experiment.estimate import COMPLETION, GROWTH, estimate
+from behavesim.experiment.plan import Planned
+from behavesim.settings import resolve
+from behavesim.task import TaskReference
+from behavesim.tokens import Tokens
+from tests.store.written import written
+
+MODEL = {"proposer": "openai", "models": {"gpt-5-nano": 1.0}}
+
+
+def planned(name: str, task: str = "tsp", **settings: Any) -> Planned:
+    given = {"task": task, "method": "best-of-n", "budget": 100, **MODEL, **settings}
+    return Planned(name, given, resolve(given))
+
+
+def went_so_far(runs: Path, name: str, registered: int, *usages: Usage) -> None:
+    (runs / name).mkdir()
+    replies = [Responded(number, Reply("", "m", (usage,))) for number, usage in enumerate(usages)]
+    written(runs / name / "run.db", [*replies, *map(NotAdded, range(registered))])
+
+
+def test_while_no_request_was_answered_it_is_guessed_from_the_tasks(tmp_path: Path) -> None:
+    runs = [planned("a", "tsp"), planned("b", "asp")]
+    found = estimate(runs, runs, tmp_path)
+    tasks = [TaskReference(name).load() for name in ("tsp", "asp")]
+    each = sum((len(task.description) + GROWTH * len(task.template) + 400) / 4 for task in tasks) / 2
+    assert (found.models, found.answered) == (("gpt-5-nano",), 0)
+    assert found.tokens == Tokens(200, prompt=round(200 * each), completion=200 * COMPLETION)
+    assert found.cost_usd == pytest.approx((found.tokens.prompt * 0.05 + found.tokens.completion * 0.40) / 1e6)
+
+
+def test_prompts_that_show_more_programs_are_longer(tmp_path: Path) -> None:
+    one, two = (
+        estimate([run], [run], tmp_path).tokens.prompt
+        for run in (planned("a", method="eoh", examples_per_prompt=1), planned("a", method="eoh"))
+    )
+    assert two - one == round(100 * GROWTH * len(TaskReference("tsp").load().template) / 4)
+
+
+def test_it_goes_by_what_the_runs_so_far_took_and_counts_what_is_left(tmp_path: Path) -> None:
+    runs = [planned("begun"), planned("done"), planned("new")]
+    went_so_far(tmp_path, "begun", 40, Usage(100, 0, 10, 0), Usage(200, 0, 20, 0))
+    went_so_far(tmp_path, "done", 100, Usage(600, 0, 60, 0))
+    found = estimate([runs[0], runs[2]], runs, tmp_path)
+    assert found.tokens == Tokens(160, prompt=160 * 300, completion=160 * 30)
+    assert found.answered == 3
+
+
+def test_the_dearest_model_counts_and_an_unknown_price_makes_the_cost_unknown(tmp_path: Path) -> None:
+    dearest = [planned("a", models={"gpt-5-nano": 1.0, "gpt-4.1-nano": 1.0})]
+    found = estimate(dearest, dearest, tmp_path)
+    assert found.cost_usd == pytest.approx((found.tokens.prompt * 0.10 + found.tokens.completion * 0.40) / 1e6)
+    unknown = [planned("a", models={"gpt-5-nano": 1.0, "mine": 1.0})]
+    assert estimate(unknown, unknown, tmp_path).cost_usd is None
+    own = [planned("a", models={"mine": 1.0}, prices={"mine": {"prompt": 1.0, "completion": 2.0}})]
+    found = estimate(own, own, tmp_path)
+    assert found.cost_usd == pytest.approx((found.tokens.prompt + 2 * found.tokens.completion) / 1e6)

@@ -1,0 +1,97 @@
+"""The runs of an experiment: which are still to be done, and how they are carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim.analysis.run import load_run
+from behavesim.errors import UsageError
+from behavesim.events import Added, NotAdded, Recommended
+from behavesim.experiment.execution import Execution, unfinished
+from behavesim.experiment.plan import Planned
+from behavesim.settings import resolve
+from behavesim.store.folder import RunFolder
+from tests.store.written import written
+
+
+def planned(name: str, **settings: Any) -> Planned:
+    given = {"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False, **settings}
+    return Planned(name, given, resolve(given))
+
+
+class TestUnfinished:
+    @staticmethod
+    def made(runs: Path, run: Planned, *events: Any) -> None:
+        folder = RunFolder(runs / run.name)
+        folder.path.mkdir()
+        folder.write_settings(run.settings.flat())
+        written(folder.journal, events)
+
+    @pytest.mark.parametrize(
+        ("recommend", "registered", "recommended", "is_left"),
+        [(False, 2, False, True), (False, 3, False, False), (True, 3, False, True), (True, 3, True, False)],
+    )
+    def test_a_run_is_done_with_its_budget_and_its_choice_where_it_is_to_make_one(
+        self, tmp_path: Path, recommend: bool, registered: int, recommended: bool, is_left: bool
+    ) -> None:
+        run = planned("first", recommend=recommend)
+        events = [Added(0, "archive"), *map(NotAdded, range(1, registered))]
+        self.made(tmp_path, run, *events, *([Recommended(0, {})] if recommended else []))
+        assert unfinished([run], tmp_path) == ([run] if is_left else [])
+
+    def test_a_run_without_a_journal_is_still_to_be_made(self, tmp_path: Path) -> None:
+        (tmp_path / "first").mkdir()
+        runs = [planned("first"), planned("second")]
+        assert unfinished(runs, tmp_path) == runs
+
+    def test_a_run_made_under_other_settings_is_refused_unless_they_change_nothing(self, tmp_path: Path) -> None:
+        self.made(tmp_path, planned("first", window=8))
+        assert unfinished([planned("first", window=8, workers=7)], tmp_path)
+        with pytest.raises(UsageError, match="the run first was made under other settings: window was 8 and is 64;"):
+            unfinished([planned("first")], tmp_path)
+
+
+async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended(tmp_path: Path) -> None:
+    told: list[str] = []
+    runs = [planned("first"), planned("second", seed=1), planned("short", max_time_s=0.05, budget=10_000)]
+    failed = await Execution(runs, tmp_path / "runs", jobs=1, workers=1, tell=told.append).run()
+    assert failed == []
+    assert re.fullmatch(r"1/3 first: best [\d.]+, about \d+:\d\d left", told[0])
+    assert re.fullmatch(r"2/3 second: best [\d.]+, about \d+:\d\d left", told[1])
+    assert re.fullmatch(r"3/3 short: stopped by max_time, (best [\d.]+|nothing feasible)", told[2])
+    for run in runs[:2]:
+        made = load_run(tmp_path / "runs" / run.name)
+        assert made.state.registered == 3
+        assert made.settings.workers == 1
+        assert (tmp_path / "runs" / f"{run.name}.log").is_file()
+
+
+async def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    told: list[str] = []
+    runs = [planned("broken"), planned("sound")]
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "run.db").write_bytes(b"no journal" * 100)
+    failed = await Execution(runs, tmp_path, jobs=2, workers=1, tell=told.append).run()
+    assert failed == ["broken"]
+    assert any(f"broken: ended with exit code 1; see {tmp_path / 'broken'}.log" in line for line in told)
+    assert any("sound: best " in line for line in told)
+    assert "run.db" in (tmp_path / "broken.log").read_text()
+
+
+async def test_an_experiment_that_is_cancelled_lets_its_runs_end_in_order(tmp_path: Path) -> None:
+    told: list[str] = []
+    runs = [planned("going-on", budget=100_000), planned("not-begun")]
+    executing = asyncio.create_task(Execution(runs, tmp_path, jobs=1, workers=1, tell=told.append).run())
+    while not RunFolder(tmp_path / "going-on").has_begun():
+        await asyncio.sleep(0.02)
+    executing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
+    assert told == ["going-on: interrupted"]
+    assert load_run(tmp_path / "going-on").state.stopped == "interrupted"
+    assert not (tmp_path / "not-begun").exists()
