@@ -20,6 +20,7 @@ from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
 from behavesim.notices import Notices
 from behavesim.programs.hashing import program_hash
+from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import argument, keeps_requests, models_asked, proposer, proposer_type
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
@@ -244,7 +245,8 @@ def behaviours(settings: Settings, task: Task) -> Behaviours:
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
     """What a run's results depend on beside its settings."""
-    return provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
+    parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
+    return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}
 
 
 def _proposer(launch: Launch) -> Proposer[Any]:

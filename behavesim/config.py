@@ -49,6 +49,13 @@ class Settings(Options):
     repair: int = Field(0, ge=0)
     """Further tries a rejected candidate gets, told why it was rejected."""
 
+    prompts: str = "full"
+    """How a model is asked: full, paper (without the task's contract), or a folder with texts of one's own."""
+    prompt_feedback: Literal["none", "scores"] = "scores"
+    """What prompts say of the programs they show, where the wording has a place for it."""
+    prompt_angles: bool = False
+    """Let first prompts differ in what they begin from, for models that repeat themselves."""
+
     workers: Adjustable[int] = Field(1, ge=1)
     """Programs evaluated at once."""
     connections: Adjustable[int] = Field(8, ge=1)

@@ -11,7 +11,6 @@ from typing import Any
 from behavesim.config import Settings
 from behavesim.events import Asked, Decision, Evaluated, NoteAsked, Rejected
 from behavesim.methods.method import Measurement, Method
-from behavesim.prompts.repair import repair
 from behavesim.state import RunState
 
 
@@ -46,7 +45,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     """
     if permits.regroup and (regrouped := method.regroup(state)) is not None:
         return regrouped
-    if permits.repair and (repaired := _repair(state, rules.repairs)) is not None:
+    if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return repaired
     may_ask = permits.ask and state.asked < state.registered + rules.window
     asked = method.ask(state, state.asked) if may_ask else None
@@ -66,11 +65,11 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     return method.register(state, candidate)
 
 
-def _repair(state: RunState, repairs: int) -> Asked | None:
+def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
     """The question that gives the first rejected candidate another try, where one has any left."""
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
         if isinstance(outcome, Rejected) and candidate.repairs < repairs:
             assert reply is not None, "a candidate is rejected for what was replied"
-            return repair(candidate.asked, reply.text, outcome)
+            return method.prompts.repair(candidate.asked, reply.text, outcome)
     return None

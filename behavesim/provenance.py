@@ -15,7 +15,7 @@ from behavesim.errors import TaskError
 from behavesim.plugins import file_hash, is_own
 from behavesim.task import Split, Task
 
-DECISIVE = ("task", "instances", "template", "method", "proposer")
+DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """The parts that decide what programs are worth."""
 
 

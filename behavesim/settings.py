@@ -10,6 +10,7 @@ from behavesim.config import OWN, Owner, Settings, UnknownSetting, assignment, r
 from behavesim.errors import UsageError, nearest
 from behavesim.methods.installed import METHODS, method_owner, method_type
 from behavesim.plugins import resolved
+from behavesim.prompts.wording import located
 from behavesim.proposers.installed import PROPOSERS, proposer_owner
 from behavesim.task import Task
 
@@ -38,6 +39,8 @@ def resolve(
     for part in ("method", "proposer"):
         if isinstance(given.get(part), str):
             given[part] = resolved(given[part])
+    if isinstance(given.get("prompts"), str):
+        given["prompts"] = located(given["prompts"])
     method = method_type(_name(given, "method"))
     budget = given.get("budget", Settings.model_fields["budget"].default)
     if task is not None and isinstance(budget, int):

@@ -70,6 +70,8 @@ class Task(ABC):
     """Defaults to the stem of the task's file."""
     description: str = ""
     """What a prompt tells the model about the problem; defaults to the class's docstring."""
+    rules: str = ""
+    """What else a model has to know: how often the function is called, on what, and what is refused; a "- " each."""
     template: str
     """The program every search starts from; its last function is the entry point."""
     objective: Objective

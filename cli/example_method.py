@@ -25,8 +25,7 @@ class Method(bs.Method[Settings]):
         """CHANGE: the question for the next candidate; draw from self.generator(candidate) alone."""
         kept = state.members_of("kept") or [state.members[bs.TEMPLATE]]
         parent = kept[int(self.generator(candidate).integers(len(kept)))]
-        text = self.prompts.improve([parent.source])
-        return bs.question(candidate, [parent], text, "improve", "kept")
+        return bs.question(candidate, [parent], self.prompts.of("improve", [parent]), "kept")
 
     def register(self, state: bs.RunState, candidate: bs.OpenCandidate) -> bs.Added | bs.NotAdded:
         """CHANGE: what becomes of it; candidates come in the order in which they were asked for."""

@@ -212,6 +212,16 @@ class AdmissibleSet(Task):
     """
 
     template = TEMPLATE
+    rules = f"""\
+- There is one instance: n = {SIZES["search"][0][0]}, w = {SIZES["search"][0][1]}.
+- A group is three neighbouring coordinates: 0 to 2, 3 to 5, and so on. In every candidate vector each group is one of
+  {", ".join("".join(map(str, symbol)) for symbol in SYMBOLS)}.
+- A group with different values has three rotations (012, 201, 120), one with equal values has one. A candidate brings
+  all combinations of the rotations of its groups: the product of these numbers is the count of vectors that it adds.
+- The function is called once for each candidate vector (2 432 of them) before any is chosen. It sees neither
+  the other candidates nor the set.
+- The priority must be a finite number: inf and NaN are refused. Among equal priorities the first in lexicographic order
+  goes first."""
     grammar = GRAMMAR
     objective = Objective("maximise", best_known=3003.0)
     normaliser = 101

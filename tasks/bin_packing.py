@@ -84,6 +84,13 @@ class OnlineBinPacking(Task):
     """
 
     template = TEMPLATE
+    rules = f"""\
+- There are {len(SIZES["search"])} instances of {SIZES["search"][0]} items each. Sizes are whole numbers from 1 to
+  {CAPACITY}, drawn from a Weibull distribution of shape 3 and scale 45.
+- The function is called once for each item, {sum(SIZES["search"])} times in all, with up to a few hundred bins: use
+  numpy, not a loop over bins.
+- The answer must have the shape of `bins`. The greatest priority must be finite; -inf leaves a bin out, NaN is refused.
+  Among equal priorities the first bin is taken."""
     grammar = GRAMMAR
     objective = Objective("minimise", best_known=2011.4)  # the mean of the lower bounds
     normaliser = COMPARED

@@ -163,6 +163,12 @@ class CirclePacking(Task):
     """
 
     template = TEMPLATE
+    rules = f"""\
+- The function is called once, with n = {SIZES["search"][0]}; it must work for other numbers of circles too.
+- The answer must have the shape (n, 3) and hold finite numbers, radii of 0 or more.
+- Circles that overlap, or reach out of the square, by more than {TOLERANCE:g} are refused: what an optimiser finds
+  should be shrunk by a little more than its own tolerance, such as 1e-7, before it is returned.
+- A good answer moves all circles and radii together, for instance by scipy.optimize, from more than one start."""
     grammar = GRAMMAR
     objective = Objective("maximise", best_known=2.635983)
     normaliser = greatest_distance(26)

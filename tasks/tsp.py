@@ -122,6 +122,13 @@ class TravellingSalesman(Task):
     """
 
     template = TEMPLATE
+    rules = f"""\
+- There are {len(SIZES["search"])} instances of {SIZES["search"][0]} cities each, drawn uniformly from the unit square.
+- The function is called {SIZES["search"][0] - 2} times for a tour: for each city but the first and the last. It is told
+  distances, and neither the places of the cities nor the tour so far.
+- `distance_matrix` is symmetric with zeros on its diagonal, and the same array in all calls for a tour; city numbers
+  are its indices.
+- The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
     grammar = GRAMMAR
     objective = Objective("minimise", best_known=OPTIMA["search"])
     normaliser = 50

@@ -8,18 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded, Prompt
+from behavesim.events import Added, Asked, CandidateId, NotAdded
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.prompts.eoh import EohPrompts, Example, Operator
 from behavesim.state import Member, OpenCandidate, RunState
 
 POPULATION = "population"
 """The one group."""
 
-OF_SEVERAL: frozenset[Operator] = frozenset({"e1", "e2"})
+OF_SEVERAL = frozenset({"e1", "e2"})
 """The operators that show several parents; the others change one."""
 
 
@@ -60,17 +59,15 @@ class EoH(Method[EoHSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """First programs till the population is full, then the operators in turn; None while it may yet become full."""
-        settings, brief, members = self.settings, self.brief, state.members_of(POPULATION)
-        prompts = EohPrompts(brief.description, brief.template, brief.entry_point)
+        settings, members = self.settings, state.members_of(POPULATION)
         if len(members) < settings.population:
             if len(members) + len(state.open) >= settings.population:
                 return None
-            return Asked(candidate, (), None, Prompt(prompts.first(), "i1", asks_thought=True))
+            return Asked(candidate, (), None, self.prompts.first("i1", candidate))
         operator = settings.operators[candidate % len(settings.operators)]
         count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
         parents = self._parents(members, count, self.generator(candidate))
-        text = prompts.vary(operator, [Example(parent.source, parent.thought) for parent in parents])
-        return question(candidate, parents, text, operator, POPULATION, asks_thought=True)
+        return question(candidate, parents, self.prompts.of(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """With every member of the population, where behaviour decides and the newcomer is new."""

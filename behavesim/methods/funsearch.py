@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Prompt, Regrouped
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
 from behavesim.methods.method import Method, MethodSettings, question
@@ -109,14 +109,14 @@ class FunSearch(Method[FunSearchSettings]):
         """The next question; None while the islands wait for the last of the initial programs."""
         settings = self.settings
         if candidate < settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
+            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
         if not state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
             last = state.last_asked
             return Asked(candidate, last.parents, last.group, last.prompt)
         island, parents = self._parents(state, self.generator(candidate))
-        return question(candidate, parents, self.prompts.improve([p.source for p in parents]), "improve", island)
+        return question(candidate, parents, self.prompts.of("improve", parents), island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """With each island, where behaviour decides where the candidate goes."""

@@ -22,7 +22,7 @@ class HillClimbing(Method[MethodSettings]):
         template = state.template
         assert template is not None, "every run begins with its template"
         parent = next(iter(state.members_of(CURRENT)), template)
-        return question(candidate, [parent], self.prompts.improve([parent.source]), "improve", CURRENT)
+        return question(candidate, [parent], self.prompts.of("improve", [parent]), CURRENT)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """A child that is at least as good as the current program replaces it."""

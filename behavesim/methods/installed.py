@@ -8,6 +8,7 @@ from behavesim.config import Owner, Settings
 from behavesim.errors import UsageError
 from behavesim.methods.method import Brief, Method
 from behavesim.plugins import Kind
+from behavesim.prompts.prompts import Prompts
 from behavesim.task import Task
 
 METHODS = Kind("method", UsageError)
@@ -28,5 +29,5 @@ def method_owner(name: str) -> Owner:
 
 def method(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
     """The method that the settings name."""
-    brief = Brief(settings.seed, task.description, task.template, task.entry_point, takes_notes)
+    brief = Brief(settings.seed, Prompts.of_run(settings, task), takes_notes)
     return method_type(settings.method)(settings.of_method, brief)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt, Regrouped
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.similarity.behaviours import Behaviours
@@ -100,14 +100,14 @@ class MapElites(Method[MapElitesSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """For a better program than some elites; None while the map is awaited."""
         if candidate < self.settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
+            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
         if not state.islands:
             return None
         rng, cells = self.generator(candidate), list(state.islands)
         drawn = rng.choice(len(cells), size=min(self.settings.examples_per_prompt, len(cells)), replace=False)
         elites = [state.members_of(cells[cell])[0] for cell in drawn]
         elites.sort(key=lambda member: (member.utility, -member.candidate))
-        return question(candidate, elites, self.prompts.improve([elite.source for elite in elites]), "improve")
+        return question(candidate, elites, self.prompts.of("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
         """With the centre of every cell."""

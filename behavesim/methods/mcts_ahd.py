@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded, Prompt
+from behavesim.events import Added, Asked, CandidateId, NotAdded
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.prompts.eoh import EohPrompts, Example, Operator
 from behavesim.state import Member, OpenCandidate, RunState
 
 TREE = "tree"
@@ -21,7 +20,7 @@ TREE = "tree"
 ROOT: CandidateId = -1
 """The root stands for no program; where it is expanded, the children are unlike all of its subtrees."""
 
-EXPANSION: Sequence[Operator] = ("e2", "m1", "m1", "m2", "m2", "s1")
+EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
 """The children a leaf gets, in turn: by crossover with a good program, modification, other parameters, and from what
 the way from the root to it shows (section 4.2)."""
 
@@ -123,16 +122,14 @@ class MctsAhd(Method[MctsAhdSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """The first programs, then the expansion of the node that the tree policy leads to."""
         tree = Tree.of(state)
-        prompts = EohPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
         if tree.grown(ROOT) < self.settings.initial:
-            return Asked(candidate, (), str(ROOT), Prompt(prompts.first(), "i1", asks_thought=True))
+            return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate))
         if not tree.members:
             return None  # nothing to grow from until one of the first programs is registered
         cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
         node, operator = self._selected(tree, cooled)
         shown = self._shown(tree, node, operator, candidate)
-        text = prompts.vary(operator, [Example(member.source, member.thought) for member in shown])
-        return question(candidate, shown, text, operator, str(node), asks_thought=True)
+        return question(candidate, shown, self.prompts.of(operator, shown), str(node))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program stays in the tree."""
@@ -144,7 +141,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         depth = max((len(tree.path(node)) for node in tree.members), default=0)
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
 
-    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, Operator]:
+    def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
         """The node to be expanded, and how (tree policy, figure 2)."""
         node = ROOT
         while True:
@@ -157,7 +154,7 @@ class MctsAhd(Method[MctsAhdSettings]):
                 return node, "e2"
             node = tree.preferred(node, exploration)
 
-    def _shown(self, tree: Tree, node: CandidateId, operator: Operator, candidate: CandidateId) -> list[Member]:
+    def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
         """The programs of the prompt, in ascending order of score."""
         rng = self.generator(candidate)
         by_score = sorted(tree.members.values(), key=lambda member: (member.utility, -member.candidate))

@@ -21,7 +21,7 @@ from behavesim.events import (
     Regrouped,
 )
 from behavesim.methods.draw import Generator, generator
-from behavesim.prompts.funsearch import FunSearchPrompts
+from behavesim.prompts.prompts import Prompts
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
@@ -41,12 +41,10 @@ S = TypeVar("S", bound=MethodSettings)
 
 @dataclass(frozen=True)
 class Brief:
-    """What a method knows of its run beside its own settings: the seed, and what the task tells a model."""
+    """What a method knows of its run beside its own settings: the seed, and how a model is asked."""
 
     seed: int
-    description: str
-    template: str
-    entry_point: str
+    prompts: Prompts
     takes_notes: bool = False
     """Whether the proposer answers requests for a text (`NoteAsked`); the offline one writes programs alone."""
 
@@ -107,9 +105,9 @@ class Method(ABC, Generic[S]):
         return {}
 
     @property
-    def prompts(self) -> FunSearchPrompts:
-        """FunSearch's wording, which serves any method: `template()` for a first program, `improve(sources)`."""
-        return FunSearchPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
+    def prompts(self) -> Prompts:
+        """How a model is asked: `first("template", candidate)` for a first program, `of("improve", parents)`."""
+        return self.brief.prompts
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """The random numbers of one decision: equal arguments give equal draws in every process.
@@ -121,15 +119,10 @@ class Method(ABC, Generic[S]):
 
 
 def question(
-    candidate: CandidateId,
-    parents: Sequence[Member],
-    text: str,
-    operator: str,
-    group: GroupName | None = None,
-    asks_thought: bool = False,
+    candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
 ) -> Asked:
     """A question that shows some programs."""
-    return Asked(candidate, tuple(p.candidate for p in parents), group, Prompt(text, operator, asks_thought))
+    return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 
 def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Prompt, Regrouped
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
 from behavesim.similarity.behaviours import Behaviours
@@ -98,8 +98,7 @@ class Niche(Method[NicheSettings]):
         if not elites:
             return self._first(candidate)
         parents = self._parents(elites, self.generator(candidate))
-        text = self.prompts.improve([parent.source for parent in parents])
-        return question(candidate, parents, text, "improve", ARCHIVE)
+        return question(candidate, parents, self.prompts.of("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""
@@ -113,7 +112,7 @@ class Niche(Method[NicheSettings]):
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _first(self, candidate: CandidateId) -> Asked:
-        return Asked(candidate, (TEMPLATE,), None, Prompt(self.prompts.template(), "template"))
+        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
 
     def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
         """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Prompt, Regrouped
+from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.prompts.reevo import ReEvoPrompts
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
 
@@ -67,9 +66,9 @@ class ReEvo(Method[ReEvoSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """The next question, or a reflection that it needs; None until the programs it builds on are registered."""
-        settings, prompts = self.settings, self._prompts
+        settings = self.settings
         if candidate < settings.initial_population:
-            return Asked(candidate, (TEMPLATE,), None, Prompt(prompts.first(), "template"))
+            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("initial", candidate, operator="template"))
         generation, place = divmod(candidate - settings.initial_population, self._cycle)
         first = candidate - place
         phase = first if place < settings.population else first + settings.population
@@ -92,10 +91,6 @@ class ReEvo(Method[ReEvoSettings]):
         generation = max(0, state.asked - self.settings.initial_population) // self._cycle
         offline = "" if self.brief.takes_notes else " (the proposer writes none)"
         return {"generation": str(generation), "reflections": f"{len(state.notes)}{offline}"}
-
-    @property
-    def _prompts(self) -> ReEvoPrompts:
-        return ReEvoPrompts(self.brief.description, self.brief.template, self.brief.entry_point)
 
     @property
     def _cycle(self) -> int:
@@ -124,27 +119,28 @@ class ReEvo(Method[ReEvoSettings]):
 
     def _cross(self, state: RunState, candidate: CandidateId, generation: int, first: CandidateId) -> Asked | NoteAsked:
         """A child of a pair; before the first one, a reflection on every pair of the generation."""
-        prompts, population, noted = self._prompts, self.settings.population, len(state.notes)
+        population, noted = self.settings.population, len(state.notes)
         begun = generation * (population + 1)
         if self._reflects and noted < begun + population:
-            worse, better = self._pair(state, first + noted - begun)
-            text = prompts.reflect(worse.source, better.source)
-            return NoteAsked(noted, (worse.candidate, better.candidate), Prompt(text, "short-term reflection"))
-        worse, better = self._pair(state, candidate)
+            pair = self._pair(state, first + noted - begun)
+            prompt = self.prompts.of("short-term-reflection", pair)
+            return NoteAsked(noted, tuple(parent.candidate for parent in pair), prompt)
+        pair = self._pair(state, candidate)
         hint = state.notes[begun + candidate - first].text if self._reflects else ""
-        return question(candidate, [worse, better], prompts.cross(worse.source, better.source, hint), "crossover")
+        return question(candidate, pair, self.prompts.hinted("crossover", pair, hint))
 
     def _mutate(self, state: RunState, candidate: CandidateId, generation: int) -> Asked | NoteAsked:
         """A mutant of the elite; before the first one, the long-term reflection of the generation."""
-        prompts, population = self._prompts, self.settings.population
+        population = self.settings.population
         (elite,) = state.members_of(ELITE)
         last = generation * (population + 1) + population
         if self._reflects and len(state.notes) <= last:
             before = state.notes[last - population - 1].text if generation else ""
-            text = prompts.summarise(before, [state.notes[n].text for n in range(last - population, last)])
-            return NoteAsked(last, (elite.candidate,), Prompt(text, "long-term reflection"))
+            hints = [state.notes[n].text for n in range(last - population, last)]
+            prompt = self.prompts.summary("long-term-reflection", before, hints)
+            return NoteAsked(last, (elite.candidate,), prompt)
         hint = state.notes[last].text if self._reflects else ""
-        return question(candidate, [elite], prompts.mutate(elite.source, hint), "mutation")
+        return question(candidate, [elite], self.prompts.hinted("mutation", [elite], hint))
 
     def _pair(self, state: RunState, candidate: CandidateId) -> Sequence[Member]:
         """Two parents for a child, from worse to better: of different scores where there are any."""

@@ -9,10 +9,11 @@ import numpy as np
 
 from behavesim.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
 from behavesim.methods.method import Brief
+from behavesim.prompts.prompts import Prompts
 from behavesim.state import Group, Member, OpenCandidate, RunState
-from tests.search.toys import Toy
+from tests.search.toys import Toy, fitting
 
-BRIEF = Brief(seed=0, description="Return a number.", template=Toy.template, entry_point="number", takes_notes=True)
+BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=True)
 
 
 def member(candidate: int, score: float = 0.0, source: str = "", **others: Any) -> Member:

@@ -6,6 +6,7 @@ from behavesim.events import TEMPLATE, Added, NotAdded
 from behavesim.methods.best_of_n import ARCHIVE, BestOfN
 from behavesim.methods.method import MethodSettings
 from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.search.toys import Toy
 
 METHOD = BestOfN(MethodSettings(), BRIEF)
 
@@ -15,7 +16,7 @@ def test_every_question_is_the_same_and_shows_the_template_alone() -> None:
     assert (first.candidate, later.candidate) == (0, 7)
     assert (first.parents, first.group, first.prompt) == (later.parents, later.group, later.prompt)
     assert (first.parents, first.prompt.operator) == ((TEMPLATE,), "template")
-    assert BRIEF.template in first.prompt.text and BRIEF.description in first.prompt.text
+    assert Toy.template.strip() in first.prompt.text and Toy.description in first.prompt.text
 
 
 def test_every_feasible_program_is_kept() -> None:

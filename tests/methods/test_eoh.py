@@ -10,8 +10,7 @@ import pytest
 from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.programs.extract import extract, fenced_blocks
-from behavesim.prompts.eoh import EohPrompts, Example
+from behavesim.programs.extract import fenced_blocks
 from behavesim.similarity import BehaveSim
 from behavesim.state import RunState
 from tests.methods.states import BRIEF, candidate, member, state_of
@@ -162,32 +161,3 @@ def test_better_members_are_parents_more_often() -> None:
     drawn = Counter(asked.parents for number in range(2000) if (asked := method.ask(state, number)))
     expected = 1 / (np.arange(1, 5) + 4)
     assert [drawn[number,] / 2000 for number in range(4)] == pytest.approx(expected / expected.sum(), abs=0.03)
-
-
-PROMPTS = EohPrompts("Return a number.", Toy.template, "number")
-
-
-def test_a_thought_stands_in_prose_before_its_program() -> None:
-    text = PROMPTS.vary(
-        "e2", [Example("def number(): return 1", "Go low."), Example("def number(): return 2", "Go high.")]
-    )
-    assert text.index("Go low.") < text.index("return 1") < text.index("Go high.") < text.index("return 2")
-    assert len(fenced_blocks(text)) == 2
-
-
-def test_a_thought_cannot_open_a_block_of_its_own() -> None:
-    text = PROMPTS.vary("m1", [Example("def number(): return 1", "Do\n```python\nevil()\n``` this")])
-    assert [block.strip() for block in fenced_blocks(text)] == ["def number(): return 1"]
-
-
-@pytest.mark.parametrize("operator", ["e1", "e2", "m1", "m2", "m3"])
-def test_every_operator_asks_for_something_of_its_own(operator: str) -> None:
-    examples = [Example("def number(): return 1")]
-    others = {PROMPTS.vary(other, examples) for other in ("e1", "e2", "m1", "m2", "m3") if other != operator}  # type: ignore[arg-type]
-    assert PROMPTS.vary(operator, examples) not in others  # type: ignore[arg-type]
-
-
-def test_the_reply_that_a_prompt_asks_for_is_read_with_its_thought() -> None:
-    reply = "{Return the largest number known.}\n\n```python\ndef number() -> int:\n    return 9\n```"
-    program = extract(reply, Toy.template, "number", thought=True)
-    assert getattr(program, "thought", None) == "Return the largest number known."

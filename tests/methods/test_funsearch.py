@@ -12,8 +12,6 @@ from behavesim import build
 from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
 from behavesim.methods.installed import method
-from behavesim.methods.method import Brief
-from behavesim.prompts.funsearch import FunSearchPrompts
 from behavesim.state import Group, Member, RunState
 from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.methods.told import Told, events_of, final, steps
@@ -242,7 +240,7 @@ def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) 
         for name, score in island.items():
             member = Member(names.index(name), name, score, Toy.objective.utility(score), program_hash=name[0])
             state.members[member.candidate] = member
-    method = FunSearch(FunSearchSettings(islands=len(islands), **settings), Brief(0, "", "", "f"))
+    method = FunSearch(FunSearchSettings(islands=len(islands), **settings), BRIEF)
     asked = [method.ask(state, candidate) for candidate in range(0, 2 * draws, 2)]
     return [[names[parent] for parent in each.parents] for each in asked if each is not None]
 
@@ -260,12 +258,6 @@ def test_an_island_with_nothing_new_to_show_leaves_its_turn_to_another() -> None
 @pytest.mark.parametrize("p_s1", [0.0, 1.0])
 def test_examples_of_one_island_differ_in_score_where_they_can(p_s1: float) -> None:
     assert all("c" in pair for pair in examples([{"a": 2.0, "b": 2.0, "c": 3.0}], p_s1=p_s1))
-
-
-def test_a_prompt_can_show_any_number_of_programs() -> None:
-    text = FunSearchPrompts("", "", "f").improve(["pass"] * 12)
-    assert "12 programs" in text
-    assert "The last program is better" in text
 
 
 def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:

@@ -6,6 +6,7 @@ from behavesim.events import TEMPLATE, Added, NotAdded
 from behavesim.methods.hill_climbing import CURRENT, HillClimbing
 from behavesim.methods.method import MethodSettings
 from tests.methods.states import BRIEF, candidate, member, state_of
+from tests.search.toys import Toy
 
 CLIMBER = HillClimbing(MethodSettings(), BRIEF)
 CLIMBED = state_of([member(4, 5.0)], {CURRENT: [4]})
@@ -15,7 +16,7 @@ def test_a_prompt_shows_the_current_program_and_the_template_before_there_is_one
     first, later = CLIMBER.ask(state_of(), 0), CLIMBER.ask(CLIMBED, 5)
     assert (first.candidate, first.parents, first.group, first.prompt.operator) == (0, (TEMPLATE,), CURRENT, "improve")
     assert (later.candidate, later.parents) == (5, (4,))
-    assert BRIEF.template in first.prompt.text and "program 4" in later.prompt.text
+    assert Toy.template.strip() in first.prompt.text and "program 4" in later.prompt.text
 
 
 def test_a_child_that_is_no_worse_takes_the_place_of_the_current_program() -> None:

@@ -1,0 +1,56 @@
+"""The contract of a task: the function to write, the rules it is judged by, and what a program may use."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import indent
+
+from behavesim.task import Task
+
+
+def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
+    """What every prompt tells a model beside the description; no part of it is fenced, as examples are.
+
+    `timeout_s` (CPU seconds over all instances) and `memory_mb` are those of the run.
+    """
+    rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
+    return "\n\n".join(
+        [
+            f"The function to write is `{task.entry_point}`. It is called like this:",
+            indent(_interface(task), "    "),
+            "\n".join(["Rules:", *filter(None, rules)]),
+        ]
+    )
+
+
+def _interface(task: Task) -> str:
+    """The entry point's signature and docstring, as the template has them."""
+    functions = [node for node in ast.parse(task.template).body if isinstance(node, ast.FunctionDef)]
+    function = next(node for node in functions if node.name == task.entry_point)
+    returned = "" if function.returns is None else f" -> {ast.unparse(function.returns)}"
+    signature = f"def {function.name}({ast.unparse(function.args)}){returned}"
+    return "\n".join(filter(None, [signature, indent(ast.get_docstring(function) or "", "    ")]))
+
+
+def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
+    count = len(task.instances("search"))
+    judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
+    together = "" if count == 1 else " for all of them together"
+    return [
+        f"- A program is judged on {judged}. What it keeps between calls is kept.",
+        f"- It has {timeout_s:g} s of CPU time{together}, {memory_mb} MB of memory and one thread.",
+        "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
+        "processes are out of its reach.",
+        "- Random numbers that it does not seed come out the same each time, so that equal programs score equally.",
+        "- An exception, a result that breaks a rule, or a limit that is passed, on any instance, loses the program.",
+        f"- {_objective(task)}",
+    ]
+
+
+def _objective(task: Task) -> str:
+    """What the score is, which way it is better, and how good it can get where that is known."""
+    objective = task.objective_on("search")
+    mean = ", the mean over the instances," if type(task).mean_score is Task.mean_score else ""
+    better = "lower" if objective.direction == "minimise" else "higher"
+    known = "" if objective.best_known is None else f"; the best known is {objective.best_known:.7g}"
+    return f"The score{mean} is better the {better} it is{known}."

@@ -1,0 +1,90 @@
+"""The prompts of a run: what its task and its settings say, in the wording that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from behavesim.config import Settings
+from behavesim.events import Asked, Prompt, Rejected
+from behavesim.programs.fences import fenced
+from behavesim.prompts.contract import contract
+from behavesim.prompts.shown import parts_of, prose
+from behavesim.prompts.wording import PARTS, Wording
+from behavesim.state import Member
+from behavesim.task import Objective, Task
+
+HINT_SHOWN = 600
+"""Characters of a hint that are shown again, however long it came."""
+REPLY_SHOWN = 4000
+"""Characters of a failed reply that are shown again where no program could be taken from it."""
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Words every prompt of a task in the same way."""
+
+    wording: Wording
+    task: Mapping[str, str]
+    """What every prompt may say of the task: its description, contract, template (fenced) and entry_point."""
+    objective: Objective
+    scores: bool = True
+    """Whether programs are shown with their scores, where the wording has a place for them."""
+    angles: bool = False
+    """Whether first prompts differ in the place they begin from."""
+
+    @classmethod
+    def of_run(cls, settings: Settings, task: Task) -> Prompts:
+        """The prompts of a run; raises UsageError where the wording cannot be had."""
+        said = {
+            "description": task.description,
+            "contract": contract(task, settings.timeout_s, settings.memory_mb),
+            "template": fenced(task.template),
+            "entry_point": task.entry_point,
+        }
+        wording = Wording.load(settings.prompts)
+        objective = task.objective_on("search")
+        return cls(wording, said, objective, settings.prompt_feedback == "scores", settings.prompt_angles)
+
+    def first(self, name: str, number: int, operator: str = "") -> Prompt:
+        """A prompt that shows the template alone; `number` is the candidate, by which angles take turns."""
+        known = self.wording.angles if self.angles else []
+        return self._prompt(name, {"angle": known[number % len(known)] if known else ""}, operator)
+
+    def of(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
+        """A prompt that shows programs in ascending order of score; `name` says what is asked, as "improve" or "e1".
+
+        `words` are further parts of the text by their names.
+        """
+        return self._prompt(name, {**parts_of(programs, self.objective, self.scores), **words})
+
+    def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
+        """The same, with a hint that a model gave."""
+        said = prose(hint, HINT_SHOWN)
+        return self.of(name, programs, hint=f"A hint: {said}" if said else "")
+
+    def summary(self, name: str, before: str, hints: Sequence[str]) -> Prompt:
+        """A prompt for one text from that of before and what was said since."""
+        known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
+        return self._prompt(
+            name, {"known": known, "hints": "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)}
+        )
+
+    def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
+        """The question that gives a rejected candidate another try: the same once more, with what went wrong."""
+        parts = {
+            "prompt": asked.prompt.text,
+            "reply": fenced(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),
+            "reason": rejected.reason,
+            "message": rejected.message,
+        }
+        text = self.wording.text("repair", {**self._blank, **parts})
+        return replace(asked, prompt=Prompt(text, "repair", asks_thought=True))
+
+    @property
+    def _blank(self) -> dict[str, str]:
+        return {**dict.fromkeys(PARTS, ""), **self.task}
+
+    def _prompt(self, name: str, parts: Mapping[str, str], operator: str = "") -> Prompt:
+        text = self.wording.text(name, {**self._blank, **parts})
+        return Prompt(text, operator or name, self.wording.asks_thought(name))

@@ -1,0 +1,79 @@
+"""How programs are shown in a prompt: each in a fenced block of its own, from worse to better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from behavesim.programs.fences import fenced
+from behavesim.state import Member
+from behavesim.task import Objective
+
+INSTANCES_SHOWN = 8
+"""The scores of so many instances are shown one by one, so that a model sees where a program is weak."""
+
+
+def parts_of(programs: Sequence[Member], objective: Objective, scores: bool) -> Mapping[str, str]:
+    """What a wording may say of the programs it shows, which come in ascending order of score."""
+    if not programs:
+        return {}
+    one = len(programs) == 1
+    return {
+        "shown": _shown(programs, objective, scores),
+        "programs": _listed("program", programs, ["Program {}:"] * len(programs)),
+        "algorithms": _listed("algorithm", programs, [f"Algorithm {{}}. {_idea(each)}" for each in programs]),
+        "worse": fenced(programs[0].source),
+        "better": fenced(programs[-1].source),
+        "comparison": "" if one else f"The {_last(programs)} program is better than those before it.",
+        "aim": "it" if one else "all of them",
+        "best": "it" if one else "the best of them",
+    }
+
+
+def _shown(programs: Sequence[Member], objective: Objective, scores: bool) -> str:
+    """Programs with what is known of them; those that score the same are not called better."""
+    if len(programs) == 1:
+        said = ["Here is a program that solves the problem."]
+    elif len({each.score for each in programs}) == 1:
+        said = [f"Here are {len(programs)} programs that solve the problem; they score the same."]
+    else:
+        said = [f"Here are {len(programs)} programs that solve the problem, the best one last."]
+    for number, each in enumerate(programs, 1):
+        title = "" if len(programs) == 1 else f"Program {number}. "
+        facts = [_score(each, objective)] if scores else []
+        facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
+        said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source)]
+    return "\n\n".join(said)
+
+
+def _score(program: Member, objective: Objective) -> str:
+    gap = objective.gap(program.score)
+    behind = "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
+    each = " ".join(f"{score:.5g}" for score in program.scores)
+    by_instance = f" ({each} on the single instances)" if 1 < len(program.scores) <= INSTANCES_SHOWN else ""
+    return f"Score {program.score:.6g}{by_instance}{behind}."
+
+
+def _listed(noun: str, programs: Sequence[Member], titles: Sequence[str]) -> str:
+    """Programs as the paper's prompts show them."""
+    if len(programs) == 1:
+        article = "a" if noun == "program" else "an"
+        behind = ":" if noun == "program" else f". {_idea(programs[0])}"
+        return f"Here is {article} {noun} that solves the problem{behind}\n\n{fenced(programs[0].source)}"
+    said = [f"Here are {len(programs)} {noun}s that solve the problem, from worse to better."]
+    for number, (each, title) in enumerate(zip(programs, titles, strict=True), 1):
+        said += [title.replace("{}", str(number), 1), fenced(each.source)]
+    return "\n\n".join(said)
+
+
+def _last(programs: Sequence[Member]) -> str:
+    return "second" if len(programs) == 2 else "last"
+
+
+def _idea(program: Member) -> str:
+    thought = prose(program.thought)
+    return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
+
+
+def prose(text: str, longest: int | None = None) -> str:
+    """A model's words on one line, unable to open a block; cut at `longest` characters."""
+    return " ".join(text[:longest].replace("`", "'").split())
