@@ -71,7 +71,7 @@ class Trajectory:
 
         Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|.
         """
-        return _ragged("sets", states, lambda state: np.unique(_tokens(list(state), "a state")))
+        return _ragged("sets", states, lambda state: np.unique(_tokens(_members(state), "a state")))
 
     @classmethod
     def vectors(cls, states: ArrayLike) -> Trajectory:
@@ -140,6 +140,12 @@ class Trajectory:
         return Trajectory.from_bytes, (self.to_bytes(),)
 
 
+def described(value: object) -> str:
+    """A value's type, and the beginning of what it looks like, for a message."""
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:39] + '…'}"
+
+
 def _array(values: ArrayLike) -> NDArray[Any]:
     try:
         return np.asarray(values)
@@ -194,12 +200,20 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
 
 
 def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
+    if not isinstance(states, Iterable):
+        raise TrajectoryError(f"{kind} are made of states, one after another; got {described(states)}")
     parts = [tokens(state) for state in states]
     _check_states(len(parts))
     ends = np.cumsum([part.size for part in parts], dtype=np.int64)
     if ends[-1] > MAX_STATES:
         raise TrajectoryError(f"a trajectory's states hold at most {MAX_STATES} tokens in all; got {ends[-1]}")
     return Trajectory(kind, np.concatenate(parts), ends)
+
+
+def _members(state: Iterable[int]) -> list[int]:
+    if not isinstance(state, Iterable):
+        raise TrajectoryError(f"a state must be a set of integers; got {described(state)}")
+    return list(state)
 
 
 def _same(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:

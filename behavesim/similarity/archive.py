@@ -5,25 +5,30 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TrajectoryError
-from behavesim.similarity.blocks import Lanes, Members
+from behavesim.similarity.blocks import Batch, Encoder
 from behavesim.similarity.granularity import Granularity
-from behavesim.similarity.pairs import Run, check_alike
-from behavesim.similarity.prefixes import PrefixLanes
+from behavesim.similarity.pairs import Run, check_alike, check_run
+from behavesim.similarity.prefixes import PrefixEncoder
 from behavesim.similarity.samples import Samples
-from behavesim.similarity.sequences import SequenceLanes
-from behavesim.similarity.vectors import VectorLanes
-from behavesim.trajectory import Kind, Trajectory
+from behavesim.similarity.sequences import SequenceEncoder
+from behavesim.similarity.vectors import VectorEncoder
+from behavesim.trajectory import Kind, Trajectory, described
 
 Algorithm = Sequence[Run | Sequence[Run]]
 """What an algorithm did on each instance; where a task has several starting points, on each of them in order."""
 
-LANES: dict[Kind, Callable[[], Lanes]] = {"prefixes": PrefixLanes, "sequences": SequenceLanes, "vectors": VectorLanes}
-"""How the distinct runs of a kind are encoded for a kernel across the archive."""
+ENCODERS: dict[Kind, Callable[[], Encoder]] = {
+    "prefixes": PrefixEncoder,
+    "sequences": SequenceEncoder,
+    "vectors": VectorEncoder,
+}
+"""How the distinct runs of a kind are encoded for the kernel that compares one with all of them."""
 
 KERNELS = {"prefixes": "prefix", "sequences": "sequence", "vectors": "euclidean", "sets": "scalar"}
 """The kernels that compare each kind of trajectory with an archive."""
@@ -39,16 +44,25 @@ def runs_of(algorithm: Algorithm) -> tuple[tuple[Run, ...], Shape]:
     """
     if isinstance(algorithm, Trajectory | Samples):
         raise TrajectoryError("an algorithm is a sequence of trajectories, one for each instance; got a single one")
-    instances = [(entry,) if isinstance(entry, Trajectory | Samples) else tuple(entry) for entry in algorithm]
+    instances = [
+        (entry,) if isinstance(entry, Trajectory | Samples) else _entries(entry, "Trajectory or Samples")
+        for entry in _entries(algorithm, "trajectories, one for each instance")
+    ]
     if not instances or not all(instances):
         raise TrajectoryError(
             "an algorithm needs a trajectory for every instance; got an instance without one, or none"
         )
     runs = tuple(run for instance in instances for run in instance)
     for run in runs:
-        if not isinstance(run, Trajectory | Samples):
-            raise TrajectoryError(f"an algorithm is made of Trajectory or Samples; got {type(run).__name__}")
+        check_run(run)
     return runs, tuple(len(instance) for instance in instances)
+
+
+def _entries(value: Any, expected: str) -> tuple[Any, ...]:
+    """What a sequence holds; raises TrajectoryError for what is none."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        raise TrajectoryError(f"an algorithm is made of {expected}; got {described(value)}")
+    return tuple(value)
 
 
 def check_shapes(left: Shape, right: Shape) -> None:
@@ -64,49 +78,50 @@ def check_shapes(left: Shape, right: Shape) -> None:
         )
 
 
-class Slot:
-    """One instance and starting point of an archive: the distinct runs, and which of them each algorithm has."""
+class Column:
+    """The runs of all algorithms of an archive on one instance from one starting point; equal ones are kept once."""
 
     def __init__(self) -> None:
         self.distinct: list[Run] = []
-        self._rows: dict[Run, int] = {}
-        self._members = np.empty(64, np.intp)
+        """The different runs, in order of first arrival."""
+        self._positions: dict[Run, int] = {}
+        self._indices = np.empty(64, np.intp)
         self._count = 0
-        self._has_lanes = True
-        self._lanes: dict[Granularity, Lanes] = {}
+        self._has_encoder = True
+        self._encoders: dict[Granularity, Encoder] = {}
         self._encoding = threading.Lock()
 
     def append(self, run: Run) -> None:
         """Add the next algorithm's run; one that is known costs a look-up."""
-        row = self._rows.setdefault(run, len(self.distinct))
-        if row == len(self.distinct):
-            self._has_lanes = self._has_lanes and isinstance(run, Trajectory) and run.kind in LANES
+        position = self._positions.setdefault(run, len(self.distinct))
+        if position == len(self.distinct):
+            self._has_encoder = self._has_encoder and isinstance(run, Trajectory) and run.kind in ENCODERS
             self.distinct.append(run)
-        if self._count == self._members.size:
-            self._members = np.concatenate([self._members, np.empty_like(self._members)])
-        self._members[self._count] = row
+        if self._count == self._indices.size:
+            self._indices = np.concatenate([self._indices, np.empty_like(self._indices)])
+        self._indices[self._count] = position
         self._count += 1
 
     @property
-    def members(self) -> NDArray[np.intp]:
-        """(N,) the row in `distinct` of each algorithm's run."""
-        return self._members[: self._count]
+    def indices(self) -> NDArray[np.intp]:
+        """(algorithms,) where in `distinct` each algorithm's run is."""
+        return self._indices[: self._count]
 
-    def encoded(self, granularity: Granularity) -> Members | None:
+    def encoded(self, granularity: Granularity) -> Batch | None:
         """The distinct runs as the kernel reads them that compares one with all; None where no kernel takes them.
 
         What was appended since the last time is encoded now; the lock lets several threads compare at once.
         """
-        if not self._has_lanes:
+        if not self._has_encoder:
             return None
         with self._encoding:
-            if granularity not in self._lanes:
-                self._lanes[granularity] = LANES[self.distinct[0].kind]()
-            lanes = self._lanes[granularity]
-            for run in self.distinct[lanes.count :]:
-                assert isinstance(run, Trajectory), "samples have no lanes"
-                lanes.append(run, granularity.length(len(run)))
-            return lanes.snapshot()
+            if granularity not in self._encoders:
+                self._encoders[granularity] = ENCODERS[self.distinct[0].kind]()
+            encoder = self._encoders[granularity]
+            for run in self.distinct[encoder.count :]:
+                assert isinstance(run, Trajectory), "samples have no encoder"
+                encoder.append(run, granularity.length(len(run)))
+            return encoder.batch()
 
 
 class Archive:
@@ -118,8 +133,10 @@ class Archive:
 
     def __init__(self, algorithms: Iterable[Algorithm] = ()) -> None:
         self.shape: Shape = ()
-        self.slots: tuple[Slot, ...] = ()
+        self.columns: tuple[Column, ...] = ()
         self._algorithms: list[tuple[Run, ...]] = []
+        if not isinstance(algorithms, Iterable):
+            raise TrajectoryError(f"an archive is made of algorithms, a sequence of them; got {described(algorithms)}")
         for algorithm in algorithms:
             self.append(algorithm)
 
@@ -130,28 +147,28 @@ class Archive:
     def append(self, algorithm: Algorithm) -> None:
         """Add an algorithm at the end."""
         runs, shape = runs_of(algorithm)
-        if not self.slots:
-            self.shape, self.slots = shape, tuple(Slot() for _ in runs)
+        if not self.columns:
+            self.shape, self.columns = shape, tuple(Column() for _ in runs)
         check_shapes(self.shape, shape)
-        for slot, run in zip(self.slots, runs, strict=True):
-            if slot.distinct:
-                check_alike(slot.distinct[0], run)
-        for slot, run in zip(self.slots, runs, strict=True):
-            slot.append(run)
+        for column, run in zip(self.columns, runs, strict=True):
+            if column.distinct:
+                check_alike(column.distinct[0], run)
+        for column, run in zip(self.columns, runs, strict=True):
+            column.append(run)
         self._algorithms.append(runs)
 
     def take(self, rows: Iterable[int]) -> Archive:
         """A new archive of the algorithms in the given rows, in that order."""
         taken = Archive()
-        if self.slots:
-            taken.shape, taken.slots = self.shape, tuple(Slot() for _ in self.slots)
+        if self.columns:
+            taken.shape, taken.columns = self.shape, tuple(Column() for _ in self.columns)
         for row in rows:
             taken._algorithms.append(self._algorithms[row])
-            for slot, run in zip(taken.slots, self._algorithms[row], strict=True):
-                slot.append(run)
+            for column, run in zip(taken.columns, self._algorithms[row], strict=True):
+                column.append(run)
         return taken
 
     def warm(self) -> None:
         """Load the kernels that its kinds need, which takes a moment, and longer when they are first compiled."""
-        for kind in {slot.distinct[0].kind for slot in self.slots if slot.distinct}:
+        for kind in {column.distinct[0].kind for column in self.columns if column.distinct}:
             import_module(f"behavesim.similarity.kernels.{KERNELS[kind]}")

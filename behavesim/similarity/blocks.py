@@ -1,4 +1,4 @@
-"""Numbers of archive members side by side, as the kernels read them; grows in place."""
+"""The distinct runs of an archive on one instance, encoded for the kernel that compares one with all of them."""
 
 from __future__ import annotations
 
@@ -13,65 +13,72 @@ from behavesim.trajectory import Trajectory
 
 Sims = NDArray[np.float64]
 
+CACHE_LINE = 64
+"""Bytes; a vector register that is filled from one line is filled at once."""
+
 
 @dataclass(frozen=True)
-class Rows:
-    """What blocks hold at one moment; a later append writes elsewhere, so that it can be read without a lock."""
+class Blocks:
+    """Sequences of numbers side by side in blocks; frozen: what is appended later is written elsewhere."""
 
     numbers: NDArray[Any]
-    """(rows, lanes); the numbers of member k are in lane k % lanes, from row starts[k // lanes] on."""
+    """(rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on."""
     starts: NDArray[np.int64]
-    """(blocks + 1,) where each block of `lanes` members starts, and the last one ends."""
+    """(blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends."""
     lengths: NDArray[np.int32]
-    """(members,) how many numbers each has; the rest of its lane is padding."""
+    """(sequences,) how many numbers each has; the rest of its lane is padding."""
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int32]]:
-        """Numbers, starts and lengths, as a kernel takes them."""
-        return self.numbers, self.starts, self.lengths
-
-    def member(self, position: int) -> NDArray[Any]:
-        """The numbers of one member."""
+    def sequence(self, position: int) -> NDArray[Any]:
+        """(length,) the numbers of one sequence."""
         block, lane = divmod(position, self.numbers.shape[1])
         start = self.starts[block]
         return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
 
 
-class Blocks:
-    """Members' numbers in lanes; only the last block still grows, so that rows are moved to a new room at most."""
+class BlockBuilder:
+    """Takes sequences of numbers one by one; only the last block still grows, so rows are moved to new room at most."""
 
-    def __init__(self, lanes: int, dtype: type[np.generic], padding: float, multiple: int = 1) -> None:
-        self._padding, self._multiple = padding, multiple
-        self._rows = np.full((0, lanes), padding, dtype)
+    def __init__(self, lanes: int, dtype: type[np.generic], padding: float) -> None:
+        self._padding = padding
+        self._rows = np.empty((0, lanes), dtype)
         self._starts = np.zeros(2, np.int64)
         self._lengths = np.empty(0, np.int32)
         self.count = 0
 
     def append(self, numbers: NDArray[Any]) -> None:
-        """Add a member."""
+        """Add a sequence, (length,) numbers."""
         block, lane = divmod(self.count, self._rows.shape[1])
         if self.count == self._lengths.size:
             self._lengths = np.resize(self._lengths, max(64, 2 * self.count))
             self._starts = np.resize(self._starts, self._lengths.size // self._rows.shape[1] + 3)
         start = self._starts[block]
-        end = start + -(-numbers.size // self._multiple) * self._multiple
+        end = start + numbers.size
         if end > len(self._rows):
-            room = np.full((max(end, 2 * len(self._rows)), self._rows.shape[1]), self._padding, self._rows.dtype)
+            room = _aligned((max(end, 2 * len(self._rows)), self._rows.shape[1]), self._rows.dtype)
             room[: len(self._rows)] = self._rows
+            room[len(self._rows) :] = self._padding
             self._rows = room
-        self._rows[start : start + numbers.size, lane] = numbers
+        self._rows[start:end, lane] = numbers
         self._starts[block + 1] = end if lane == 0 else max(end, self._starts[block + 1])
         self._lengths[self.count] = numbers.size
         self.count += 1
 
-    def snapshot(self) -> Rows:
-        """The members so far."""
+    def blocks(self) -> Blocks:
+        """The sequences so far."""
         blocks = -(-self.count // self._rows.shape[1])
-        return Rows(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
+        return Blocks(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
 
 
-class Column:
-    """Numbers one after another; grows in place."""
+def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Room that begins with a cache line."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    room = np.empty(size + CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+class GrowingArray:
+    """(size,) numbers, to which more can be added at the end."""
 
     def __init__(self, dtype: type[np.generic]) -> None:
         self._numbers = np.empty(0, dtype)
@@ -95,11 +102,11 @@ class Column:
         return view
 
 
-class Members(Protocol):
-    """The distinct runs of one slot at one moment, ready to be compared with one."""
+class Batch(Protocol):
+    """The distinct runs of one instance at one moment, ready to be compared with one more."""
 
     def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
-        """(members - first,) unclipped Sim of a trajectory's first `length` states and each member from `first` on.
+        """(runs - first,) float64: unclipped Sim of a trajectory's first `length` states and each run from `first` on.
 
         The bits are those of `pairs.raw_similarity`. None where the lengths or the tokens are too many for the kernel.
         Raises TrajectoryError where a distance is above the normaliser.
@@ -107,8 +114,8 @@ class Members(Protocol):
         ...
 
 
-class Lanes(Protocol):
-    """The distinct runs of one slot, truncated alike, side by side as one kernel reads them; append-only."""
+class Encoder(Protocol):
+    """Encodes the distinct runs of one instance, all truncated alike, as one kernel reads them; append-only."""
 
     @property
     def count(self) -> int:
@@ -119,6 +126,6 @@ class Lanes(Protocol):
         """Add the first `length` states of a trajectory."""
         ...
 
-    def snapshot(self) -> Members:
-        """The members so far."""
+    def batch(self) -> Batch:
+        """The runs so far."""
         ...

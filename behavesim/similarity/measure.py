@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.similarity.archive import Algorithm, Archive, Shape, Slot, check_shapes, runs_of
+from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
 from behavesim.similarity.pairs import Run, check_comparable, raw_similarity
 from behavesim.similarity.settings import Settings
 from behavesim.trajectory import Trajectory
@@ -62,12 +62,15 @@ class BehaveSim(Settings):
         The kernels release the GIL. The result has the same bits whatever N is.
         """
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        runs, shape = runs_of(algorithm)
         count = len(archive)
         if count == 0:
             return np.empty(0)
-        runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
-        sims = (self._against(run, slot)[slot.members[:count]] for run, slot in zip(runs, archive.slots, strict=True))
+        sims = (
+            self._against(run, column)[column.indices[:count]]
+            for run, column in zip(runs, archive.columns, strict=True)
+        )
         return _expectation(sims, shape)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
@@ -76,32 +79,32 @@ class BehaveSim(Settings):
         count = len(archive)
         if count == 0:
             return np.empty((0, 0))
-        return _expectation((self._within(slot, count) for slot in archive.slots), archive.shape)
+        return _expectation((self._within(column, count) for column in archive.columns), archive.shape)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(instances, N, N) the same for each instance alone, whose mean the matrix is."""
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
-        sims = (self._within(slot, len(archive)) for slot in archive.slots)
+        sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
-    def _against(self, run: Run, slot: Slot, first: int = 0) -> Similarities:
-        """(distinct runs - first,) Sim of one run and each distinct run of a slot from `first` on."""
-        if self.is_plain and isinstance(run, Trajectory) and (members := slot.encoded(self.granularity)):
-            check_comparable(run, slot.distinct[0], self)
+    def _against(self, run: Run, column: Column, first: int = 0) -> Similarities:
+        """(distinct runs - first,) Sim of one run and each distinct run of a column from `first` on."""
+        if self.is_plain and isinstance(run, Trajectory) and (members := column.encoded(self.granularity)):
+            check_comparable(run, column.distinct[0], self)
             sims = members.similarities(run, self.granularity.length(len(run)), first, self)
             if sims is not None:
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
-        return np.array([self.similarity(run, other) for other in slot.distinct[first:]])
+        return np.array([self.similarity(run, other) for other in column.distinct[first:]])
 
-    def _within(self, slot: Slot, count: int) -> Similarities:
-        """(count, count) Sim of the runs of the first algorithms in one slot."""
-        members = slot.members[:count]
+    def _within(self, column: Column, count: int) -> Similarities:
+        """(count, count) Sim of the runs of the first algorithms in one column."""
+        members = column.indices[:count]
         size = int(members.max()) + 1
         sims = np.empty((size, size))
         for start in range(0, size, STRIPE):
             stop = min(start + STRIPE, size)
             for row in range(start, stop):
-                sims[row, row:] = self._against(slot.distinct[row], slot, row)[: size - row]
+                sims[row, row:] = self._against(column.distinct[row], column, row)[: size - row]
             corner = np.triu(sims[start:stop, start:stop])
             sims[start:stop, start:stop] = corner + np.triu(corner, 1).T
             sims[stop:, start:stop] = sims[start:stop, stop:].T

@@ -5,7 +5,6 @@ Every kind, measure and option goes through here; the kernels across an archive 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from itertools import combinations, product
 from typing import Any
@@ -16,15 +15,10 @@ from numpy.typing import NDArray
 from behavesim.errors import TrajectoryError
 from behavesim.similarity.samples import Samples
 from behavesim.similarity.settings import Settings
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import Trajectory, described
 
 Run = Trajectory | Samples
 """What an algorithm did on one instance from one starting point."""
-
-LONGEST = 2**16 - 1
-"""States up to which edit distances fit 16 bits."""
-LONGEST_16 = 361
-"""States up to which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n at most."""
 
 Costs = NDArray[Any]
 """(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
@@ -35,9 +29,11 @@ def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
 
     Raises TrajectoryError where the two cannot be compared, or a distance above the normaliser occurs.
     """
-    check_comparable(x, y, settings)
-    if settings.is_plain and isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == "prefixes":
+    if isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == y.kind == "prefixes" and settings.is_plain:
         return _prefix_dtw(x, y, settings)
+    check_run(x)
+    check_run(y)
+    check_comparable(x, y, settings)
     if x == y:
         return 1.0
     return _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
@@ -54,6 +50,14 @@ def check_comparable(x: Run, y: Run, settings: Settings) -> None:
         raise TrajectoryError("measure='cosine' is not defined for samples; use dtw, erp or mean, or a fixed seed")
 
 
+def check_run(run: Any) -> None:
+    """Raise TrajectoryError for what is not a run."""
+    if not isinstance(run, Trajectory | Samples):
+        raise TrajectoryError(
+            f"expected a Trajectory, as Trajectory.prefixes(…) makes, or Samples; got {described(run)}"
+        )
+
+
 def check_alike(x: Run, y: Run) -> None:
     """Raise TrajectoryError where two runs are of different kinds or dimensions."""
     if x.kind != y.kind:
@@ -65,59 +69,38 @@ def check_alike(x: Run, y: Run) -> None:
 
 
 @cache
-def _prefix_kernel() -> Callable[..., float]:
-    """The kernel of one pair, imported once: an import statement takes as long as a third of the comparison."""
-    from behavesim.similarity.kernels import pair
-
-    return pair.prefix_dtw
-
-
-def _prefix_dtw(x: Trajectory, y: Trajectory, settings: Settings) -> float:
-    tokens_x, tokens_y = x.data, y.data
-    if settings.truncate:
-        tokens_x, tokens_y = (run.data[: settings.granularity.length(len(run))] for run in (x, y))
-    longer, shorter = len(tokens_x), len(tokens_y)
-    if longer < shorter:
-        longer, shorter = shorter, longer
-    if (
-        settings.strict and longer > settings.unit and settings.normaliser != "pair"
-    ):  # none is further from another than it is long
-        check_prefix_distances(tokens_x, tokens_y, settings)
-    if longer <= LONGEST and tokens_x.itemsize <= 2 and tokens_y.itemsize <= 2:
-        path = np.empty(len(tokens_y) + 1, path_type(longer, settings))
-        total = _prefix_kernel()(tokens_x.astype(np.int16), tokens_y.astype(np.int16), path)
-    else:
-        total = _wide_prefix_dtw(tokens_x.astype(np.int64), tokens_y.astype(np.int64), settings)
-    return float(1.0 - total / (settings.unit * shorter))
-
-
-def _wide_prefix_dtw(x: Costs, y: Costs, settings: Settings) -> float:
-    """The sum along the best path where tokens or lengths are too large for 16 bits."""
+def _scalar() -> Any:
+    """The kernels of one pair, imported once: an import statement takes as long as a third of a short comparison."""
     from behavesim.similarity.kernels import scalar
 
-    if settings.normaliser == "pair":
-        return float(scalar.prefix_dtw_pairwise(x, y, 1.0 / np.arange(1, max(x.size, y.size) + 1)))
-    return float(scalar.prefix_dtw(x, y))  # exact: sums are far below 2**53
+    return scalar
 
 
-def path_type(longest: int, settings: Settings) -> type[np.generic]:
-    """The narrowest type that holds every sum along a path of prefixes of so many states, at most LONGEST."""
+def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: Settings) -> float:
+    x, y = run_x.data, run_y.data
+    if settings.truncate:
+        x, y = (run.data[: settings.granularity.length(len(run))] for run in (run_x, run_y))
+    x, y = x.astype(np.int64), y.astype(np.int64)
+    longer, shorter = len(x), len(y)
+    if longer < shorter:
+        longer, shorter = shorter, longer
     if settings.normaliser == "pair":
-        return np.float64
-    return np.uint16 if longest <= LONGEST_16 else np.uint32
+        total = _scalar().prefix_dtw_pairwise(x, y, 1.0 / np.arange(1, longer + 1))
+    else:
+        if settings.strict and longer > settings.unit:  # none is further from another than it is long
+            check_prefix_distances(x, y, settings)
+        total = _scalar().prefix_dtw(x, y)  # exact: sums are far below 2**53
+    return float(1.0 - total / (settings.unit * shorter))
 
 
 def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
     """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
-    from behavesim.similarity.kernels import scalar
-
     if not np.array_equal(x, y):
-        settings.check_distance(scalar.furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
+        settings.check_distance(_scalar().furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
 
 
 def _by_costs(x: Run, y: Run, settings: Settings) -> float:
-    from behavesim.similarity.kernels import scalar
-
+    scalar = _scalar()
     cost = _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...]
     if settings.measure == "dtw":
@@ -135,12 +118,10 @@ def _by_costs(x: Run, y: Run, settings: Settings) -> float:
 
 
 def _cosine(x: Run, y: Run, settings: Settings) -> float:
-    from behavesim.similarity.kernels import scalar
-
     states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
-    cosine = float(scalar.mean_cosine(states_x, states_y))
+    cosine = float(_scalar().mean_cosine(states_x, states_y))
     if not np.isfinite(cosine):
         raise TrajectoryError("the segments between these states are too long for floating point; rescale the vectors")
     return cosine
@@ -202,8 +183,7 @@ def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, setting
 
 def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
     """Distances between the first m states of x and the first n states of y."""
-    from behavesim.similarity.kernels import scalar
-
+    scalar = _scalar()
     if x.kind == "vectors":
         return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
     if x.kind == y.kind == "prefixes":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from behavesim.errors import TrajectoryError
-from behavesim.trajectory import Kind, Trajectory
+from behavesim.trajectory import Kind, Trajectory, described
 
 Recorder = Callable[[np.random.Generator], Trajectory]
 """Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did."""
@@ -25,6 +25,9 @@ class Samples:
 
     def __init__(self, runs: Iterable[Trajectory]) -> None:
         object.__setattr__(self, "runs", tuple(runs))
+        for run in self.runs:
+            if not isinstance(run, Trajectory):
+                raise TrajectoryError(f"samples are made of trajectories; got {described(run)}")
         kinds = sorted({run.kind for run in self.runs})
         if len(kinds) != 1:
             raise TrajectoryError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.similarity.blocks import Column, Sims
+from behavesim.similarity.blocks import GrowingArray, Sims
 from behavesim.similarity.settings import Settings
 from behavesim.similarity.vectors import check_largest
 from behavesim.trajectory import Trajectory
@@ -18,19 +18,19 @@ MOST_TOKENS = 2**16
 """Token numbers are 16 bits wide."""
 
 
-class SequenceLanes:
-    """The sequence trajectories of one slot, truncated alike, as token numbers end to end; append-only."""
+class SequenceEncoder:
+    """Sequence trajectories as 16-bit token numbers, all states end to end; see `blocks.Encoder`."""
 
     def __init__(self) -> None:
-        self._tokens, self._ends, self._members = Column(np.uint16), Column(np.int64), Column(np.int64)
-        self._members.extend(np.zeros(1, np.int64))
+        self._tokens, self._ends, self._runs = GrowingArray(np.uint16), GrowingArray(np.int64), GrowingArray(np.int64)
+        self._runs.extend(np.zeros(1, np.int64))
         self._numbers: dict[int, int] = {}
         self._longest = 0
 
     @property
     def count(self) -> int:
-        """How many members there are."""
-        return self._members.size - 1
+        """How many there are."""
+        return self._runs.size - 1
 
     def append(self, run: Trajectory, length: int) -> None:
         """Add the first `length` states of a trajectory."""
@@ -40,45 +40,49 @@ class SequenceLanes:
         self._longest = max(self._longest, longest_state(ends))
         self._ends.extend(ends + self._tokens.size)
         self._tokens.extend(np.array(encoded, np.int64).astype(np.uint16))
-        self._members.extend(np.array([self._ends.size]))
+        self._runs.extend(np.array([self._ends.size]))
 
-    def snapshot(self) -> SequenceMembers:
-        """The members so far."""
-        columns = (self._tokens.numbers, self._ends.numbers, self._members.numbers)
-        return SequenceMembers(*columns, self._longest, self._numbers)
+    def batch(self) -> SequenceBatch:
+        """The runs so far."""
+        arrays = (self._tokens.numbers, self._ends.numbers, self._runs.numbers)
+        return SequenceBatch(*arrays, self._longest, self._numbers)
 
 
 @dataclass(frozen=True)
-class SequenceMembers:
-    """The sequence trajectories of one slot at one moment."""
+class SequenceBatch:
+    """Sequence trajectories as token numbers; see `blocks.Batch`."""
 
     tokens: NDArray[np.uint16]
+    """(tokens,) the numbers of all runs' states, end to end."""
     ends: NDArray[np.int64]
-    members: NDArray[np.int64]
+    """(states,) where each state ends in `tokens`."""
+    runs: NDArray[np.int64]
+    """(runs + 1,) run k has the states runs[k] to runs[k + 1]."""
     longest: int
+    """The most tokens of a state."""
     numbers: Mapping[int, int]
     """The number of each token."""
 
     def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
-        """See `blocks.Members`."""
+        """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import sequence
 
         if len(self.numbers) >= MOST_TOKENS:
             return None
         tokens, ends = states(run, length)
-        distinct, x = np.unique(tokens, return_inverse=True)
+        distinct, inverse = np.unique(tokens, return_inverse=True)
         numbers = np.full(MOST_TOKENS, distinct.size, np.uint16)
         for number, token in enumerate(distinct.tolist()):
             if token in self.numbers:
                 numbers[self.numbers[token]] = number
-        word, words = (np.uint32, 1) if self.longest <= 32 else (np.uint64, max(1, -(-self.longest // 64)))
+        word, words = (np.uint32, 1) if self.longest <= 32 else (np.uint64, -(-self.longest // 64))
         patterns = np.empty((words, distinct.size + 1, sequence.LANES), word)
-        handed = np.empty((2 * longest_state(ends), sequence.LANES), word) if words > 1 else None
-        sims, largest = np.empty((2, self.members.size - 1))
-        columns = (x.astype(np.uint16), ends, self.tokens, self.ends, self.members, numbers)
+        carry = np.empty((2, sequence.LANES), word) if words > 1 else None
+        sims, largest = np.empty((2, self.runs.size - 1))
+        arrays = (inverse.astype(np.uint16), ends, self.tokens, self.ends, self.runs, numbers)
         is_pairwise = settings.normaliser == "pair"
         block = first // sequence.LANES
-        sequence.similarities(*columns, block, settings.unit, is_pairwise, patterns, handed, sims, largest)
+        sequence.similarities(*arrays, block, settings.unit, is_pairwise, patterns, carry, sims, largest)
         check_largest(sims[first:], largest[first:], settings)
         return sims[first:]
 

@@ -5,50 +5,60 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from behavesim.similarity.blocks import Blocks, Rows, Sims
+from behavesim.similarity.blocks import BlockBuilder, Blocks, Sims
 from behavesim.similarity.settings import Settings
 from behavesim.trajectory import Trajectory
 
 
-class VectorLanes:
-    """The vector trajectories of one slot, truncated alike, as coordinates in lanes; append-only."""
+class VectorEncoder:
+    """Vector trajectories as float64 coordinates, (states × dimensions,) each, in blocks; see `blocks.Encoder`."""
 
     def __init__(self) -> None:
         from behavesim.similarity.kernels import euclidean
 
-        self._blocks = Blocks(euclidean.LANES, np.float64, np.nan)
+        self._builder = BlockBuilder(euclidean.LANES, np.float64, np.nan)
 
     @property
     def count(self) -> int:
-        """How many members there are."""
-        return self._blocks.count
+        """How many there are."""
+        return self._builder.count
 
     def append(self, run: Trajectory, length: int) -> None:
         """Add the first `length` states of a trajectory."""
-        self._blocks.append(run.data[:length].ravel())
+        self._builder.append(_coordinates(run, length).ravel())
 
-    def snapshot(self) -> VectorMembers:
-        """The members so far."""
-        return VectorMembers(self._blocks.snapshot())
+    def batch(self) -> VectorBatch:
+        """The runs so far."""
+        return VectorBatch(self._builder.blocks())
 
 
 @dataclass(frozen=True)
-class VectorMembers:
-    """The vector trajectories of one slot at one moment."""
+class VectorBatch:
+    """Vector trajectories in blocks of coordinates; see `blocks.Batch`."""
 
-    rows: Rows
+    blocks: Blocks
 
     def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims:
-        """See `blocks.Members`."""
+        """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import euclidean
 
-        padding = -length % euclidean.TILE
-        x = np.pad(run.data[:length], ((0, padding), (0, 0)), constant_values=np.nan)
-        sims, largest = np.empty((2, self.rows.lengths.size))
-        euclidean.similarities(x, length, *self.rows.arrays, first // euclidean.LANES, settings.unit, sims, largest)
+        x = np.pad(_coordinates(run, length), ((0, -length % euclidean.STATES), (0, 0)), constant_values=np.nan)
+        numbers, starts, lengths = self.blocks.numbers.ravel(), self.blocks.starts, self.blocks.lengths
+        block = first // euclidean.LANES
+        sims, largest = np.empty((2, lengths.size))
+        euclidean.similarities(x, length, numbers, starts, lengths, block, settings.unit, sims, largest)
         check_largest(sims[first:], largest[first:], settings)
         return sims[first:]
+
+
+def _coordinates(run: Trajectory, length: int) -> NDArray[np.float64]:
+    """(length, dimensions) the first states, with as many zeros as the kernel needs: equal coordinates add nothing."""
+    from behavesim.similarity.kernels import euclidean
+
+    states = run.data[:length]
+    return np.pad(states, ((0, 0), (0, -states.shape[1] % euclidean.COORDINATES)))
 
 
 def check_largest(sims: Sims, largest: Sims, settings: Settings) -> None:

@@ -179,6 +179,10 @@ class TestStochasticAlgorithms:
         with pytest.raises(TrajectoryError, match="prefixes and vectors"):
             Samples([A, P])
 
+    def test_samples_of_what_is_no_trajectory_are_refused(self):
+        with pytest.raises(TrajectoryError, match="samples are made of trajectories; got int 1"):
+            Samples([1])
+
 
 @pytest.mark.parametrize(
     ("compare", "message"),
@@ -192,7 +196,22 @@ class TestStochasticAlgorithms:
         (lambda m: m.between([[A, B]], [[A]]), "starting points"),
         (lambda m: m.between([], []), "a trajectory for every instance"),
         (lambda m: m.between(A, B), "got a single one"),
-        (lambda m: m.between([[0, 1]], [[0, 1]]), "made of Trajectory or Samples; got int"),
+        (lambda m: m.similarity(1, None), r"expected a Trajectory, as .* makes, or Samples; got int 1"),
+        (lambda m: m.similarity(A, None), "got NoneType None"),
+        (lambda m: m.similarity(A, A.data), r"got ndarray array\(\[0, 1, 2, 3\]"),
+        (lambda m: m.between(1, None), "made of trajectories, one for each instance; got int 1"),
+        (lambda m: m.between([A], [None]), "made of Trajectory or Samples; got NoneType None"),
+        (lambda m: m.between(["tour"], [A]), "made of Trajectory or Samples; got str 'tour'"),
+        (lambda m: m.one_vs_many(None, [[A]]), "made of trajectories, one for each instance; got NoneType None"),
+        (lambda m: m.one_vs_many(None, Archive()), "made of trajectories, one for each instance; got NoneType None"),
+        (lambda m: m.one_vs_many([A], 5), "an archive is made of algorithms, a sequence of them; got int 5"),
+        (lambda m: m.one_vs_many([A], A), "an archive is made of algorithms, a sequence of them; got Trajectory <"),
+        (lambda m: m.matrix(None), "an archive is made of algorithms, a sequence of them; got NoneType None"),
+        (lambda m: m.matrix([A, B]), "got a single one"),
+        (lambda m: Archive(7), "an archive is made of algorithms, a sequence of them; got int 7"),
+        (lambda m: Archive().append(7), "made of trajectories, one for each instance; got int 7"),
+        (lambda m: Archive(["x" * 99]), r"got str 'xxx\w*…"),
+        (lambda m: m.between([[0, 1]], [[0, 1]]), r"expected a Trajectory.*; got int 0"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_its_reason(compare, message):

@@ -12,7 +12,7 @@ from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
 
 CHECKED = settings(deadline=None, derandomize=True, max_examples=100)
-MEMBERS = 16
+MEMBERS = 8
 
 
 def levenshtein(x, y):
@@ -169,13 +169,11 @@ def prefix_table(x, y):
     return [row[1:] for row in table[1:]]
 
 
-@settings(CHECKED, max_examples=3)
+@settings(CHECKED, max_examples=12)
 @given(seed=st.integers(0, 2**32), tokens=st.sampled_from([2, 30, 3000]))
-def test_prefixes_of_up_to_200_states_in_more_than_one_block(seed, tokens):
+def test_longer_prefixes(seed, tokens):
     rng = np.random.default_rng(seed)
-    x, *members = [
-        rng.integers(0, tokens, length) for length in (rng.integers(1, 201), 200, 1, *rng.integers(1, 201, 33))
-    ]
+    x, *members = [rng.integers(0, tokens, length) for length in (rng.integers(1, 81), 80, 1, *rng.integers(1, 81, 9))]
     archive = Archive([[Trajectory.prefixes(y)] for y in members])
     whole = BehaveSim(200, clip=False).one_vs_many([Trajectory.prefixes(x)], archive)
     pairwise = BehaveSim("pair", clip=False).one_vs_many([Trajectory.prefixes(x)], archive)
@@ -187,13 +185,13 @@ def test_prefixes_of_up_to_200_states_in_more_than_one_block(seed, tokens):
 
 
 @pytest.mark.parametrize(("kind", "width"), [("vectors", 0), ("sequences", 40), ("sequences", 130), ("sets", 40)])
-@settings(CHECKED, max_examples=3)
+@settings(CHECKED, max_examples=5)
 @given(seed=st.integers(0, 2**32))
-def test_other_kinds_with_more_and_larger_states_than_one_block_or_word_takes(kind, width, seed):
+def test_more_and_larger_states_of_other_kinds_than_one_word_takes(kind, width, seed):
     rng = np.random.default_rng(seed)
     measure = BehaveSim(200, clip=False)
     longest = 60 if kind == "vectors" else 3
-    x, *members = [draw_trajectory(rng, kind, longest, width) for _ in range(38)]
+    x, *members = [draw_trajectory(rng, kind, longest, width) for _ in range(12)]
     for y, similarity in zip(members, measure.one_vs_many([x], [[y] for y in members]), strict=True):
         assert agrees(similarity, oracle(x, y, measure), measure, kind)
         assert similarity == measure.similarity(x, y)

@@ -89,6 +89,12 @@ def test_equal_numbers_are_equal_trajectories():
         (lambda: Trajectory.prefixes([2**63]), "64 bits"),
         (lambda: Trajectory.prefixes([2**64]), "64 bits"),
         (lambda: Trajectory.sequences([["a", "b"]]), "must be integers"),
+        (lambda: Trajectory.prefixes(None), "flat sequence of integers"),
+        (lambda: Trajectory.sequences(5), "sequences are made of states, one after another; got int 5"),
+        (lambda: Trajectory.sequences([5]), "flat sequence of integers"),
+        (lambda: Trajectory.sets(None), "sets are made of states, one after another; got NoneType None"),
+        (lambda: Trajectory.sets([5]), "a state must be a set of integers; got int 5"),
+        (lambda: Trajectory.vectors(None), r"shape \(states, dimensions\)"),
         (lambda: Trajectory.prefixes(np.broadcast_to(np.int8(0), MAX_STATES + 1)), "sample it first"),
     ],
 )

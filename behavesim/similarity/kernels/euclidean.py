@@ -1,87 +1,108 @@
-"""Vector trajectories, one against an archive: distances and DTW of 16 members abreast, in float64.
+"""Vector trajectories, one against many: distances and DTW of 32 of the many side by side, in float64.
 
-A block holds 16 members, `rows[start + j * dimensions + k, lane]` coordinate k of their state j, padded with NaN. The
-members' states come one after another; a tile of the candidate's states reads each coordinate once. What comes after a
+A block holds 32 members, `rows[start + j * dimensions + k, lane]` coordinate k of their state j, padded with NaN. The
+members' states come one after another; a strip of the candidate's states reads each coordinate once. What comes after a
 member's last state, or after the candidate's, is NaN and stays behind, for no earlier cell depends on a later one.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import float64, int32, int64, njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import float64, int32, int64, types
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels import OPTIONS
-from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, warp
+from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
 
-LANES = 16
-TILE = 4
+LANES = 32
+STATES = 4
 """States of the candidate that share the reading of a member's coordinates."""
+COORDINATES = 2
+"""Coordinates that are added to a sum of squares between reading and writing it."""
 
 Array = NDArray[Any]
 
 
-@intrinsic
-def _tile(typing_context: Any, candidate: Any, first: Any, members: Any, start: Any, path: Any, carry: Any) -> Any:
-    """Distances of TILE states of the candidate, from `first` on, to the members' state at `start`, and their DTW.
+@inline
+def _add_squares(x: Array, y: Array, squares: Array) -> None:
+    """Add what some coordinates contribute to the squared distances.
 
-    For `path` and `carry` see `vectors.warp`.
+    x: (STATES * COORDINATES,) those of the candidate; y: (COORDINATES * LANES,); squares: (STATES * LANES,).
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, members, path, carry = arrays(context, builder, signature, arguments, 0, 2, 4, 5)
-        first, start = arguments[1], arguments[3]
-        lanes = Lanes(builder, ir.DoubleType(), LANES)
-        dimensions = builder.extract_value(x.shape, 1)
-        states = [builder.add(first, index(r)) for r in range(TILE)]
-        squares = lanes.variables([lanes.constant(0.0)] * TILE)
-        with cgutils.for_range(builder, dimensions, intp=INDEX) as loop:
-            y_k = lanes.load(members.data, builder.mul(builder.add(start, loop.index), index(LANES)))
-            for i, square in zip(states, squares, strict=True):
-                position = builder.add(builder.mul(i, dimensions), loop.index)
-                difference = builder.fsub(lanes.splat(builder.load(builder.gep(x.data, [position]))), y_k)
-                builder.store(lanes.fused(difference, difference, builder.load(square)), square)
-
-        warp(lanes, path, carry, states, [lanes.root(builder.load(square)) for square in squares])
-        return context.get_dummy_value()
-
-    return types.void(candidate, first, members, start, path, carry), generate
+    for lane in range(LANES):
+        for r in range(STATES):
+            square = squares[r * LANES + lane]
+            for k in range(COORDINATES):
+                difference = x[r * COORDINATES + k] - y[k * LANES + lane]
+                square = multiply_add(difference, difference, square)  # type: ignore[call-arg]
+            squares[r * LANES + lane] = square
 
 
-def _read(dtype: Any, dimensions: int) -> Any:
-    return types.Array(dtype, dimensions, "C", readonly=True)
+@inline
+def _warp(squares: Array, column: Array, above: Array) -> None:
+    """The least sums of distances along a path in a strip of a column, which holds those of the column before.
+
+    above: three numbers for each lane, all brought up to date: the sums in the cell above the strip, in this column and
+    in the one before, and the greatest distance so far.
+    """
+    for lane in range(LANES):
+        up, corner, largest = above[lane], above[LANES + lane], above[2 * LANES + lane]
+        for r in range(STATES):
+            distance = math.sqrt(squares[r * LANES + lane])
+            left = column[r * LANES + lane]
+            up = distance + min(min(left, corner), up)
+            corner = left
+            column[r * LANES + lane] = up
+            largest = distance if distance > largest else largest  # NaN never is
+        above[lane], above[LANES + lane], above[2 * LANES + lane] = up, corner, largest
 
 
-_arguments = (_read(float64, 2), int64, _read(float64, 2), _read(int64, 1), _read(int32, 1), int64, float64)
-
-
-@njit(types.void(*_arguments, float64[::1], float64[::1]), **OPTIONS)
+@kernel(
+    types.void(
+        read(float64, 2),
+        int64,
+        read(float64),
+        read(int64),
+        read(int32),
+        int64,
+        float64,
+        float64[::1],
+        float64[::1],
+    )
+)
 def similarities(
-    x: Array, m: int, rows: Array, starts: Array, lengths: Array, first: int, unit: float, out: Array, largest: Array
+    x: Array, m: int, numbers: Array, starts: Array, lengths: Array, first: int, unit: float, out: Array, largest: Array
 ) -> None:
     """Sim of the candidate and each member from block `first` on, unclipped, into `out`.
 
-    x: (m and padding to a multiple of TILE, dimensions), padded with NaN. lengths: coordinates in all, of each member.
+    x: (m and padding to a multiple of STATES, dimensions), padded with NaN; dimensions: a multiple of COORDINATES.
+    numbers: the rows of all blocks, one after another. lengths: coordinates in all, of each member.
     largest: gets the greatest distance that occurs between the states of the candidate and of each member.
     """
+    use_widest_registers()  # type: ignore[call-arg]
     dimensions = x.shape[1]
-    path = np.empty((x.shape[0], LANES))
-    carry = np.empty((3, LANES))
+    column, above = empty(x.shape[0], LANES, np.float64).ravel(), empty(3, LANES, np.float64).ravel()
+    strip, squares = np.empty(STATES * COORDINATES), empty(STATES, LANES, np.float64).ravel()
     for block in range(first, (lengths.size + LANES - 1) // LANES):
-        path[:] = np.inf
-        carry[:] = np.inf
-        carry[1:] = 0.0  # into the first cell a path comes from the corner, at no cost
+        column[:] = np.inf
+        above[:LANES] = np.inf
+        above[LANES:] = 0.0  # into the first cell a path comes from the corner, at no cost
         for j in range((starts[block + 1] - starts[block]) // dimensions):
-            for i in range(0, x.shape[0], TILE):
-                _tile(x, i, rows, starts[block] + j * dimensions, path, carry)  # type: ignore[call-arg]
-            carry[:2] = np.inf
+            state = starts[block] + j * dimensions
+            for i in range(0, x.shape[0], STATES):
+                squares[:] = 0.0
+                for k in range(0, dimensions, COORDINATES):
+                    for r in range(STATES):
+                        for q in range(COORDINATES):
+                            strip[r * COORDINATES + q] = x[i + r, k + q]
+                    y = numbers[(state + k) * LANES : (state + k + COORDINATES) * LANES]
+                    _add_squares(strip, y, squares)
+                _warp(squares, column[i * LANES : (i + STATES) * LANES], above)
+            above[: 2 * LANES] = np.inf
             for lane in range(min(LANES, lengths.size - block * LANES)):
                 member = block * LANES + lane
                 if lengths[member] == (j + 1) * dimensions:
-                    out[member] = 1.0 - path[m - 1, lane] / (unit * min(m, j + 1))
-                    largest[member] = carry[2, lane]
+                    out[member] = 1.0 - column[(m - 1) * LANES + lane] / (unit * min(m, j + 1))
+                    largest[member] = above[2 * LANES + lane]

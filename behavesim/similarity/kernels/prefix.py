@@ -1,138 +1,124 @@
-"""Prefix trajectories, one against an archive: the two fused recurrences of `scalar.prefix_dtw`, 32 members abreast.
+"""Prefix trajectories, one against many: the two recurrences of `scalar.prefix_dtw`, 128 of the many side by side.
 
-A block holds 32 members, `tokens[start + j, lane]` their decisions, padded with a token that equals no other: padding
-follows a member's last column, on which no earlier column depends, so it is exact. A strip of a few columns stays in
-registers while all rows of the candidate sweep over it; what the next strip needs of its left neighbour, the border,
-goes through memory. Edit distances are whole, below 2**16; sums along a path are whole (16 or 32 bits) for a constant
-normaliser, and float64 for the pairwise one.
+A block holds 128 members, `tokens[start + j, lane]` their decisions, padded with a token that equals no other: padding
+follows a member's last column, on which no earlier column depends, so it is exact. Both tables are filled a strip of
+five rows at a time, column by column: what a column needs of the one before it is kept in `*_column`, what a strip
+needs of the row above it in `*_row`. Edit distances are whole, below 2**16; sums along a path are whole (16 or 32 bits)
+for a constant normaliser, and float64 for the pairwise one.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import float64, int32, int64, njit, types, uint16, uint32
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import float64, int32, int64, types, uint16, uint32
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels import OPTIONS, UNREACHED
-from behavesim.similarity.kernels.cell import Neighbours, cell
-from behavesim.similarity.kernels.vectors import INDEX, Lanes, arrays, index, number_type
+from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
 
-LANES = 32
-STRIP = 4
-"""Columns in registers: 4 edit and 4 path vectors of 32 x 16 bits, with their tokens, fit into 32 wide registers."""
+LANES = 128
+ROWS = 5
+
+UNREACHED = 2**64 - 1
+"""Stands for no path in a sum of any type: the largest number of 16 or 32 bits, and far above any float sum."""
 
 Array = NDArray[Any]
 
 
-@intrinsic
-def _sweep(
-    typing_context: Any,
-    candidate: Any,
-    tokens: Any,
-    start: Any,
-    column: Any,
-    edit_border: Any,
-    path_border: Any,
-    reciprocals: Any,
-    infinite: Any,
-    last_row: Any,
-) -> Any:
-    """Sweep all rows of the candidate over the strip of columns from `column` on of the block at `start`.
+@inline
+def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
+    """Levenshtein's table in column j of a strip: x has its rows' tokens, y those of the columns.
 
-    The borders hold both tables' values left of the strip and, afterwards, those of its last column; last_row gets the
-    path sums of the candidate's last state.
+    column: ((ROWS + 1) * LANES,) the cell above the strip and those of the strip, in column j - 1 before, in j after.
+    row: (columns, LANES) the cells above the strip before, and its last ones after.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def offset(row: Any) -> Any:
-            return builder.mul(row, index(LANES))
-
-        def reciprocal(i: Any, j: Any) -> Any:
-            longer = builder.select(builder.icmp_signed(">", i, j), i, j)
-            return path.splat(builder.load(builder.gep(scale.data, [longer])))
-
-        x, y, edits, paths, scale, last = arrays(context, builder, signature, arguments, 0, 1, 4, 5, 6, 8)
-        start, column, infinite = arguments[2], arguments[3], arguments[7]
-        whole, path = Lanes(builder, ir.IntType(16), LANES), Lanes(builder, number_type(signature.args[5]), LANES)
-        columns = [builder.add(column, index(s)) for s in range(STRIP)]
-        y_strip = [whole.load(y.data, offset(builder.add(start, j))) for j in columns]
-
-        # Row 0 of Levenshtein's table counts the columns; no path comes from there but into the first cell.
-        edit_up = whole.variables(whole.splat(builder.trunc(builder.add(j, index(1)), whole.element)) for j in columns)
-        path_up = path.variables([path.splat(infinite)] * STRIP)
-        is_first = builder.icmp_signed("==", column, index(0))
-        origin = builder.select(is_first, ir.Constant(path.element, 0), infinite)
-        (edit_corner,) = whole.variables([whole.splat(builder.trunc(column, whole.element))])
-        (path_corner,) = path.variables([path.splat(origin)])
-
-        with cgutils.for_range(builder, builder.extract_value(x.shape, 0), intp=INDEX) as loop:
-            i = loop.index
-            x_i = whole.splat(builder.load(builder.gep(x.data, [i])))
-            edit_left, path_left = whole.load(edits.data, offset(i)), path.load(paths.data, offset(i))
-            edit_before, path_before = builder.load(edit_corner), builder.load(path_corner)
-            builder.store(edit_left, edit_corner)
-            builder.store(path_left, path_corner)
-            for s, j in enumerate(columns):
-                edit = Neighbours(builder.load(edit_up[s]), edit_left, edit_before)
-                total = Neighbours(builder.load(path_up[s]), path_left, path_before)
-                is_equal = builder.icmp_signed("==", x_i, y_strip[s])
-                edit_left, path_left = cell(whole, path, is_equal, edit, total, partial(reciprocal, i, j))
-                builder.store(edit_left, edit_up[s])
-                builder.store(path_left, path_up[s])
-                edit_before, path_before = edit.up, total.up
-            whole.store(edit_left, edits.data, offset(i))
-            path.store(path_left, paths.data, offset(i))
-        for s, j in enumerate(columns):
-            path.store(builder.load(path_up[s]), last.data, offset(j))
-        return context.get_dummy_value()
-
-    arguments = (candidate, tokens, start, column, edit_border, path_border, reciprocals, infinite, last_row)
-    return types.void(*arguments), generate
+    for lane in range(LANES):
+        corner, up = column[lane], row[j, lane]
+        column[lane] = up
+        for r in range(ROWS):
+            left = column[(r + 1) * LANES + lane]
+            edits = corner if x[r] == y[j, lane] else uint16(min(min(up, corner), left) + uint16(1))
+            column[(r + 1) * LANES + lane] = edits
+            corner, up = left, edits
+        row[j, lane] = up
 
 
-def _signature(number: Any) -> Any:
-    def read(dtype: Any, dimensions: int) -> Any:
-        return types.Array(dtype, dimensions, "C", readonly=True)
+@inline
+def _fill_paths(edits: Array, weights: Any, j: int, column: Array, row: Array) -> None:
+    """The least sums of distances along a path in column j of a strip; `column` and `row` as in `_fill_edits`.
 
-    reads = (read(uint16, 1), read(uint16, 2), read(int64, 1), read(int32, 1), int64, read(float64, 1), float64)
+    edits: the edit distances in that column. weights: None, or (ROWS,) what each row's are multiplied by.
+    """
+    for lane in range(LANES):
+        corner, up = column[lane], row[j, lane]
+        column[lane] = up
+        for r in range(ROWS):
+            left = column[(r + 1) * LANES + lane]
+            best, distance = min(min(up, corner), left), edits[(r + 1) * LANES + lane]
+            if weights is None:
+                total = column.dtype.type(best + distance)
+            else:
+                total = multiply_add(float64(distance), weights[r], best)  # type: ignore[call-arg]
+            column[(r + 1) * LANES + lane] = total
+            corner, up = left, total
+        row[j, lane] = up
+
+
+def _signature(number: Any, reciprocals: Any) -> Any:
+    reads = (read(uint16), read(uint16, 2), read(int64), read(int32), int64, reciprocals, float64)
     return types.void(*reads, number[:, ::1], float64[::1])
 
 
-@njit([_signature(number) for number in (uint16, uint32, float64)], **OPTIONS)
+@kernel(
+    _signature(uint16, types.none),
+    _signature(uint32, types.none),
+    _signature(float64, read(float64)),
+)
 def similarities(
     x: Array,
     tokens: Array,
     starts: Array,
     lengths: Array,
     first: int,
-    reciprocals: Array,
+    reciprocals: Any,
     unit: float,
-    paths: Array,
+    path_row: Array,
     out: Array,
 ) -> None:
     """Sim of the candidate x and each member from block `first` on, unclipped, into `out`, one per length.
 
-    Block b is the rows starts[b] to starts[b + 1] of `tokens`, a multiple of STRIP; reciprocals[k] is 1 / (k + 1),
-    used by the pairwise normaliser. `paths` is room for max(x.size, columns) x 2 rows of the type of the sums.
+    Block b is the rows starts[b] to starts[b + 1] of `tokens`. reciprocals: None, or for the pairwise normaliser
+    1 / (k + 1) at k < ROWS + the greater length. path_row: room for (the greatest length, LANES) sums of their type.
     """
-    room = paths.shape[0] // 2
-    path_border, last_row = paths[:room], paths[room:]
-    infinite = paths.dtype.type(UNREACHED)
-    edit_border = np.empty((x.size, LANES), np.uint16)
+    use_widest_registers()  # type: ignore[call-arg]
+    unreached = path_row.dtype.type(UNREACHED)
+    strip = np.empty(ROWS, np.uint16)
+    weights = None if reciprocals is None else np.empty(ROWS)
+    columns = path_row.shape[0]
+    edit_row, last_row = empty(columns, LANES, np.uint16), empty(columns, LANES, path_row.dtype)
+    edit_column = empty(ROWS + 1, LANES, np.uint16).ravel()
+    path_column = empty(ROWS + 1, LANES, path_row.dtype).ravel()
     for block in range(first, (lengths.size + LANES - 1) // LANES):
-        for i in range(x.size):
-            for lane in range(LANES):
-                edit_border[i, lane] = i + 1
-                path_border[i, lane] = infinite
-        start = starts[block]
-        for column in range(0, starts[block + 1] - start, STRIP):
-            _sweep(x, tokens, start, column, edit_border, path_border, reciprocals, infinite, last_row)  # type: ignore
+        y = tokens[starts[block] : starts[block + 1]]
+        for j in range(len(y)):
+            edit_row[j] = j + 1
+            path_row[j] = unreached
+        for i in range(0, x.size, ROWS):
+            for r in range(min(ROWS, x.size - i)):
+                strip[r] = x[i + r]
+            for cell in range((ROWS + 1) * LANES):
+                is_origin = i == 0 and cell < LANES  # into the first cell a path comes from the corner, at no cost
+                edit_column[cell], path_column[cell] = i + cell // LANES, 0 if is_origin else unreached
+            for j in range(len(y)):
+                _fill_edits(strip, y, j, edit_column, edit_row)
+                if reciprocals is not None:
+                    for r in range(ROWS):
+                        weights[r] = reciprocals[max(i + r, j)]
+                _fill_paths(edit_column, weights, j, path_column, path_row)
+                if i + ROWS >= x.size:
+                    for lane in range(LANES):
+                        last_row[j, lane] = path_column[(x.size - i) * LANES + lane]
         for lane in range(min(LANES, lengths.size - block * LANES)):
             length = lengths[block * LANES + lane]
             total = float64(last_row[length - 1, lane])

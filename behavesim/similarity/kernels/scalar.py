@@ -10,24 +10,21 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, njit, types
+from numba import float64, int64
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels import OPTIONS
-from behavesim.similarity.kernels.vectors import multiply_add
+from behavesim.similarity.kernels.compiler import kernel, multiply_add, read
 
 Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
 
-_tokens = types.Array(int64, 1, "C", readonly=True)
-_whole = types.Array(int64, 2, "C", readonly=True)
-_numbers = types.Array(float64, 1, "C", readonly=True)
-_real = types.Array(float64, 2, "C", readonly=True)
+_tokens, _whole = read(int64), read(int64, 2)
+_numbers, _real = read(float64), read(float64, 2)
 _INFINITE = 2**62
 """Larger than any path: (m + n) states of at most 2**31 edits each."""
 
 
-@njit(int64[:, ::1](_tokens, _tokens), **OPTIONS)
+@kernel(int64[:, ::1](_tokens, _tokens))
 def edit_table(x: Tokens, y: Tokens) -> Matrix:
     """Levenshtein's table without its border: [i, j] is the distance of the prefixes x[: i + 1] and y[: j + 1]."""
     table = np.empty((x.size, y.size), np.int64)
@@ -40,7 +37,7 @@ def edit_table(x: Tokens, y: Tokens) -> Matrix:
     return table
 
 
-@njit(int64(_tokens, _tokens), **OPTIONS)
+@kernel(int64(_tokens, _tokens))
 def edit_distance(x: Tokens, y: Tokens) -> Any:
     """Levenshtein distance of two sequences, either of which may be empty."""
     if x.size == 0 or y.size == 0:
@@ -54,7 +51,7 @@ def edit_distance(x: Tokens, y: Tokens) -> Any:
     return row[-1]
 
 
-@njit(int64(_tokens, _tokens), **OPTIONS)
+@kernel(int64(_tokens, _tokens))
 def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
     """The largest number in `edit_table(x, y)`, without the room for it."""
     row, largest = np.arange(1, y.size + 1), 0
@@ -67,7 +64,7 @@ def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
     return largest
 
 
-@njit(int64(_tokens, _tokens), **OPTIONS)
+@kernel(int64(_tokens, _tokens))
 def set_distance(x: Tokens, y: Tokens) -> Any:
     """Edits (insert, delete, replace) that turn one set into the other; both ascending without repetition."""
     i, j, common = 0, 0, 0
@@ -77,7 +74,7 @@ def set_distance(x: Tokens, y: Tokens) -> Any:
     return max(x.size, y.size) - common
 
 
-@njit(int64[:, ::1](_tokens, _tokens, _tokens, _tokens), **OPTIONS)
+@kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
 def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
     """Edit distances of all pairs of states, which lie end to end in x and y."""
     cost = np.empty((x_ends.size, y_ends.size), np.int64)
@@ -88,7 +85,7 @@ def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matr
     return cost
 
 
-@njit(int64[:, ::1](_tokens, _tokens, _tokens, _tokens), **OPTIONS)
+@kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
 def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
     """Set distances of all pairs of states, which lie end to end in x and y."""
     cost = np.empty((x_ends.size, y_ends.size), np.int64)
@@ -99,7 +96,7 @@ def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
     return cost
 
 
-@njit(float64[:, ::1](_real, _real), **OPTIONS)
+@kernel(float64[:, ::1](_real, _real))
 def vector_costs(x: Matrix, y: Matrix) -> Matrix:
     """Euclidean distances of all pairs of states; differences, not a matrix product, so that equal states are at 0."""
     cost = np.empty((x.shape[0], y.shape[0]))
@@ -113,7 +110,7 @@ def vector_costs(x: Matrix, y: Matrix) -> Matrix:
     return cost
 
 
-@njit([int64(_whole), float64(_real)], **OPTIONS)
+@kernel(int64(_whole), float64(_real))
 def dtw(cost: Matrix) -> Any:
     """Dynamic time warping: the least sum of costs along an alignment path (paper, DTW(X, Y))."""
     row = np.empty(cost.shape[1], cost.dtype)
@@ -129,10 +126,7 @@ def dtw(cost: Matrix) -> Any:
     return row[-1]
 
 
-@njit(
-    [int64(_whole, _tokens, _tokens), float64(_real, _numbers, _numbers)],
-    **OPTIONS,
-)
+@kernel(int64(_whole, _tokens, _tokens), float64(_real, _numbers, _numbers))
 def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
     """Edit distance with real penalty: states are matched, or left out at their distance to the reference solution."""
     row = np.empty(cost.shape[1] + 1, cost.dtype)
@@ -148,7 +142,7 @@ def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
     return row[-1]
 
 
-@njit([int64(_whole), float64(_real)], **OPTIONS)
+@kernel(int64(_whole), float64(_real))
 def diagonal_sum(cost: Matrix) -> Any:
     """The sum of the distances of states at equal steps, over the common length."""
     total = cost[0, 0]
@@ -157,7 +151,7 @@ def diagonal_sum(cost: Matrix) -> Any:
     return total
 
 
-@njit(float64(_real, _real), **OPTIONS)
+@kernel(float64(_real, _real))
 def mean_cosine(x: Matrix, y: Matrix) -> Any:
     """The mean cosine between successive segments over the common length, which is at least two states.
 
@@ -179,7 +173,7 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
     return total / segments
 
 
-@njit(int64(_tokens, _tokens), **OPTIONS)
+@kernel(int64(_tokens, _tokens))
 def prefix_dtw(x: Tokens, y: Tokens) -> Any:
     """`dtw(edit_table(x, y))` in one pass: both recurrences read the same three neighbours."""
     edit = np.arange(1, y.size + 1)
@@ -189,14 +183,17 @@ def prefix_dtw(x: Tokens, y: Tokens) -> Any:
         edit_corner, edit_left = i, i + 1
         path_left = _INFINITE
         for j in range(y.size):
-            edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
-            path_left, path_corner = min(min(path[j], path_left), path_corner) + edit_left, path[j]
+            edit_up, path_up = edit[j], path[j]
+            # the left neighbour is taken last: it is the last that is known
+            edit_left = edit_corner if x[i] == y[j] else min(min(edit_up, edit_corner), edit_left) + 1
+            path_left = min(min(path_up, path_corner), path_left) + edit_left
             edit[j], path[j] = edit_left, path_left
+            edit_corner, path_corner = edit_up, path_up
         path_corner = _INFINITE
     return path[-1]
 
 
-@njit(float64(_tokens, _tokens, _numbers), **OPTIONS)
+@kernel(float64(_tokens, _tokens, _numbers))
 def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
     """The same, each edit distance divided by k + 1, the length of the longer prefix: reciprocals[k] is 1 / (k + 1)."""
     edit = np.arange(1, y.size + 1)
@@ -206,10 +203,11 @@ def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
         edit_corner, edit_left = i, i + 1
         path_left = np.inf
         for j in range(y.size):
-            edit_left, edit_corner = min(min(edit[j], edit_left) + 1, edit_corner + (x[i] != y[j])), edit[j]
-            best = min(min(path[j], path_left), path_corner)
-            path_corner = path[j]
+            edit_up, path_up = edit[j], path[j]
+            edit_left = edit_corner if x[i] == y[j] else min(min(edit_up, edit_corner), edit_left) + 1
+            best = min(min(path_up, path_corner), path_left)
             path_left = multiply_add(edit_left, reciprocals[max(i, j)], best)  # type: ignore[call-arg]
             edit[j], path[j] = edit_left, path_left
+            edit_corner, path_corner = edit_up, path_up
         path_corner = np.inf
     return path[-1]
