@@ -31,13 +31,17 @@ NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "runs", "*.egg-info", ".*_c
 
 ROOMS = {
     "methods": (["behavesim/methods"], ["tests/methods"]),
-    "similarity": (["behavesim/similarity", "behavesim/trajectory.py"], ["tests/similarity"]),
+    "similarity": (["behavesim/similarity"], ["tests/similarity"]),
+    "trajectory": (["behavesim/trajectory.py"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),
     "experiment": (["behavesim/experiment"], ["tests/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
-    "search": ([f"behavesim/{name}.py" for name in ("due", "state", "loop", "audit")], ["tests/search"]),
+    "state": (["behavesim/state.py"], ["tests/state"]),
+    "due": (["behavesim/due.py"], ["tests/due"]),
+    "audit": (["behavesim/audit.py"], ["tests/audit"]),
+    "loop": (["behavesim/loop.py"], ["tests/search"]),
 }
 """The code of each room, and the tests that hold it."""
 

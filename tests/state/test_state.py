@@ -1,0 +1,308 @@
+"""The state of a run, event by event: what is counted, what is kept, and what cannot follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from behavesim.errors import JournalError
+from behavesim.events import (
+    TEMPLATE,
+    Added,
+    Asked,
+    Compared,
+    Evaluated,
+    Event,
+    NotAdded,
+    NoteAsked,
+    NoteReceived,
+    Prompt,
+    Recommended,
+    Regrouped,
+    Rejected,
+    Reply,
+    Responded,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+    Usage,
+)
+from behavesim.state import RECENT, RunState
+from behavesim.task import Objective
+from behavesim.tokens import Tokens
+from behavesim.trajectory import Trajectory
+
+STARTED = RunStarted({"budget": 20}, {"task": "1"}, "strong")
+TOURS = (Trajectory.prefixes([0, 1, 2]),)
+
+
+def state_after(*events: Event | Iterable[Event], direction: Any = "minimise") -> RunState:
+    state = RunState(Objective(direction))
+    for event in events:
+        for each in [event] if isinstance(event, Event.__args__) else event:  # type: ignore[attr-defined]
+            state.apply(each)
+    return state
+
+
+def asked(candidate: int, operator: str = "improve", parents: tuple[int, ...] = (), group: str | None = None) -> Asked:
+    return Asked(candidate, parents, group, Prompt("a prompt", operator))
+
+
+def replied(candidate: int, *calls: Usage, **others: Any) -> Responded:
+    return Responded(candidate, Reply("a reply", "m", calls, **others))
+
+
+def scored(candidate: int, score: float, **others: Any) -> Evaluated:
+    return Evaluated(candidate, f"program {candidate}", score, (score,), others.pop("trajectories", TOURS), **others)
+
+
+def rejected(candidate: int, reason: str = "timeout", cpu_s: float = 0.0) -> Rejected:
+    return Rejected(candidate, "evaluation", reason, cpu_s=cpu_s)
+
+
+def added(candidate: int, score: float, group: str | None = "0", evicted: tuple[int, ...] = ()) -> list[Event]:
+    return [asked(candidate), replied(candidate), scored(candidate, score), Added(candidate, group, evicted)]
+
+
+def failed(candidate: int, reason: str = "timeout") -> list[Event]:
+    return [asked(candidate), replied(candidate), rejected(candidate, reason), NotAdded(candidate)]
+
+
+TEMPLATE_SCORED = scored(TEMPLATE, 9.0)
+
+
+class TestCandidates:
+    def test_a_candidate_is_open_from_the_question_until_it_is_registered(self) -> None:
+        state = state_after(STARTED)
+        question = asked(0, parents=(TEMPLATE,))
+        state.apply(question)
+        opened = state.open[0]
+        assert (state.asked, state.registered, state.waiting, state.last_asked) == (1, 0, 1, question)
+        assert (opened.id, opened.asked, opened.reply, opened.is_feasible, opened.repairs) == (
+            0,
+            question,
+            None,
+            False,
+            0,
+        )
+        state.apply(replied(0))
+        assert (opened.reply, state.waiting) == (Reply("a reply", "m"), 0)
+        state.apply(scored(0, 3.0))
+        assert (opened.is_feasible, state.feasible) == (True, 1)
+        state.apply(Compared(0, {"0": 0.5}, {TEMPLATE: 0.25}))
+        assert state.member(opened).similarity == {TEMPLATE: 0.25}
+        state.apply(NotAdded(0))
+        assert (state.open, state.asked, state.registered, state.last_asked) == ({}, 1, 1, question)
+
+    def test_a_member_knows_its_score_where_it_came_from_and_what_it_is_like(self) -> None:
+        question = asked(0, "e1", (TEMPLATE,), "population")
+        outcome = scored(0, 3.0, thought="why", program_hash="h")
+        state = state_after(STARTED, TEMPLATE_SCORED, question, replied(0), outcome, Compared(0, {}, {TEMPLATE: 0.5}))
+        state.apply(Added(0, "population"))
+        member = state.members[0]
+        assert (member.candidate, member.source, member.score, member.utility) == (0, "program 0", 3.0, -3.0)
+        assert (member.thought, member.program_hash, member.scores) == ("why", "h", (3.0,))
+        assert (member.parents, member.operator, member.origin) == ((TEMPLATE,), "e1", "population")
+        assert member.similarity == {TEMPLATE: 0.5}
+        assert state.template is not None
+        assert (state.template.operator, state.template.parents, state.template.origin) == ("template", (), None)
+        assert (member.identity, state.template.identity) == ("h", "program -1")
+
+    def test_the_template_is_a_member_and_no_candidate(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED)
+        assert state.template == state.members[TEMPLATE]
+        assert (state.feasible, state.registered, state.best, state.cpu_s) == (0, 0, None, 0.0)
+
+    @pytest.mark.parametrize(("direction", "best"), [("minimise", [0, 0, 2, 2]), ("maximise", [0, 1, 1, 1])])
+    def test_the_best_is_the_first_of_those_as_good(self, direction: str, best: list[int]) -> None:
+        state, seen = RunState(Objective(direction)), []  # type: ignore[arg-type]
+        for event in (TEMPLATE_SCORED, *(e for c, s in enumerate([3.0, 5.0, 2.0, 2.0]) for e in added(c, s))):
+            state.apply(event)
+            if isinstance(event, Added):
+                assert state.best is not None
+                seen.append(state.best.candidate)
+        assert seen == best
+
+    def test_feasible_and_rejected_candidates_are_counted_with_what_they_took(self) -> None:
+        copy = [asked(2), replied(2), scored(2, 3.0, copy_of=0, cpu_s=0.25), NotAdded(2)]
+        other = [asked(3), replied(3), scored(3, 3.0, trajectories=(Trajectory.prefixes([2, 1, 0]),)), NotAdded(3)]
+        slow = [asked(4), replied(4), rejected(4, "memory", cpu_s=0.5), NotAdded(4)]
+        state = state_after(STARTED, added(0, 3.0), failed(1), copy, other, slow)
+        assert (state.feasible, state.rejected, state.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.75)
+        assert (state.repeated_programs, state.repeated_behaviours) == (1, 1)
+        assert list(state.recent) == [True, False, True, True, False]
+
+    def test_only_the_last_candidates_are_recent(self) -> None:
+        state = state_after(STARTED, *(failed(number) for number in range(RECENT)), added(RECENT, 1.0))
+        assert list(state.recent) == [False] * (RECENT - 1) + [True]
+
+
+class TestRepairs:
+    def test_a_repaired_candidate_counts_as_what_became_of_it_in_the_end(self) -> None:
+        first, again = asked(1), asked(1, "repair")
+        state = state_after(STARTED, asked(0), first, replied(1), rejected(1), again)
+        assert (state.rejected, state.repairs, state.asked, state.waiting) == ({}, 1, 2, 2)
+        opened = state.open[1]
+        assert (opened.asked, opened.reply, opened.outcome, opened.repairs) == (again, None, None, 1)
+        assert state.last_asked == first  # of a new candidate
+        for event in (replied(1), rejected(1, "memory"), asked(1, "repair"), replied(1), scored(1, 2.0)):
+            state.apply(event)
+        assert (state.rejected, state.repairs, state.feasible, state.open[1].repairs) == ({}, 2, 1, 2)
+
+    def test_other_rejections_for_the_same_reason_still_count(self) -> None:
+        state = state_after(STARTED, failed(0), asked(1), replied(1), rejected(1), asked(1, "repair"))
+        assert state.rejected == {"timeout": 1}
+
+
+class TestGroups:
+    def test_an_added_program_joins_its_group_which_knows_when_it_got_better(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0), added(1, 6.0), added(2, 5.0), added(3, 4.0, "1"))
+        first, second = state.groups["0"], state.groups["1"]
+        assert (first.members, first.added, first.improved_at) == ([0, 1, 2], 3, 0)
+        assert (second.members, second.improved_at) == ([3], 3)
+        assert state.members_of("0") == [state.members[0], state.members[1], state.members[2]]
+        assert state.members_of("absent") == []
+        state.apply(asked(4))
+        for event in (replied(4), scored(4, 4.5), Added(4, "0")):
+            state.apply(event)
+        assert first.improved_at == 4
+
+    def test_who_is_evicted_is_forgotten_unless_another_group_holds_it(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0), added(1, 6.0))
+        state.apply(Regrouped({"1": (1,)}))
+        for event in added(2, 4.0, "0", evicted=(0, 1)):
+            state.apply(event)
+        assert (state.groups["0"].members, state.groups["1"].members) == ([2], [1])
+        assert set(state.members) == {TEMPLATE, 1, 2}
+
+    def test_a_group_whose_best_was_evicted_gets_better_with_the_next(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 1.0), added(1, 5.0, evicted=(0,)), added(2, 6.0))
+        assert state.groups["0"].improved_at == 2
+
+    def test_programs_without_a_group_wait_for_one(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0, None), added(1, 4.0, None), failed(2))
+        assert (state.ungrouped, state.groups, set(state.members)) == ([0, 1], {}, {TEMPLATE, 0, 1})
+        state.apply(Regrouped({"0": (1, TEMPLATE), "1": ()}))
+        assert (state.ungrouped, set(state.members)) == ([], {TEMPLATE, 1})
+        first, second = state.groups["0"], state.groups["1"]
+        assert (first.members, first.added, first.arranged_at, first.improved_at) == ([1, TEMPLATE], 0, 3, 1)
+        assert (second.members, second.improved_at, second.is_selection) == ([], None, False)
+
+    def test_groups_that_a_rearrangement_does_not_name_stay_as_they_are(self) -> None:
+        state = state_after(STARTED, added(0, 5.0, "0"), added(1, 4.0, "1"), Regrouped({"1": (0,)}))
+        assert {name: group.members for name, group in state.groups.items()} == {"0": [0], "1": [0]}
+        assert (state.groups["0"].added, state.groups["1"].added) == (1, 0)
+
+    def test_a_selection_points_out_programs_and_leaves_all_else_as_it_is(self) -> None:
+        state = state_after(STARTED, added(0, 5.0), added(1, 4.0, None), Regrouped({"elites": (0,)}, selection=True))
+        assert (list(state.islands), state.ungrouped, set(state.members)) == (["0"], [1], {0, 1})
+        assert (state.groups["elites"].members, state.groups["elites"].is_selection) == ([0], True)
+
+    def test_of_members_as_good_the_oldest_is_the_best(self) -> None:
+        state = state_after(STARTED, added(0, 5.0), added(1, 4.0), added(2, 4.0))
+        assert state.best_member([2, 0, 1]) == state.members[1]
+
+
+class TestDigest:
+    RUN = (TEMPLATE_SCORED, *added(0, 5.0, None), *failed(1), Regrouped({"0": (0,), "1": (TEMPLATE,)}), *added(2, 4.0))
+
+    def test_it_does_not_depend_on_what_decides_nothing(self) -> None:
+        digest = state_after(STARTED, self.RUN).digest()
+        late = state_after(STARTED, self.RUN, RunStopped("budget"), asked(3), replied(3), scored(3, 1.0))
+        assert late.digest() == digest
+        selected = state_after(STARTED, self.RUN, Regrouped({"elites": (0,)}, selection=True))
+        assert selected.digest() == digest
+
+    FIRST = (TEMPLATE_SCORED, *added(0, 5.0, None), *failed(1))
+    FOUNDED = Regrouped({"0": (0,), "1": (TEMPLATE,)})
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            (TEMPLATE_SCORED, *added(0, 5.5, None), *failed(1), FOUNDED, *added(2, 4.0)),
+            (*FIRST, Regrouped({"1": (0,), "0": (TEMPLATE,)}), *added(2, 4.0)),
+            (*FIRST, Regrouped({"0": (0,), "1": (0,)}), *added(2, 4.0)),
+            (*FIRST, FOUNDED, *added(2, 4.0, "1")),
+            (*FIRST, FOUNDED, *failed(2)),
+        ],
+    )
+    def test_it_depends_on_every_score_and_every_placement(self, other: tuple[Event, ...]) -> None:
+        assert state_after(STARTED, other).digest() != state_after(STARTED, self.RUN).digest()
+
+    def test_it_is_the_same_for_ever(self) -> None:
+        assert state_after(STARTED, self.RUN).digest()[:16] == "3607fbcdcbd140af"
+
+
+class TestSpending:
+    CALL = Usage(prompt=100, cached=40, completion=20, reasoning=5)
+    SILENT = Usage(estimated_prompt=7, estimated_completion=3)
+
+    def test_tokens_are_counted_by_model_candidates_and_notes_alike(self) -> None:
+        note = NoteReceived(0, Reply("Because.", "m", (self.CALL,)))
+        other = Responded(1, Reply("", "other", (self.SILENT,), unanswered=2))
+        question = NoteAsked(0, (), Prompt("Why?", "reflection"))
+        state = state_after(STARTED, asked(0), asked(1), replied(0, self.CALL, self.SILENT), other, question, note)
+        assert state.tokens == {
+            "m": Tokens(3, 200, 80, 40, 10, 1, 7, 3),
+            "other": Tokens(1, 0, 0, 0, 0, 1, 7, 3),
+        }
+        assert state.largest["m"] == Tokens(2, 107, 40, 23, 5, 1)
+        assert state.unanswered == 2
+
+    def test_the_largest_reply_is_the_most_of_each(self) -> None:
+        small, long = Usage(prompt=900, cached=0, completion=1, reasoning=0), self.CALL
+        state = state_after(STARTED, asked(0), asked(1), replied(0, small), replied(1, long))
+        assert state.largest["m"] == Tokens(1, 900, 40, 20, 5)
+
+
+class TestNotes:
+    def test_a_note_is_awaited_until_it_is_received(self) -> None:
+        question = NoteAsked(0, (TEMPLATE,), Prompt("Why?", "reflection"))
+        state = state_after(STARTED, question)
+        assert (state.awaited_notes, state.notes[0].text, state.waiting) == ([state.notes[0]], "", 1)
+        state.apply(NoteReceived(0, Reply("Because.", "m")))
+        assert (state.awaited_notes, state.notes[0].text, state.waiting) == ([], "Because.", 0)
+
+
+class TestSessions:
+    def test_a_run_is_stopped_until_it_is_resumed_or_forked(self) -> None:
+        state = state_after(STARTED, RunStopped("max_cost"))
+        assert (state.stopped, state.isolation, state.budget) == ("max_cost", "strong", 20)
+        state.apply(RunResumed((), "partial", unanswered=3))
+        assert (state.stopped, state.isolation, state.unanswered) == (None, "partial", 3)
+        state.apply(RunStopped("budget"))
+        state.apply(RunForked("first", {"budget": 40}, {"task": "2"}))
+        assert (state.stopped, state.budget, state.isolation) == (None, 40, "partial")
+        assert state.started == RunStarted({"budget": 40}, {"task": "2"}, "partial")
+
+    def test_what_is_recommended_is_known(self) -> None:
+        recommended = Recommended(3, {3: 1.5})
+        assert state_after(STARTED, recommended).recommended == recommended
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([replied(0)], "candidate 0 is not open"),
+        ([asked(0), replied(0), scored(0, 1.0), NotAdded(0), NotAdded(0)], "candidate 0 is not open"),
+        ([asked(0), asked(1), replied(1), scored(1, 1.0), NotAdded(1)], "candidate 1 is registered out of turn"),
+        ([asked(0), replied(0), NotAdded(0)], "or before anything became of it"),
+        ([asked(0), replied(0), rejected(0), Added(0, "0")], "candidate 0 is not feasible"),
+        ([asked(0), asked(0)], "candidate 0 is asked for again and was not rejected"),
+        ([asked(0), replied(0), scored(0, 1.0), asked(0)], "candidate 0 is asked for again and was not rejected"),
+        ([Regrouped({"0": (7,)})], "group '0' holds candidate 7, which is not in the archive"),
+        ([NoteReceived(0, Reply("", "m"))], "note 0 is answered and was never asked for"),
+        ([Compared(0)], "candidate 0 is not open"),
+    ],
+)
+def test_an_event_that_cannot_follow_those_before_it_is_refused(events: list[Event], said: str) -> None:
+    with pytest.raises(JournalError, match=said):
+        state_after(STARTED, events)
+
+
+def test_a_run_that_has_not_started_has_no_budget() -> None:
+    with pytest.raises(JournalError, match="has no budget"):
+        _ = RunState(Objective("minimise")).budget
