@@ -97,7 +97,9 @@ def _broken(error: Exception, route: Route) -> Fault:
         return _fault("setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL")
     if isinstance(error, aiohttp.InvalidURL):
         return _fault("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
-    return _fault("passing", f"{route.where} closed the connection without an answer", may_be_billed=True)
+    return _fault(
+        "passing", f"{route.where} closed the connection without an answer; its own log may say why", may_be_billed=True
+    )
 
 
 async def _wants_tls(route: Route) -> bool:

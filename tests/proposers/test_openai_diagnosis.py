@@ -133,7 +133,7 @@ async def test_http_to_a_port_with_tls_is_told_to_be_https(verdict: Any, tls: An
 
 
 WRONG = [
-    (b"", "closed the connection without an answer"),
+    (b"", "closed the connection without an answer; its own log may say why"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "broke off in the middle of its answer"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "broke off in the middle of its answer"),
     (b"SSH-2.0-OpenSSH_9.6\r\n", "something that is not HTTP .*SSH-2.0"),
