@@ -80,7 +80,7 @@ class Audit:
 
     def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """A verdict as the search would have taken it."""
-        return comparable(verdict, self._behaviours) if self._method.uses_behaviour else verdict
+        return comparable(verdict, self._behaviours) if self._method.needs_behaviour else verdict
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""

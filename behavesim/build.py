@@ -130,9 +130,9 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
 
 
 def _refuse_unsuited(launch: Launch, template: Evaluated) -> None:
-    """Raise TaskError where the method compares behaviours, and the run's measure cannot compare the template's."""
+    """Raise TaskError where behaviours have to be known, and the run's measure cannot compare the template's."""
     settings, task = launch.settings, launch.task
-    if method(settings, task, proposer_type(settings.proposer).writes_text).uses_behaviour:
+    if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
         known = behaviours(settings, task)
         known.apply(template, (TEMPLATE,))
         if why := known.refusal(template.trajectories):
@@ -211,7 +211,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         proposer=Weighing(parts.proposer, writer.costs_money),
         judge=parts.judge,
         journal=parts.journal,
-        behaviours=behaviours(settings, task) if chosen.uses_behaviour else None,
+        behaviours=behaviours(settings, task) if chosen.needs_behaviour else None,
         show=parts.show,
     )
 

@@ -51,8 +51,8 @@ class Settings(Options):
 
     prompts: str = "full"
     """How a model is asked: full, paper (without the task's contract), or a folder with texts of one's own."""
-    prompt_feedback: Literal["none", "scores"] = "scores"
-    """What prompts say of the programs they show, where the wording has a place for it."""
+    prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
+    """What prompts say of the programs they show: nothing, their scores, or also where what they do parts."""
     prompt_angles: bool = False
     """Let first prompts differ in what they begin from, for models that repeat themselves."""
 

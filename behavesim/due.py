@@ -54,7 +54,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     if state.awaited_notes:  # what the method knows must not depend on how long a text takes
         return None
     if asked is not None:
-        return asked
+        return method.prompts.completed(asked, state)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
         return None

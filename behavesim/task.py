@@ -122,6 +122,10 @@ class Task(ABC):
     def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
         """How the (valid) solution came about, as a problem-solving trajectory."""
 
+    def in_words(self, instance: Any, decision: int) -> str:
+        """What a decision of a trajectory of prefixes means, for prompts that tell a model what programs do."""
+        return str(decision)
+
     def objective_on(self, split: Split) -> Objective:
         """The objective with the best mean score known on a split's instances; none is known unless a task says so."""
         return self.objective if split == "search" else Objective(self.objective.direction)

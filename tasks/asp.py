@@ -233,6 +233,10 @@ class AdmissibleSet(Task):
         """n = 15, w = 10 for the search; other sizes elsewhere."""
         return _instances(split)
 
+    def in_words(self, instance: AdmissibleSets, decision: int) -> str:
+        """The vector of the row that is picked."""
+        return "the vector " + "".join(map(str, instance.vectors[decision]))
+
     def objective_on(self, split: Split) -> Objective:
         """On search and validation the number of supports, which no set exceeds, is reached; elsewhere nobody knows."""
         reached = {"search": math.comb(15, 10), "validation": math.comb(12, 7)}

@@ -100,6 +100,10 @@ class OnlineBinPacking(Task):
         """Sizes from a Weibull distribution of shape 3 and scale 45, rounded into 1…100."""
         return _instances(split)
 
+    def in_words(self, instance: Items, decision: int) -> str:
+        """The bin, in the order in which they are opened."""
+        return f"bin {decision + 1}"
+
     def objective_on(self, split: Split) -> Objective:
         """No better score is known than the mean of the lower bounds, which no packing can beat."""
         bounds = [items.lower_bound for items in self.instances(split)]

@@ -138,6 +138,10 @@ class TravellingSalesman(Task):
         """Uniform cities in the unit square, five times 50 for the search; held out are two of TSPLIB as well."""
         return _instances(split)
 
+    def in_words(self, instance: Cities, decision: int) -> str:
+        """The city."""
+        return f"city {decision}"
+
     def objective_on(self, split: Split) -> Objective:
         """The optimum is known on every split."""
         return Objective("minimise", best_known=OPTIMA[split])

@@ -53,7 +53,7 @@ class Brief:
 class Measurement(Protocol):
     """A decision that depends on what programs do: a frozen value that says what has to be measured for it."""
 
-    def decide(self, behaviours: Behaviours) -> Compared | Regrouped:
+    def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked:
         """The decision, a pure function of this value and of the behaviours; it takes a while, and may run anywhere."""
         ...
 
@@ -79,6 +79,11 @@ class Method(ABC, Generic[S]):
     def uses_behaviour(self) -> bool:
         """Whether decisions depend on what programs do, and not on their scores alone."""
         return False
+
+    @property
+    def needs_behaviour(self) -> bool:
+        """Whether behaviours have to be known: to decide, or to tell a model of them."""
+        return self.uses_behaviour or self.prompts.feedback == "behaviour"
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
         """A rearrangement of groups, where the candidates registered so far make one due."""

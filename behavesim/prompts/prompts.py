@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from behavesim.config import Settings
 from behavesim.events import Asked, Prompt, Rejected
 from behavesim.programs.fences import fenced
 from behavesim.prompts.contract import contract
+from behavesim.prompts.parting import PLACE, InWords, Parting
 from behavesim.prompts.shown import parts_of, prose
 from behavesim.prompts.wording import PARTS, Wording
-from behavesim.state import Member
+from behavesim.state import Member, RunState
 from behavesim.task import Objective, Task
 
 HINT_SHOWN = 600
@@ -28,9 +30,11 @@ class Prompts:
     task: Mapping[str, str]
     """What every prompt may say of the task: its description, contract, template (fenced) and entry_point."""
     objective: Objective
-    scores: bool = True
-    """Whether programs are shown with their scores, where the wording has a place for them."""
-    angles: bool = False
+    in_words: InWords
+    """What a decision on the search's instance of an index means."""
+    feedback: Literal["none", "scores", "behaviour"]
+    """What is said of the programs that are shown, where the wording has a place for it."""
+    angles: bool
     """Whether first prompts differ in the place they begin from."""
 
     @classmethod
@@ -44,7 +48,12 @@ class Prompts:
         }
         wording = Wording.load(settings.prompts)
         objective = task.objective_on("search")
-        return cls(wording, said, objective, settings.prompt_feedback == "scores", settings.prompt_angles)
+        instances = task.instances("search")
+
+        def in_words(index: int, decision: int) -> str:
+            return task.in_words(instances[index], decision)
+
+        return cls(wording, said, objective, in_words, settings.prompt_feedback, settings.prompt_angles)
 
     def first(self, name: str, number: int, operator: str = "") -> Prompt:
         """A prompt that shows the template alone; `number` is the candidate, by which angles take turns."""
@@ -56,7 +65,18 @@ class Prompts:
 
         `words` are further parts of the text by their names.
         """
-        return self._prompt(name, {**parts_of(programs, self.objective, self.scores), **words})
+        known = parts_of(programs, self.objective, scores=self.feedback != "none")
+        tells = self.feedback == "behaviour" and len(programs) > 1
+        return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
+
+    def completed(self, asked: Asked, state: RunState) -> Asked | Parting:
+        """A question as it is sent: where its prompt has a place for behaviour, that is to be found first."""
+        if PLACE not in asked.prompt.text:
+            return asked
+        worse, *_, better = (state.members[parent].scores for parent in asked.parents)
+        gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
+        order = sorted(range(len(gains)), key=lambda index: (-gains[index], index))
+        return Parting(asked, tuple(order), self.in_words)
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """The same, with a hint that a model gave."""

@@ -14,7 +14,9 @@ HERE = Path(__file__).parent
 SHIPPED = ("full", "paper")
 """Ours, with the task's contract in every prompt; and what the paper tells of its prompts, without it."""
 OF_TASK = frozenset({"description", "contract", "template", "entry_point"})
-OF_PROGRAMS = frozenset({"shown", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"})
+OF_PROGRAMS = frozenset(
+    {"shown", "behaviour", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"}
+)
 OF_REPAIR = frozenset({"prompt", "reply", "reason", "message"})
 PARTS = OF_TASK | OF_PROGRAMS | OF_REPAIR | {"angle", "hint", "hints", "known", "answer", "answer_with_idea"}
 """The names that a text may use; docs/prompts.md says what stands for each."""

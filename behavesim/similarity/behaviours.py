@@ -62,6 +62,10 @@ class Behaviours:
             case Regrouped():
                 self._keep(alive)
 
+    def algorithm(self, candidate: CandidateId) -> Algorithm:
+        """What a living member does, or a candidate that is not registered yet."""
+        return self._algorithms[candidate]
+
     def refusal(self, algorithm: Algorithm) -> str:
         """Why a behaviour cannot be compared with the template's, and so with no other; '' where it can."""
         try:

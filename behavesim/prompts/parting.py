@@ -1,0 +1,77 @@
+"""Where two programs that a prompt shows part ways: at which decision, on which instance, and what each does there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.events import Asked
+from behavesim.similarity.behaviours import Behaviours
+from behavesim.trajectory import Trajectory
+
+PLACE = "\0behaviour\0"
+"""Stands in a prompt where the words on behaviour belong; no program can hold it."""
+
+InWords = Callable[[int, int], str]
+"""What a decision (the second number) of the search's instance with an index (the first) means."""
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A question of which the words on behaviour are still to be found."""
+
+    asked: Asked
+    order: tuple[int, ...]
+    """The indices of the instances, first those on which the scores of the two programs differ most."""
+    in_words: InWords
+
+    def decide(self, behaviours: Behaviours) -> Asked:
+        """The question, with where the first and the last of the programs that it shows part."""
+        worse, *_, better = (behaviours.algorithm(parent) for parent in self.asked.parents)
+        words = self._words(worse, better, len(self.asked.parents))
+        prompt = self.asked.prompt
+        return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
+
+    def _words(self, worse: tuple[Trajectory, ...], better: tuple[Trajectory, ...], count: int) -> str:
+        for index in self.order:
+            step = first_difference(worse[index], better[index])
+            if step is not None:
+                return (
+                    f"What they do: on instance {index + 1}, programs 1 and {count} {_until(step)}. "
+                    f"Program 1 {self._did(worse[index], index, step)}; "
+                    f"program {count} {self._did(better[index], index, step)}."
+                )
+        return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+
+    def _did(self, trajectory: Trajectory, index: int, step: int) -> str:
+        if step >= len(trajectory):
+            return "has come to its end there"
+        if trajectory.kind != "prefixes":
+            return f"goes on for {len(trajectory) - step} more steps of its own"
+        return f"chooses {self.in_words(index, int(trajectory.data[step]))}"
+
+
+def first_difference(left: Trajectory, right: Trajectory) -> int | None:
+    """The index of the first state in which two trajectories differ; None where they are equal."""
+    if left == right:
+        return None
+    shared = min(len(left), len(right))
+    differing = (step for step in range(shared) if not np.array_equal(_state(left, step), _state(right, step)))
+    return next(differing, shared)
+
+
+def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
+    if trajectory.ends is None:
+        return trajectory.data[step : step + 1]
+    begin = 0 if step == 0 else int(trajectory.ends[step - 1])
+    return trajectory.data[begin : int(trajectory.ends[step])]
+
+
+def _until(step: int) -> str:
+    if step == 0:
+        return "part at once"
+    return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"
