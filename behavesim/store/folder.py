@@ -167,12 +167,14 @@ class RunFolder:
         return self.path.stat().st_ctime if first is None else first
 
     def write_settings(self, values: Mapping[str, Any]) -> None:
-        """Write the resolved settings as TOML; those that are None are left out."""
+        """Write the resolved settings as TOML; those that are None are left out.
+
+        They are on the disk before they replace others: without them there is no going on after a power cut.
+        """
         import tomli_w
 
-        self._replace(
-            self.settings, tomli_w.dumps({name: value for name, value in values.items() if value is not None})
-        )
+        text = tomli_w.dumps({name: value for name, value in values.items() if value is not None})
+        self._replace(self.settings, text, is_lasting=True)
 
     def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
@@ -200,10 +202,14 @@ class RunFolder:
         with _reported(self.log), self.log.open("a", encoding="utf-8") as log:
             log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {printable(line)}\n")
 
-    def _replace(self, path: Path, text: str) -> None:
+    def _replace(self, path: Path, text: str, is_lasting: bool = False) -> None:
         draft = path.with_suffix(".draft")
         with _reported(path):
-            draft.write_text(text, encoding="utf-8")
+            with draft.open("w", encoding="utf-8") as file:
+                file.write(text)
+                if is_lasting:
+                    file.flush()
+                    os.fsync(file.fileno())
             draft.replace(path)
 
 

@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--found", type=Path, default=Path(tempfile.gettempdir()), help="where what breaks is written")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
+    chosen.found.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for number, data in enumerate(seeds(chosen.target)):
             (Path(folder) / f"{number:04}").write_bytes(data)

@@ -93,6 +93,20 @@ def test_settings_survive_their_file(tmp_path: Path) -> None:
     assert recorded(folder.read_settings()) == settings
 
 
+def test_settings_are_on_the_disk_before_they_replace_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, lasting, sync = made(tmp_path, "first"), list[tuple[int, int, bool]](), os.fsync
+
+    def watched(file: int) -> None:
+        found = os.fstat(file)
+        lasting.append((found.st_ino, found.st_size, folder.settings.exists()))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    folder.write_settings({"task": "tsp"})
+    found = folder.settings.stat()
+    assert lasting == [(found.st_ino, found.st_size, False)]
+
+
 def test_settings_are_read_where_their_method_and_proposer_are_gone(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
     folder.write_settings({"task": "tsp", "seed": 3, "method": "/nowhere/mine.py", "proposer": "gone", "knob": 2})
@@ -184,6 +198,6 @@ def test_what_cannot_be_written_is_named_with_what_to_do(
         raise OSError(number, os.strerror(number))
 
     folder = made(tmp_path, "first")
-    monkeypatch.setattr(Path, "write_text", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(JournalError, match=rf"cannot write .*best.py: .*{advice}.*resume the run"):
         folder.write_best("def f(): ...", "score 1")
