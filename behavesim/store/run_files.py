@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from behavesim.events import (
+    Evaluated,
     Event,
     NoteReceived,
     Regrouped,
@@ -18,6 +19,11 @@ from behavesim.events import (
 from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 
+REPEATS_OVER = 100
+"""Feasible programs over which it is looked how many of them were written before."""
+MANY = 0.5
+"""A share of repeated programs from which on most of what is paid for finds nothing."""
+
 
 class RunFiles:
     """Hears of every event, and writes what a person looks for in the run's folder."""
@@ -27,6 +33,7 @@ class RunFiles:
         self._folder = folder
         self._tell = tell
         self._has_told_of_estimates = False
+        self._repeated = 0
         self._written: Member | None = None
 
     def __call__(self, event: Event, state: RunState) -> None:
@@ -36,6 +43,10 @@ class RunFiles:
             self._written = state.best
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply)
+        if isinstance(event, RunResumed):
+            self._repeated = state.repeated_programs
+        if isinstance(event, Evaluated) and state.feasible and state.feasible % REPEATS_OVER == 0:
+            self._tell_of_repeats(state)
         is_noted = isinstance(event, RunStarted | RunForked | RunResumed | RunStopped | Regrouped)
         if is_noted and not (isinstance(event, Regrouped) and event.selection):
             reason = f" ({event.reason})" if isinstance(event, RunStopped) else ""
@@ -45,6 +56,12 @@ class RunFiles:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):
             self._has_told_of_estimates = True
             self._tell("nobody says what replies took; tokens are estimated from the text, at the cautious end")
+
+    def _tell_of_repeats(self, state: RunState) -> None:
+        repeated, self._repeated = state.repeated_programs - self._repeated, state.repeated_programs
+        if repeated >= MANY * REPEATS_OVER:
+            remedy = "a higher temperature, another model or --set prompt_angles=true may help"
+            self._tell(f"{repeated} of the last {REPEATS_OVER} programs had been written before; {remedy}")
 
     def _headline(self, best: Member, state: RunState) -> str:
         gap = state.objective.gap(best.score)

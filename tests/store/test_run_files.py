@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunStopped, Usage
+from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped, Usage
 from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.run_files import RunFiles
@@ -78,3 +78,22 @@ def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Respo
     written.hears(kind(2, Reply("", "m", (ESTIMATED,))))
     assert len(written.told) == 1
     assert "tokens are estimated" in written.told[0]
+
+
+def test_a_person_is_told_when_most_programs_were_written_before(tmp_path: Path) -> None:
+    written, event = Written(tmp_path), Evaluated(4, "def f(): ...", 2.5, (2.5,), ())
+    for feasible, repeated in ((99, 60), (100, 49), (200, 99), (300, 170), (301, 171)):
+        written.state.feasible, written.state.repeated_programs = feasible, repeated
+        written.hears(event)
+    (line, other) = written.told
+    assert line.startswith("50 of the last 100 programs had been written before; ")
+    assert other.startswith("71 of the last 100")
+
+
+def test_repeats_of_an_earlier_session_are_not_told_again(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.state.feasible, written.state.repeated_programs = 150, 120
+    written.hears(RunResumed((), "none"))
+    written.state.feasible, written.state.repeated_programs = 200, 140
+    written.hears(Evaluated(4, "def f(): ...", 2.5, (2.5,), ()))
+    assert written.told == []
