@@ -15,6 +15,7 @@ from behavesim.events import Prompt, Reply, Usage
 from behavesim.heartbeat import Heartbeat
 from behavesim.notices import Sparing
 from behavesim.proposers.limiter import Limiter, backoff_s
+from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_settings import OpenAISettings
@@ -91,7 +92,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     @classmethod
     def of(cls, settings: OpenAISettings, errand: Errand) -> Self:
-        """The proposer of a run; raises UsageError where the environment names no usable endpoint."""
+        """The proposer of a run; raises UsageError where the environment names no usable endpoint, or files are few."""
+        allow(errand.connections)
         patience = Patience(request_s=settings.request_timeout_s)
         return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell, errand.clock)
 
