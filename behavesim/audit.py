@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from typing import Any
 
 from behavesim.build import behaviours
 from behavesim.caps import is_capped
@@ -13,7 +13,6 @@ from behavesim.errors import JournalError
 from behavesim.events import (
     Asked,
     CandidateId,
-    Decision,
     Evaluated,
     Event,
     NoteAsked,
@@ -29,9 +28,6 @@ from behavesim.proposers.installed import proposer_type
 from behavesim.protocols import Failure, Verdict
 from behavesim.state import RunState
 from behavesim.task import Task
-
-DECISIONS = get_args(Decision)
-"""The events that follow from the state alone."""
 
 SHOWN = 160
 """Characters of a value that are shown to a person."""

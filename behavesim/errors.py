@@ -32,6 +32,10 @@ class DistanceError(TrajectoryError):
     """Two states are further apart than the normaliser, or a distance of one's own is none."""
 
 
+class PartError(BehavesimError):
+    """A method or a proposer of somebody's own raised what it should not have; the run stops and can be resumed."""
+
+
 class ProposerError(BehavesimError):
     """The model's side failed in a way that asking again will not mend: the run stops and can be resumed."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from behavesim.trajectory import Trajectory
 
@@ -248,6 +248,8 @@ class Recommended:
 
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
 """The events that follow from the state alone; the rest came from the model, the sandbox, the clock or a person."""
+
+DECISIONS = get_args(Decision)
 
 Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected

@@ -10,8 +10,9 @@ from typing import Any, ParamSpec
 
 from behavesim.caps import Caps
 from behavesim.due import Permits, Rules, due
-from behavesim.errors import BehavesimError, JournalError
+from behavesim.errors import BehavesimError, JournalError, PartError
 from behavesim.events import (
+    DECISIONS,
     Asked,
     CandidateId,
     Evaluated,
@@ -25,6 +26,7 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.methods.method import Measurement, Method
+from behavesim.plugins import failures_named
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
@@ -185,8 +187,13 @@ class Search:
         goes_on = self.state.registered < self.caps.budget  # or islands would be emptied for nobody
         is_capped = self.caps.exhausted(self.state) is not None
         permits = Permits(goes_on, not is_capped, not is_capped and self.state.asked < self.caps.budget)
-        decision = due(self.state, self.method, self.rules, permits)
-        return self._measured(decision) if isinstance(decision, Measurement) else decision
+        with failures_named(type(self.method), "method"):
+            decision = due(self.state, self.method, self.rules, permits)
+        if decision is None or isinstance(decision, DECISIONS):
+            return decision
+        if not isinstance(decision, Measurement):
+            raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
+        return self._measured(decision)
 
     def _measured(self, measurement: Measurement) -> Event | None:
         """The decision that a measurement leads to; None where it has only been begun now."""

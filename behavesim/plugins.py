@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import Any
 
-from behavesim.errors import BehavesimError, nearest
+from behavesim.errors import BehavesimError, PartError, nearest
 from behavesim.text import one_line
 
 
@@ -78,11 +81,39 @@ def resolved(text: str) -> str:
     return str(path.resolve()) if path.suffix == ".py" and path.is_file() else text
 
 
+def file_of(part: type) -> Path:
+    """The file a part's class stands in."""
+    return Path(str(sys.modules[part.__module__].__file__))
+
+
 def file_hash(part: type) -> str:
-    """The SHA-256 of the file a part's class stands in."""
-    return hashlib.sha256(Path(str(sys.modules[part.__module__].__file__)).read_bytes()).hexdigest()
+    """The SHA-256 of that file."""
+    return hashlib.sha256(file_of(part).read_bytes()).hexdigest()
 
 
 def is_own(part: type) -> bool:
     """Whether a part comes from outside this package, so that a run depends on its file."""
     return not part.__module__.startswith("behavesim.")
+
+
+@contextmanager
+def failures_named(part: type, noun: str) -> Iterator[None]:
+    """Turn what a part of one's own raises into PartError, which says where; what is ours raises what it raises."""
+    try:
+        yield
+    except BehavesimError:
+        raise
+    except Exception as error:
+        line = line_in(part, error)
+        if line is None or not is_own(part):
+            raise
+        said = one_line(f"{type(error).__name__}: {error}")
+        advice = "mend it, and go on with --fork NEW-ID"
+        raise PartError(f"the {noun} {file_of(part)} raised {said}, in line {line}; {advice}") from error
+
+
+def line_in(part: type, error: BaseException) -> int | None:
+    """The last line of a part's file that an error came through; None where it came through none."""
+    file = str(file_of(part))
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from behavesim.audit import DECISIONS, Audit, Difference, difference, misfit
+from behavesim.audit import Audit, Difference, difference, misfit
 from behavesim.build import run_provenance, sandbox
 from behavesim.errors import JournalError
-from behavesim.events import TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.events import DECISIONS, TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.loop import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,8 +19,10 @@ from behavesim.errors import BehavesimError
 from behavesim.loop import Search
 from behavesim.methods.installed import method
 from behavesim.methods.method import Method
+from behavesim.plugins import failures_named
 from behavesim.proposers.prices import Prices
 from behavesim.reports.panels import Moment, dashboard, line
+from behavesim.state import RunState
 from behavesim.task import TaskReference
 
 REFRESH_S = 0.25
@@ -105,7 +107,7 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
             active_s=caps.active_s(),
             rate=rate.of(state.registered),
             cost_usd=caps.spending(state).cost_usd,
-            facts=search.method.facts(state),
+            facts=_facts(search.method, state),
             is_warming=search.is_warming,
             notices=tuple(launch.notices.said),
         )
@@ -120,7 +122,7 @@ async def watch(run: Run) -> None:
     def moment() -> Moment:
         run.follow()
         now = moment_of(run, rate.of(run.state.registered))
-        return now if decides is None else replace(now, facts=decides.facts(run.state))
+        return now if decides is None else replace(now, facts=_facts(decides, run.state))
 
     async with shown(moment):
         while run.folder.is_running():
@@ -132,6 +134,11 @@ def moment_of(run: Run, rate: float = 0.0) -> Moment:
     """A run as it was when it was loaded, or followed last."""
     cost = Spending.of(run.state.tokens, Prices.extended(run.settings.prices).cost).cost_usd
     return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
+
+
+def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
+    with failures_named(type(method), "method"):
+        return method.facts(state)
 
 
 def _method_of(run: Run) -> Method[Any] | None:

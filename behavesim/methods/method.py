@@ -77,8 +77,8 @@ class Method(ABC, Generic[S]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether decisions depend on what programs do, and not on their scores alone."""
-        return False
+        """Whether decisions depend on what programs do, and not on their scores alone: any method's that compares."""
+        return type(self).compare is not Method.compare
 
     @property
     def needs_behaviour(self) -> bool:

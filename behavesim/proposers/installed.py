@@ -6,7 +6,7 @@ from typing import Any
 
 from behavesim.config import Owner, Settings
 from behavesim.errors import UsageError
-from behavesim.plugins import Kind
+from behavesim.plugins import Kind, failures_named
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 
 PROPOSERS = Kind("proposer", UsageError)
@@ -44,7 +44,9 @@ def argument(text: str) -> str:
 
 def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
     """The proposer that the settings name."""
-    return proposer_type(settings.proposer).of(settings.of_proposer, errand)
+    chosen = proposer_type(settings.proposer)
+    with failures_named(chosen, "proposer"):
+        return chosen.of(settings.of_proposer, errand)
 
 
 def _name(text: str) -> str:

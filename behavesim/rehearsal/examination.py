@@ -11,6 +11,7 @@ from behavesim.config import described
 from behavesim.errors import BehavesimError
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
+from behavesim.plugins import line_in
 from behavesim.rehearsal.watched import Impure, Watched
 from behavesim.rehearsal.world import MemoryJournal, Stop, search
 
@@ -38,7 +39,9 @@ async def examined(method: str) -> AsyncIterator[Finding]:
         try:
             whole = await _searched(MemoryJournal(), settings)
         except FAILED as error:
-            yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}")
+            line = line_in(found, error)
+            where = "" if line is None else f", in line {line}"
+            yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}{where}")
             return
         yield Finding(
             f"complete{kind}", "ok", f"60 candidates, {whole.state.feasible} feasible, in turn and to the end"

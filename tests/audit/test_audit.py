@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from behavesim.audit import DECISIONS, Audit, difference
-from behavesim.events import Asked, RunStarted
+from behavesim.audit import Audit, difference
+from behavesim.events import DECISIONS, Asked, RunStarted
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Command
+from tests.crash.processes import Subject
+
+ANNEALING = Path(__file__).with_name("annealing.py").read_text()
+"""A method as somebody writes it who has read docs/methods.md and nothing else."""
 
 PROPOSER = """
 import behavesim as bs
@@ -28,6 +35,14 @@ proposer = Echo
 """
 
 
+async def killed_after(events: int, subject: Subject) -> None:
+    process = await subject.start()
+    while subject.events() < events:
+        await asyncio.sleep(0.005)
+    process.kill()
+    await process.communicate()
+
+
 def test_a_method_is_written_examined_run_resumed_and_verified(behavesim: Command) -> None:
     assert behavesim("method", "init", "mine").code == 0
     assert behavesim("method", "init", "mine").code == 2
@@ -43,6 +58,39 @@ def test_a_method_is_written_examined_run_resumed_and_verified(behavesim: Comman
     assert (refused.code, "its method changed" in refused.err) == (2, True)
     Path("mine.py").unlink()
     assert behavesim("report", "own", "--json").document["runs"][0]["asked"] == 12
+
+
+def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_had_not_been(
+    behavesim: Command, tmp_path: Path
+) -> None:
+    assert len(ANNEALING.splitlines()) <= 40
+    Path("annealing.py").write_text(ANNEALING)
+    given = ("tsp", "--method", "annealing.py", "--budget", "30", "--window", "4", "--set", "recommend=false")
+    whole = behavesim("run", *given, "--name", "whole", "--json").document
+    subject = Subject(tmp_path / "runs" / "killed", given)
+    asyncio.run(killed_after(60, subject))
+    assert behavesim("resume", "killed", "--json").document["digest"] == whole["digest"]
+    assert behavesim("verify", "killed").code == 0
+
+
+@pytest.mark.parametrize(
+    ("noun", "text", "said"),
+    [
+        ("method", ANNEALING.replace("state.template)", "state.templates)"), "has no attribute 'templates'"),
+        ("method", ANNEALING.replace("bs.NotAdded(candidate.id)", "candidate.reply"), "which is no decision"),
+        ("method", ANNEALING.replace("self.settings.temperature *", "self.warmth *"), "'warmth', in line 36"),
+        ("proposer", PROPOSER.replace('"echo", ()', '"echo" / ()'), "unsupported operand type"),
+        ("proposer", PROPOSER.replace("errand.task.template", "errand.tasks"), "has no attribute 'tasks'"),
+    ],
+)
+def test_a_part_that_raises_is_named_with_its_line_and_the_run_is_kept(
+    behavesim: Command, noun: str, text: str, said: str
+) -> None:
+    Path("mine.py").write_text(text)
+    ended = behavesim("run", "tsp", *("--method", "best-of-n"), f"--{noun}", "mine.py", "--budget", 4, "--json")
+    assert (ended.code, ended.out) == (1, "")
+    assert said in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_a_proposer_is_a_file_and_a_changed_one_is_refused(behavesim: Command) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from behavesim.audit import DECISIONS
-from behavesim.events import Evaluated, Event, Rejected, Responded
+from behavesim.events import DECISIONS, Evaluated, Event, Rejected, Responded
 from behavesim.store.journal import SqliteJournal, read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.search.toys import search

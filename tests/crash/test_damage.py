@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.audit import DECISIONS, Audit, difference
+from behavesim.audit import Audit, difference
 from behavesim.errors import JournalError
-from behavesim.events import Responded
+from behavesim.events import DECISIONS, Responded
 from behavesim.recover import recover
 from behavesim.settings import recorded as recorded_settings
 from behavesim.store.damage import damages

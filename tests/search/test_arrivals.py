@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.audit import DECISIONS
 from behavesim.errors import ProposerError
-from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStopped
+from behavesim.events import DECISIONS, Asked, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.loop import Search
 from behavesim.store.codec import decode
 from behavesim.store.journal import SqliteJournal, read_events
