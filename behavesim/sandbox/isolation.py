@@ -36,8 +36,8 @@ class Isolation:
     notes: tuple[str, ...]
 
 
-class Witness:
-    """What there is to reach outside: opened before any layer is put on, and tried from within."""
+class ReachableTargets:
+    """What there is to reach outside the sandbox: opened before any layer is put on, and tried from within."""
 
     def __enter__(self) -> Self:
         self.process = os.getpid()
@@ -66,7 +66,7 @@ class Witness:
         os.kill(self.process, 0)
 
 
-def find(shell: Shell, witness: Witness) -> Isolation:
+def find(shell: Shell, targets: ReachableTargets) -> Isolation:
     """Try each layer on its own, and name the level of those that hold."""
     bare = replace(shell, rules=None, calls=None)
     holds = {
@@ -74,7 +74,7 @@ def find(shell: Shell, witness: Witness) -> Isolation:
         "seccomp": shell.calls is not None
         and _prevents(replace(bare, calls=shell.calls), (socket.socket, _fork, _signal_parent)),
         "namespaces": shell.own_pids is not None
-        and _prevents(bare, (witness.connect, witness.connect_abstract, witness.signal, _list_processes)),
+        and _prevents(bare, (targets.connect, targets.connect_abstract, targets.signal, _list_processes)),
     }
     proven = replace(
         shell,

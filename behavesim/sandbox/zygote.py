@@ -154,8 +154,8 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
         work, hidden = _load(assignment)
-        with isolation.Witness() as witness:
-            found = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), witness)
+        with isolation.ReachableTargets() as targets:
+            found = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), targets)
     except Exception as error:  # the daemon raises it again
         said = str(error) if isinstance(error, BehavesimError) else f"{type(error).__name__}: {error}"
         control.sendall(line({"error": said}))

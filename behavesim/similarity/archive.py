@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from behavesim.errors import TrajectoryError
 from behavesim.similarity.blocks import Batch, Encoder
 from behavesim.similarity.granularity import Granularity
-from behavesim.similarity.pairs import Run, check_alike, check_run
+from behavesim.similarity.pairs import AlgorithmRun, check_alike, check_run
 from behavesim.similarity.prefixes import PrefixEncoder
 from behavesim.similarity.samples import Samples
 from behavesim.similarity.sequences import SequenceEncoder
 from behavesim.similarity.vectors import VectorEncoder
 from behavesim.trajectory import Kind, Trajectory, described
 
-Algorithm = Sequence[Run | Sequence[Run]]
+Algorithm = Sequence[AlgorithmRun | Sequence[AlgorithmRun]]
 """What an algorithm did on each instance; where a task has several starting points, on each of them in order."""
 
 ENCODERS: dict[Kind, Callable[[], Encoder]] = {
@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 """The number of starting points of each instance."""
 
 
-def runs_of(algorithm: Algorithm) -> tuple[tuple[Run, ...], Shape]:
+def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
     """The runs of an algorithm, instance by instance, and how many there are of each instance.
 
     Raises TrajectoryError where there is no run, or something that is not one.
@@ -82,16 +82,16 @@ class Column:
     """The runs of all algorithms of an archive on one instance from one starting point; equal ones are kept once."""
 
     def __init__(self) -> None:
-        self.distinct: list[Run] = []
+        self.distinct: list[AlgorithmRun] = []
         """The different runs, in order of first arrival."""
-        self._positions: dict[Run, int] = {}
+        self._positions: dict[AlgorithmRun, int] = {}
         self._indices = np.empty(64, np.intp)
         self._count = 0
         self._has_encoder = True
         self._encoders: dict[Granularity, Encoder] = {}
         self._encoding = threading.Lock()
 
-    def append(self, run: Run) -> None:
+    def append(self, run: AlgorithmRun) -> None:
         """Add the next algorithm's run; one that is known costs a look-up."""
         position = self._positions.setdefault(run, len(self.distinct))
         if position == len(self.distinct):
@@ -134,7 +134,7 @@ class Archive:
     def __init__(self, algorithms: Iterable[Algorithm] = ()) -> None:
         self.shape: Shape = ()
         self.columns: tuple[Column, ...] = ()
-        self._algorithms: list[tuple[Run, ...]] = []
+        self._algorithms: list[tuple[AlgorithmRun, ...]] = []
         if not isinstance(algorithms, Iterable):
             raise TrajectoryError(f"an archive is made of algorithms, a sequence of them; got {described(algorithms)}")
         for algorithm in algorithms:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 Sims = NDArray[np.float64]
@@ -105,7 +105,7 @@ class GrowingArray:
 class Batch(Protocol):
     """The distinct runs of one instance at one moment, ready to be compared with one more."""
 
-    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
         """(runs - first,) float64: unclipped Sim of a trajectory's first `length` states and each run from `first` on.
 
         The bits are those of `pairs.raw_similarity`. None where the lengths or the tokens are too many for the kernel.

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
-from behavesim.similarity.pairs import Run, check_comparable, raw_similarity
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.pairs import AlgorithmRun, check_comparable, raw_similarity
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 Similarities = NDArray[np.float64]
@@ -20,7 +20,7 @@ STRIPE = 64
 
 
 @dataclass(frozen=True)
-class BehaveSim(Settings):
+class BehaveSim(MeasureSettings):
     """The measure of the paper (section "BehaveSim"), with its settings; immutable.
 
     BehaveSim(A, B) is the mean over instances, and over starting points within an instance, of
@@ -44,7 +44,7 @@ class BehaveSim(Settings):
     TrajectoryError: other kinds, instances or dimensions, and (if `strict`) a normaliser below a distance that occurs.
     """
 
-    def similarity(self, x: Run, y: Run) -> float:
+    def similarity(self, x: AlgorithmRun, y: AlgorithmRun) -> float:
         """Sim(x, y) of two trajectories."""
         raw = raw_similarity(x, y, self)
         return min(1.0, max(0.0, raw)) if self.clip else raw
@@ -87,19 +87,19 @@ class BehaveSim(Settings):
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
-    def _against(self, run: Run, column: Column, first: int = 0) -> Similarities:
+    def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
         """(distinct runs - first,) Sim of one run and each distinct run of a column from `first` on."""
-        if self.is_plain and isinstance(run, Trajectory) and (members := column.encoded(self.granularity)):
+        if self.is_plain and isinstance(run, Trajectory) and (batch := column.encoded(self.granularity)):
             check_comparable(run, column.distinct[0], self)
-            sims = members.similarities(run, self.granularity.length(len(run)), first, self)
+            sims = batch.similarities(run, self.granularity.length(len(run)), first, self)
             if sims is not None:
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
         return np.array([self.similarity(run, other) for other in column.distinct[first:]])
 
     def _within(self, column: Column, count: int) -> Similarities:
         """(count, count) Sim of the runs of the first algorithms in one column."""
-        members = column.indices[:count]
-        size = int(members.max()) + 1
+        indices = column.indices[:count]
+        size = int(indices.max()) + 1
         sims = np.empty((size, size))
         for start in range(0, size, STRIPE):
             stop = min(start + STRIPE, size)
@@ -108,7 +108,7 @@ class BehaveSim(Settings):
             corner = np.triu(sims[start:stop, start:stop])
             sims[start:stop, start:stop] = corner + np.triu(corner, 1).T
             sims[stop:, start:stop] = sims[start:stop, stop:].T
-        return sims if size == count else sims[np.ix_(members, members)]
+        return sims if size == count else sims[np.ix_(indices, indices)]
 
 
 def _expectation(sims: Iterator[Similarities], shape: Shape) -> Similarities:

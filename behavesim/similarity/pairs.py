@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from behavesim.errors import TrajectoryError
 from behavesim.similarity.samples import Samples
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory, described
 
-Run = Trajectory | Samples
+AlgorithmRun = Trajectory | Samples
 """What an algorithm did on one instance from one starting point."""
 
 Costs = NDArray[Any]
 """(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
 
 
-def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
+def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     """Sim(x, y) before clipping (paper, "Similarity Between PSTrajs").
 
     Raises TrajectoryError where the two cannot be compared, or a distance above the normaliser occurs.
@@ -39,7 +39,7 @@ def raw_similarity(x: Run, y: Run, settings: Settings) -> float:
     return _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
 
 
-def check_comparable(x: Run, y: Run, settings: Settings) -> None:
+def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
     """Raise TrajectoryError where the two are not alike, or the settings do not suit them."""
     check_alike(x, y)
     if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
@@ -58,7 +58,7 @@ def check_run(run: Any) -> None:
         )
 
 
-def check_alike(x: Run, y: Run) -> None:
+def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
     """Raise TrajectoryError where two runs are of different kinds or dimensions."""
     if x.kind != y.kind:
         raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
@@ -76,7 +76,7 @@ def _scalar() -> Any:
     return scalar
 
 
-def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: Settings) -> float:
+def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings) -> float:
     x, y = run_x.data, run_y.data
     if settings.truncate:
         x, y = (run.data[: settings.granularity.length(len(run))] for run in (run_x, run_y))
@@ -93,13 +93,13 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: Settings) -> flo
     return float(1.0 - total / (settings.unit * shorter))
 
 
-def check_prefix_distances(x: Costs, y: Costs, settings: Settings) -> None:
+def check_prefix_distances(x: Costs, y: Costs, settings: MeasureSettings) -> None:
     """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
     if not np.array_equal(x, y):
         settings.check_distance(_scalar().furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
 
 
-def _by_costs(x: Run, y: Run, settings: Settings) -> float:
+def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     scalar = _scalar()
     cost = _expected_costs(x, y, settings)
     occurring: tuple[Costs, ...]
@@ -117,7 +117,7 @@ def _by_costs(x: Run, y: Run, settings: Settings) -> float:
     return float(1.0 - total / (settings.unit * min(cost.shape)))
 
 
-def _cosine(x: Run, y: Run, settings: Settings) -> float:
+def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
@@ -127,11 +127,11 @@ def _cosine(x: Run, y: Run, settings: Settings) -> float:
     return cosine
 
 
-def _runs(run: Run) -> tuple[Trajectory, ...]:
+def _runs(run: AlgorithmRun) -> tuple[Trajectory, ...]:
     return run.runs if isinstance(run, Samples) else (run,)
 
 
-def _expected_costs(x: Run, y: Run, settings: Settings) -> Costs:
+def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """The distances between states; between sets of samples, half the energy distance as a U-statistic, at least 0.
 
     E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, where X' is another sample than X; one sample alone has no spread.
@@ -145,20 +145,20 @@ def _expected_costs(x: Run, y: Run, settings: Settings) -> Costs:
     return np.asarray(np.maximum(np.mean(pairs, axis=0) - spread, 0.0))
 
 
-def _spread(run: Run, settings: Settings) -> Costs:
+def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """(steps,) E d(X, X') at each step."""
     steps = settings.granularity.kept(len(run))
     pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(_runs(run), 2)]
     return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
 
 
-def _gap_costs(run: Run, settings: Settings) -> Costs:
+def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """(steps,) the distance of each kept state to the reference solution of ERP."""
     reference = _reference(_runs(run)[0], settings)
     return np.ascontiguousarray(_expected_costs(run, reference, settings)[:, -1])
 
 
-def _reference(like: Trajectory, settings: Settings) -> Trajectory:
+def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
     """A trajectory of one state, the gap: the one given, else the empty sequence or set, or the origin."""
     if like.kind == "vectors":
         gap = np.zeros(like.data.shape[1]) if settings.gap is None else np.asarray(settings.gap)
@@ -169,7 +169,7 @@ def _reference(like: Trajectory, settings: Settings) -> Trajectory:
     return Trajectory.sets([tokens]) if like.kind == "sets" else Trajectory.sequences([tokens])
 
 
-def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: Settings) -> Costs:
+def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
     """Distances between the kept states of two trajectories, divided by the longer of the two where asked."""
     steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)  # an ended run stays
     if settings.distance is not None:
@@ -192,7 +192,7 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
     return np.asarray(kernel(*_states(x, m), *_states(y, n)))
 
 
-def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: Settings) -> Costs:
+def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
     assert settings.distance is not None
     states_y = [y.state(j) for j in steps_y]
     cost = [[settings.distance(x.state(i), state) for state in states_y] for i in steps_x]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from behavesim.similarity.blocks import BlockBuilder, Blocks, Sims
 from behavesim.similarity.pairs import check_prefix_distances
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
@@ -59,7 +59,7 @@ class PrefixBatch:
     numbers: Mapping[int, int]
     """The number of each token."""
 
-    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
         """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import prefix
 
@@ -79,7 +79,7 @@ class PrefixBatch:
         return out[first:]
 
 
-def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: Settings) -> None:
+def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
     """No two prefixes are further apart than the longer one is long, less one where they begin alike; else look."""
     beginnings = blocks.numbers[blocks.starts[:-1]].ravel()[: blocks.lengths.size]
     bound = np.maximum(x.size, blocks.lengths) - (beginnings == x[0])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.blocks import GrowingArray, Sims
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.similarity.vectors import check_largest
 from behavesim.trajectory import Trajectory
 
@@ -63,7 +63,7 @@ class SequenceBatch:
     numbers: Mapping[int, int]
     """The number of each token."""
 
-    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims | None:
+    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
         """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import sequence
 

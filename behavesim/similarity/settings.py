@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Settings:
+class MeasureSettings:
     """The settings of `BehaveSim`, which explains them; raises TrajectoryError for those that make no sense."""
 
     normaliser: float | Literal["pair"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.blocks import BlockBuilder, Blocks, Sims
-from behavesim.similarity.settings import Settings
+from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 
@@ -40,7 +40,7 @@ class VectorBatch:
 
     blocks: Blocks
 
-    def similarities(self, run: Trajectory, length: int, first: int, settings: Settings) -> Sims:
+    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims:
         """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import euclidean
 
@@ -61,6 +61,6 @@ def _coordinates(run: Trajectory, length: int) -> NDArray[np.float64]:
     return np.pad(states, ((0, 0), (0, -states.shape[1] % euclidean.COORDINATES)))
 
 
-def check_largest(sims: Sims, largest: Sims, settings: Settings) -> None:
+def check_largest(sims: Sims, largest: Sims, settings: MeasureSettings) -> None:
     """Raise TrajectoryError where a distance is above the normaliser; no distance at all is none in any unit."""
     settings.check_distance(largest[sims != 1.0].max(initial=0.0))

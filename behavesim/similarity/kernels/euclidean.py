@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
 
 LANES = 32
+"""Members in a block; one lane each."""
 STATES = 4
 """States of the candidate that share the reading of a member's coordinates."""
 COORDINATES = 2

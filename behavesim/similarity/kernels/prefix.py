@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
 
 LANES = 128
+"""Members in a block; one lane each."""
 ROWS = 5
+"""Rows of a strip: in a column of it, what a row needs of the one above stays in registers."""
 
 UNREACHED = 2**64 - 1
 """Stands for no path in a sum of any type: the largest number of 16 or 32 bits, and far above any float sum."""

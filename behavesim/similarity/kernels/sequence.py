@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from behavesim.similarity.kernels.compiler import count_ones, empty, inline, kernel, read, use_widest_registers
 
 LANES = 64
+"""Members in a block; one lane each."""
 
 Array = NDArray[Any]
 
