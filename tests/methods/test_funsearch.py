@@ -160,6 +160,15 @@ def test_islands_are_drawn_uniformly_or_by_the_rank_of_their_best(choice: str, e
     assert [drawn[str(island)] / 1500 for island in range(4)] == pytest.approx(expected, abs=0.04)
 
 
+@pytest.mark.parametrize("choice", ["uniform", "rank"])
+def test_islands_of_one_prompt_are_different_ones(choice: str) -> None:
+    method = FunSearch(FunSearchSettings(island_choice=choice, p_s1=1.0), BRIEF)  # type: ignore[arg-type]
+    for number in range(0, 200, 2):
+        asked = method.ask(FOUR_ISLANDS, number)
+        assert asked is not None
+        assert not set.intersection(*(homes(FOUR_ISLANDS, parent) for parent in asked.parents))
+
+
 def test_the_task_and_the_budget_say_how_a_run_begins() -> None:
     plain, ours = FunSearchSettings.suited(Toy(), 40), FunSearchBehaveSimSettings.suited(Toy(), 40)
     assert plain == {"score_scale": Toy.score_scale, "n_init": 0}

@@ -10,6 +10,7 @@ from behavesim.methods.map_elites import CENTRES, FirstMap, MapElites, MapElites
 from behavesim.state import RunState
 from tests.methods.states import BRIEF, Alike, candidate, member, state_of
 from tests.methods.told import events_of, final, steps
+from tests.search.toys import Toy
 
 ALIKE = Alike(
     [
@@ -22,6 +23,10 @@ ALIKE = Alike(
 FOUR = tuple(member(number, score) for number, score in enumerate([2.0, 1.0, 3.0, 1.0]))
 METHOD = MapElites(MapElitesSettings(n_init=4, cells=2), BRIEF)
 MAP = state_of(FOUR, {"0": [1], "1": [3]}, {CENTRES: [1, 2]}, registered=4)
+
+
+def test_no_more_than_a_quarter_of_the_budget_is_for_initial_programs() -> None:
+    assert [MapElitesSettings.suited(Toy(), budget)["n_init"] for budget in (40, 399, 2000)] == [10, 99, 100]
 
 
 class TestSpread:
