@@ -47,14 +47,15 @@ class Difference:
 class Audit:
     """Folds the events of a run and derives each decision anew; it never looks ahead."""
 
-    def __init__(self, settings: Settings, task: Task) -> None:
+    def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
+        """`later` are settings that the run was resumed under, where they are not those it began with."""
         self.state = RunState(task.objective)
         self._task = task
         self._settings = settings
         self._behaviours = behaviours(settings, task)
         self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
         self._rules = Rules.of(settings)
-        self._is_capped = is_capped(settings)
+        self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
 
     def take(self, event: Event) -> None:
         """Fold an event; raises JournalError where it cannot follow those before it."""

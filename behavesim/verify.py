@@ -122,7 +122,7 @@ class Verifier:
     def _open(self, seq: int, event: RunStarted | RunForked, is_last: bool) -> None:
         """Begin, or go on under other settings after a fork."""
         settings = recorded(event.settings)
-        self._audit = Audit(settings, self._task)
+        self._audit = Audit(settings, self._task, later=recorded(self._folder.read_settings()))
         self._provenance = run_provenance(settings, self._task)
         for earlier, _, folded in read_events(self._folder.journal):
             if earlier >= seq:
