@@ -14,7 +14,17 @@ from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.due import Rules
 from behavesim.errors import TaskError, UsageError
-from behavesim.events import AFTER_A_PAUSE, STORED_AS, TEMPLATE, Evaluated, RunForked, RunResumed, RunStarted
+from behavesim.events import (
+    AFTER_A_PAUSE,
+    STORED_AS,
+    TEMPLATE,
+    Evaluated,
+    Event,
+    Injected,
+    RunForked,
+    RunResumed,
+    RunStarted,
+)
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search, Show
 from behavesim.methods.installed import method, method_type
@@ -46,6 +56,8 @@ class Launch:
     settings: Settings
     task: Task
     folder: RunFolder
+    programs: tuple[Injected, ...] = ()
+    """What people have put into a new run."""
 
     @cached_property
     def clock(self) -> Heartbeat:
@@ -83,10 +95,11 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             stack.enter_context(launch.folder.locked())
             launch.folder.write_settings(launch.settings.flat())
             journal = await stack.enter_async_context(launch.journal())
-            await journal.append([started, template])
+            beginning: list[Event] = [started, template, *launch.programs]
+            await journal.append(beginning)
         search = _wired(launch, proposer, judge, journal)
-        search.fold(started)
-        search.fold(template)
+        for event in beginning:
+            search.fold(event)
         yield search
 
 

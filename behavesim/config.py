@@ -46,6 +46,8 @@ class Settings(Options):
     """Candidates to ask for, whatever becomes of them."""
     window: int = Field(64, ge=1)
     """Candidates in flight at most: candidate t is asked for when t - window is registered."""
+    start_with: str = ""
+    """What a new run tries first: a folder of programs, or the ten best of a run, each in place of a question."""
     repair: int = Field(0, ge=0)
     """Further tries a rejected candidate gets, told why it was rejected."""
 

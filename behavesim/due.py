@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.config import Settings
-from behavesim.events import Asked, Decision, Evaluated, NoteAsked, Rejected
+from behavesim.events import INJECTED, Asked, Decision, Evaluated, NoteAsked, Prompt, Rejected
 from behavesim.methods.method import Measurement, Method
 from behavesim.state import RunState
 
@@ -54,7 +54,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     if state.awaited_notes:  # what the method knows must not depend on how long a text takes
         return None
     if asked is not None:
-        return method.prompts.completed(asked, state)
+        return _injected(state) or method.prompts.completed(asked, state)
     candidate = state.open.get(state.registered)
     if candidate is None or candidate.outcome is None:
         return None
@@ -65,10 +65,18 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     return method.register(state, candidate)
 
 
+def _injected(state: RunState) -> Asked | None:
+    """A person's program in place of the next question, where one waits: so its turn says all of when it came."""
+    program = state.next_injected
+    return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
+
+
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
     """The question that gives the first rejected candidate another try, where one has any left."""
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
+        if candidate.asked.prompt.operator == INJECTED:  # who wrote it is not to be asked
+            continue
         if isinstance(outcome, Rejected) and candidate.repairs < repairs:
             assert reply is not None, "a candidate is rejected for what was replied"
             return method.prompts.repair(candidate.asked, reply.text, outcome)

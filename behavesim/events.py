@@ -20,6 +20,9 @@ GroupName = str
 
 Stage = Literal["extraction", "evaluation"]
 
+INJECTED = "injected"
+"""The operator of a candidate that a person put in, and the model of its reply: nobody was asked for it."""
+
 BYTES_PER_TOKEN = 2
 """What a token is taken to hold where nobody counts: prompts and programs have 2.6 to 4.5 bytes a token, mostly 3.5."""
 
@@ -122,8 +125,23 @@ class RunStopped:
 
 
 @dataclass(frozen=True)
+class Injected:
+    """A program that a person put into the run, committed as it came: it is tried in place of a question.
+
+    The question is the next one, or the first from candidate `not_before` on. `name` is like no other of the run.
+    """
+
+    name: str
+    source: str
+    not_before: CandidateId = 0
+
+
+@dataclass(frozen=True)
 class Asked:
-    """A candidate is asked for; the parents are the prompt's examples, `group` is where they were drawn from."""
+    """A candidate is asked for; the parents are the prompt's examples, `group` is where they were drawn from.
+
+    Where the operator is INJECTED, the text is the program itself.
+    """
 
     candidate: CandidateId
     parents: tuple[CandidateId, ...]
@@ -253,7 +271,7 @@ DECISIONS = get_args(Decision)
 
 Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected
-    | RunStarted | RunForked | RunResumed | RunStopped | Recommended
+    | Injected | RunStarted | RunForked | RunResumed | RunStopped | Recommended
 )  # fmt: skip
 
 AFTER_A_PAUSE = (
@@ -269,6 +287,7 @@ STORED_AS: Mapping[str, type[Event]] = {
     "RunResumed": RunResumed,
     "RunForked": RunForked,
     "RunStopped": RunStopped,
+    "Injected": Injected,
     "Asked": Asked,
     "Responded": Responded,
     "Evaluated": Evaluated,

@@ -13,10 +13,12 @@ from behavesim.due import Permits, Rules, due
 from behavesim.errors import BehavesimError, JournalError, PartError
 from behavesim.events import (
     DECISIONS,
+    INJECTED,
     Asked,
     CandidateId,
     Evaluated,
     Event,
+    Injected,
     NoteAsked,
     NoteReceived,
     Rejected,
@@ -28,6 +30,7 @@ from behavesim.events import (
 from behavesim.methods.method import Measurement, Method
 from behavesim.plugins import failures_named
 from behavesim.programs.extract import Program, extract
+from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
@@ -79,6 +82,7 @@ class Search:
         self._workers: set[asyncio.Task[None]] = set()
         self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
         self._first: dict[str, CandidateId] = {}
+        self._injecting: set[str] = set()
         self._evaluating: dict[CandidateId, asyncio.Event] = {}
         self._interrupted: str | None = None
         self._warming: asyncio.Task[None] | None = None
@@ -101,6 +105,13 @@ class Search:
             self.fold(event)
             self.show(event, self.state)
             self._steps.append(event)
+
+    def inject(self, name: str, source: str) -> bool:
+        """Take in a person's program, once; returns whether it is committed, and nobody else need keep it."""
+        if name not in self.state.injected_names | self._injecting:
+            self._injecting.add(name)
+            self._arrive(Injected(name, source))
+        return name in self.state.injected_names
 
     def stop(self, reason: str) -> None:
         """End the run in order; requests in flight are given up, everything that has arrived is kept."""
@@ -238,6 +249,8 @@ class Search:
         self._woken.set()
 
     async def _propose(self, asked: Asked) -> Responded:
+        if asked.prompt.operator == INJECTED:
+            return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
     async def _write(self, asked: NoteAsked) -> NoteReceived:

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from behavesim.build import Parts, assembled, evaluated_template, run_provenance, sandbox
@@ -20,6 +20,7 @@ from behavesim.events import (
     CandidateId,
     Evaluated,
     Event,
+    Injected,
     NotAdded,
     NoteAsked,
     NoteReceived,
@@ -35,6 +36,7 @@ from behavesim.loop import Search
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
+from behavesim.proposers.replay import injected_again
 from behavesim.protocols import Failure, Judge, Verdict
 from behavesim.sandbox import Judge as SandboxJudge
 from behavesim.settings import recorded
@@ -70,7 +72,16 @@ class Salvage:
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
     sources: dict[CandidateId, str] = field(default_factory=dict)
+    injected: list[Injected] = field(default_factory=list)
     registered: int = 0
+
+    @property
+    def put_in(self) -> list[Injected]:
+        """What people put in: what had its turn has it again, the rest comes behind all that was asked for."""
+        again = injected_again(self.asked.values())
+        tried = {program.source for program in again}
+        behind = max(self.asked, default=-1) + 1
+        return [*again, *(replace(each, not_before=behind) for each in self.injected if each.source not in tried)]
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
@@ -84,6 +95,8 @@ class Salvage:
         match event:
             case RunStarted() | RunForked():
                 self.opening = event
+            case Injected():
+                self.injected.append(event)
             case Asked(candidate):
                 self.asked.setdefault(candidate, event)  # what comes later for it is a repair
             case Responded(candidate, reply):
@@ -131,12 +144,13 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         with target.created(), target.locked():
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
-                await journal.append([started, template])
+                beginning: list[Event] = [started, template, *salvage.put_in]
+                await journal.append(beginning)
                 parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note))
                 search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
                 search.method = SalvagedMethod(search.method, salvage.asked)
-                search.fold(started)
-                search.fold(template)
+                for event in beginning:
+                    search.fold(event)
                 await _run_dry(search, proposer, max(salvage.replies) + 1)
 
 

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from behavesim.errors import JournalError
 from behavesim.events import (
+    INJECTED,
     TEMPLATE,
     Added,
     Asked,
@@ -18,6 +19,7 @@ from behavesim.events import (
     Evaluated,
     Event,
     GroupName,
+    Injected,
     NotAdded,
     NoteAsked,
     NoteReceived,
@@ -134,7 +136,11 @@ class RunState:
         self.open: dict[CandidateId, OpenCandidate] = {}
         """Candidates asked for and not registered, in that order."""
         self.last_asked: Asked | None = None
-        """The last question for a new candidate."""
+        """The last question for a new candidate, what people put in left out."""
+        self.injected: list[Injected] = []
+        """Programs that people put in, and that wait for their turn."""
+        self.injected_names: set[str] = set()
+        """The names of all programs that people put in, those tried already included."""
         self.template: Member | None = None
         self.members: dict[CandidateId, Member] = {}
         """The archive: every program that a group holds, that waits for a group, and the template."""
@@ -183,6 +189,11 @@ class RunState:
         return {name: group for name, group in self.groups.items() if not group.is_selection}
 
     @property
+    def next_injected(self) -> Injected | None:
+        """The program that takes the place of the next question; None where none does."""
+        return next((program for program in self.injected if program.not_before <= self.asked), None)
+
+    @property
     def awaited_notes(self) -> list[Note]:
         """The notes asked for and not answered yet."""
         return [note for note in self.notes.values() if note.reply is None]
@@ -226,9 +237,11 @@ class RunState:
                 self.stopped = reason
             case Asked(candidate) if candidate in self.open:
                 self._apply_repair(event)
-            case Asked(candidate):
-                self.open[candidate] = OpenCandidate(event)
-                self.asked, self.last_asked = candidate + 1, event
+            case Asked():
+                self._apply_asked(event)
+            case Injected(name):
+                self.injected.append(event)
+                self.injected_names.add(name)
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
                 self._apply_reply(reply)
@@ -263,10 +276,21 @@ class RunState:
             raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
         return self.open[candidate]
 
+    def _apply_asked(self, event: Asked) -> None:
+        if event.prompt.operator != INJECTED:
+            self.last_asked = event
+        elif (program := self.next_injected) is not None:
+            self.injected.remove(program)
+        else:
+            raise JournalError(f"nobody put in the program that candidate {event.candidate} is")
+        self.open[event.candidate] = OpenCandidate(event)
+        self.asked = event.candidate + 1
+
     def _apply_reply(self, reply: Reply) -> None:
         own, known = Tokens.of(reply), self.tokens.get(reply.model, Tokens())
         self.tokens[reply.model] = known + own
-        self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
+        if own.calls:  # what nobody was asked for says nothing of what the next request may take
+            self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
         self.unanswered += reply.unanswered
 
     def _apply_repair(self, event: Asked) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     for command in (
         Command("run", "run:run", "Search", "Search for a program; resumable at any moment."),
         Command("resume", "run:resume", "Search", "Go on with a run from its last event."),
+        Command("inject", "inject:inject", "Search", "Put programs of your own into a run."),
         Command("watch", "watch:watch", "Search", "Follow a run from another terminal until it ends."),
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),

@@ -49,6 +49,9 @@ def run(
     workers: Workers = None,
     connections: Connections = None,
     window: Annotated[int | None, typer.Option(help="Candidates in flight at most; part of what makes a run.")] = None,
+    start_with: Annotated[
+        str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
+    ] = None,
     repair: Annotated[int | None, typer.Option(help="Tries a rejected candidate gets, told why it was.")] = None,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -70,6 +73,7 @@ def run(
         "workers": workers,
         "connections": connections,
         "window": window,
+        "start_with": start_with,
         "repair": repair,
         "max_cost_usd": max_cost,
         "max_tokens": max_tokens,

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from behavesim.application.injection import first_programs
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.build import Launch
 from behavesim.errors import UsageError
@@ -39,9 +40,8 @@ def new_launch(
     settings = resolve(flags, assignments, file, loaded, {"workers": cores(), "proposer": unsaid})
     if missing := proposer_type(settings.proposer).missing():
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
-    return Launch(
-        settings, loaded, RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
-    )
+    folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
+    return Launch(settings, loaded, folder, first_programs(settings, runs_dir, loaded))
 
 
 def next_launch(

@@ -9,19 +9,23 @@ leaves at once, and the run can be resumed as after a kill.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from behavesim.analysis.run import load_run
 from behavesim.application.recommendation import recommended
 from behavesim.build import Launch, forked_search, new_search, refuse_changes, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
+from behavesim.store.inbox import Inbox
 from behavesim.store.journal import count_registered
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
 Tell = Callable[[str], None]
+
+LOOK_S = 0.5
+"""How often the inbox is looked into."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> str:
@@ -45,10 +49,28 @@ async def resume(launch: Launch, view: View, tell: Tell) -> str:
 
 
 async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> str:
-    async with beginning as search, view(launch, search):
+    async with beginning as search, view(launch, search), _taking_from(launch.folder.inbox, search):
         reason = await _ended_in_order(search)
     await _recommended(launch, tell)
     return reason
+
+
+@asynccontextmanager
+async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
+    """Whatever is put into the inbox is put into the search, and taken out once it is committed."""
+
+    async def look() -> None:
+        while True:
+            for name, source in await asyncio.to_thread(inbox.waiting):
+                if search.inject(name, source):
+                    inbox.remove(name)
+            await asyncio.sleep(LOOK_S)
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
 
 
 async def _ended_in_order(search: Search) -> str:

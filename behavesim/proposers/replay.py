@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Self
 
 from behavesim.errors import ProposerError
-from behavesim.events import NoteReceived, Prompt, Reply, Responded
+from behavesim.events import INJECTED, Asked, Event, Injected, NoteReceived, Prompt, Reply, Responded
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
@@ -39,3 +39,12 @@ class ReplayProposer(Proposer[ProposerSettings]):
                 f"it holds {len(self._replies)}, so ask for no more than that with --budget"
             )
         return self._replies[number]
+
+
+def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:
+    """The programs that people put into a run and that had their turn: for another run, where each has the same."""
+    return tuple(
+        Injected(f"candidate-{event.candidate}", event.prompt.text, event.candidate)
+        for event in events
+        if isinstance(event, Asked) and event.prompt.operator == INJECTED
+    )

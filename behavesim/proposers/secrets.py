@@ -13,6 +13,7 @@ SHORTEST = 8
 """What has fewer characters protects nothing: `EMPTY`, `none`, `ollama`, as local endpoints want them for a key."""
 
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIAL)S?$", re.IGNORECASE)
+_IS_A_KEY = re.compile(r"\b(?:sk|pk|gsk)-[\w-]{16,}")
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
 
 
@@ -39,5 +40,5 @@ class Secrets:
         return one_line(_LOOKS_LIKE_A_KEY.sub("…", self.clean(text)))
 
     def are_in(self, text: str) -> bool:
-        """Whether the text holds a secret, or what looks like a key."""
-        return self.clean(text) != text or _LOOKS_LIKE_A_KEY.search(text) is not None
+        """Whether the text holds a secret, or what can hardly be anything but a key."""
+        return self.clean(text) != text or _IS_A_KEY.search(text) is not None

@@ -9,6 +9,7 @@ from typing import Any
 from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.config import described
 from behavesim.errors import BehavesimError
+from behavesim.events import Injected
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.plugins import line_in
@@ -20,6 +21,12 @@ SHUFFLES = 4
 """Orders of arrival that must not make a difference."""
 STRIDE = 7
 """A run is stopped after every so manieth of its events, and gone on with."""
+
+PUT_IN = tuple(
+    Injected(f"{turn}.py", f"def number() -> int:\n    return {number}\n", turn)
+    for turn, number in ((5, 3), (27, 2), (28, 13))
+)
+"""Programs that a person puts in, as may happen to any method: into its beginning, and later; the last one fails."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
 """What an examined method may raise, which is a finding and no defect of the examination."""
@@ -96,6 +103,8 @@ async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: 
     """A search that has run to its end under watch."""
     last, journal.die_after = journal.die_after, None
     rehearsed = await search(journal, settings, delay)
+    if not rehearsed.state.injected_names:
+        await rehearsed.record(*PUT_IN)
     journal.die_after = last
     rehearsed.method = Watched(rehearsed.method)
     await rehearsed.run()

@@ -19,6 +19,7 @@ from typing import Any
 
 from behavesim.config import read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError
+from behavesim.store.inbox import Inbox
 from behavesim.store.journal import first_time, last_event
 from behavesim.text import printable
 
@@ -55,6 +56,11 @@ class RunFolder:
     def recommended(self) -> Path:
         """The program chosen on validation instances at the end."""
         return self.path / "recommended.py"
+
+    @property
+    def inbox(self) -> Inbox:
+        """Programs that people put in, until the run has them."""
+        return Inbox(self.path / "inbox")
 
     @property
     def settings(self) -> Path:

@@ -32,9 +32,12 @@ PAGE = 4096
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run that nothing has happened to; to be copied."""
+    """A finished run that nothing has happened to, begun with a person's program; to be copied."""
+    own = tmp_path_factory.mktemp("own")
+    (own / "nearest.py").write_text(f"# mine\n{TaskReference('tsp').load().template}")
+    begun = ["tsp", "--budget", str(BUDGET), "--start-with", str(own)]
     settings = ["--set", "n_init=10", "--set", "restart_every=12", "--set", "islands=3"]
-    subject = Subject(tmp_path_factory.mktemp("runs") / "sound", ["tsp", "--budget", str(BUDGET), *settings])
+    subject = Subject(tmp_path_factory.mktemp("runs") / "sound", [*begun, *settings])
     ended = asyncio.run(subject.finish())
     assert ended.code == 0, ended.stderr
     return subject.folder

@@ -128,7 +128,11 @@ async def test_what_is_written_without_end_is_not_kept() -> None:
 
 @pytest.mark.parametrize(
     ("command", "message"),
-    [("", "needs a command line"), (f"ask --key {SECRET}", "holds a key"), ("ask --key sk-0123456789", "holds a key")],
+    [
+        ("", "needs a command line"),
+        (f"ask --key {SECRET}", "holds a key"),
+        ("ask sk-0123456789abcdef", "holds a key"),
+    ],
 )
 def test_no_command_and_one_with_a_key_in_it_are_refused(
     command: str, message: str, monkeypatch: pytest.MonkeyPatch
@@ -161,3 +165,7 @@ async def test_a_run_with_a_fifth_of_faults_ends_as_one_without(run_of: Any) -> 
     assert not any(reply.fault for reply in replies)
     assert sum(len(reply.calls) for reply in replies) == BUDGET
     assert sum(reply.unanswered for reply in replies) == more_tries - BUDGET, "each of these may have been billed"
+
+
+def test_a_command_whose_options_are_called_like_keys_is_taken() -> None:
+    CommandProposer.of(CommandSettings(), Errand(toys.Toy(), 0, 1, "llm --key-filename own.txt -m pk-small"))

@@ -1,0 +1,96 @@
+"""Programs of one's own, put into runs by way of the command line."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from behavesim_tasks.tsp import TravellingSalesman
+
+from behavesim.events import Asked
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import read_events
+from tests.cli.command import Command
+
+TEMPLATE = TravellingSalesman().template
+RUN = ("run", "tsp", "--method", "best-of-n", "--set", "recommend=false")
+
+
+def tried(run: str) -> dict[int, str]:
+    """The candidates of a run that people put in, and their programs."""
+    events = read_events(Path("runs", run, "run.db"), only=(Asked,))
+    found = [event for _, _, event in events if isinstance(event, Asked)]
+    return {each.candidate: each.prompt.text for each in found if each.prompt.operator == "injected"}
+
+
+def write(name: str, remark: str) -> None:
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text(f"# {remark}\n{TEMPLATE}")
+
+
+def test_a_run_begins_with_a_folders_programs_and_another_with_its_best(behavesim: Command) -> None:
+    write("mine/b.py", "second")
+    write("mine/a.py", "first")
+    assert behavesim(*RUN, "--budget", 4, "--name", "first", "--start-with", "mine").code == 0
+    assert tried("first") == {0: f"# first\n{TEMPLATE}", 1: f"# second\n{TEMPLATE}"}
+    assert behavesim("verify", "first").code == 0
+    assert behavesim(*RUN, "--budget", 4, "--name", "second", "--start-with", "first").code == 0
+    assert len(tried("second")) >= 1
+    replay = behavesim(*RUN, "--budget", 4, "--name", "again", "--proposer", "replay:first", "--json").document
+    assert tried("again") == tried("first")
+    assert replay["replay"]["differing"] == {}
+    assert replay["digest"] == behavesim("report", "first", "--json").document["runs"][0]["digest"]
+    refused = behavesim(*RUN, "--budget", 4, "--proposer", "replay:first", "--start-with", "mine")
+    assert (refused.code, "leave --start-with out" in refused.err) == (2, True)
+
+
+def test_what_holds_no_program_is_refused_and_nothing_is_left_behind(behavesim: Command) -> None:
+    Path("mine").mkdir()
+    Path("mine/a.py").write_text("x = 1\n")
+    refused = behavesim(*RUN, "--start-with", "mine")
+    assert (refused.code, "a.py is no program of task tsp (no-function)" in refused.err) == (2, True)
+    refused = behavesim(*RUN, "--start-with", "yours")
+    assert (refused.code, "there are no programs in 'yours'" in refused.err) == (2, True)
+    assert not Path("runs").exists()
+
+
+def test_a_program_is_put_into_a_run_that_ended_and_tried_on_resume(behavesim: Command) -> None:
+    write("mine.py", "mine")
+    Path("empty.py").write_text("")
+    assert behavesim(*RUN, "--budget", 3, "--name", "r").code == 0
+    assert behavesim("inject", "r", "mine.py", "empty.py").code == 2
+    assert RunFolder(Path("runs/r")).inbox.waiting() == [], "all of them or none"
+    said = behavesim("inject", "r", "mine.py")
+    assert (said.code, "--budget 4" in said.out) == (0, True)
+    assert behavesim("resume", "r", "--budget", 400, "--set", "max_time_s=3").code == 0
+    assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
+    assert RunFolder(Path("runs/r")).inbox.waiting() == []
+    assert behavesim("verify", "r").code == 0
+
+
+def test_a_program_is_put_into_a_run_that_goes_on(behavesim: Command) -> None:
+    """The model waits until the program has been tried, so that the run cannot end before."""
+    Path("slow.py").write_text(
+        "import glob, sys, time\nwhile not glob.glob('tried'):\n    time.sleep(0.05)\nprint(sys.stdin.read())\n"
+    )
+    write("mine.py", "mine")
+    folder, is_over = RunFolder(Path("runs/r")), threading.Event()
+
+    def put_in() -> None:
+        while not folder.is_running() and not is_over.is_set():
+            time.sleep(0.02)
+        folder.inbox.put("mine", Path("mine.py").read_text())
+        while folder.inbox.waiting() and not is_over.is_set():
+            time.sleep(0.02)
+        Path("tried").touch()
+
+    thread = threading.Thread(target=put_in)
+    thread.start()
+    try:
+        ended = behavesim(*RUN, "--budget", 6, "--window", 2, "--name", "r", "--proposer", "command:python3 slow.py")
+    finally:
+        is_over.set()
+        thread.join()
+    assert ended.code == 0
+    assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
