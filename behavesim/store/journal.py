@@ -126,8 +126,8 @@ class SqliteJournal:
     async def _moved(self) -> bool:
         """Move what is in the log into the database; False where it could not be all, for another's sake."""
         try:
-            async with self._db.execute(CHECKPOINT) as cursor:
-                is_busy, logged, moved = await cursor.fetchone() or (0, 0, 0)
+            # in one go: as long as the statement has not ended, SQLite commits nothing that is written beside it
+            [(is_busy, logged, moved)] = await self._db.execute_fetchall(CHECKPOINT)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_LOCKED:
                 raise

@@ -151,6 +151,18 @@ async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Pa
     assert sum(1 for _ in read_events(path)) == count
 
 
+async def test_what_is_committed_beside_a_move_is_committed_when_it_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path) as journal:
+
+        async def append() -> int:
+            await journal.append([RunStopped("budget")])
+            return sum(1 for _ in read_events(path))
+
+        for count in range(1, 9):
+            assert await asyncio.gather(journal._moved(), append()) == [True, count]
+
+
 async def test_a_log_is_moved_while_the_journal_itself_is_read(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     log = tmp_path / "run.db-wal"
