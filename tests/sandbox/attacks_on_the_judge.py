@@ -71,9 +71,10 @@ def _framed(name: str, expected: str, then: str, frame: str) -> Attack:
             header = json.dumps({{"solutions": solutions, **more}}).encode()
             return struct.pack("<II", len(header) + len(data), len(header)) + header + data
         tour, data = ["", "<i8", [10]], np.argsort(points).astype(np.int64).tobytes()
+        frame = {frame}
         for fd in range(3, 64):
             try:
-                os.write(fd, {frame})
+                os.write(fd, frame)
             except OSError:
                 pass
         {then}

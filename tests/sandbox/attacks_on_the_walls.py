@@ -106,10 +106,11 @@ OWN_FUNCTIONS = (
     body_of("words of the zygote", "output", """
         import os
         from behavesim.sandbox.orders import Ending, Ready, line
+        lines = [line(said) for said in (Ready("strong+", (), 2), Ending(0, 0, "", 0.0, 0), {"error": "BREACH"})]
         for fd in range(3, 4096):
-            for said in (Ready("strong+", (), 2), Ending(0, 0, "", 0.0, 0), {"error": "BREACH"}):
+            for said in lines:
                 try:
-                    os.write(fd, line(said))
+                    os.write(fd, said)
                 except OSError:
                     pass
     """),

@@ -44,7 +44,7 @@ def interpreter_for_everybody(folder: Path) -> Interpreter:
     executable = folder / "bin" / version
     executable.parent.mkdir(parents=True)
     base = Path(sys.base_prefix)
-    ignored = shutil.ignore_patterns("site-packages", "test", "__pycache__")
+    ignored = shutil.ignore_patterns("site-packages", "test")
     shutil.copytree(base / "lib" / version, folder / "lib" / version, copy_function=_link, ignore=ignored)
     for library in (base / "lib").glob("libpython*"):
         _link(str(library), str(folder / "lib" / library.name))

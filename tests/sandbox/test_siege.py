@@ -11,9 +11,10 @@ import pytest
 
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
-from tests.sandbox.attacks_on_the_machine import FILES
+from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL
+from tests.sandbox.attacks_on_the_machine import FILES, ON_THE_MACHINE
 from tests.sandbox.attacks_on_the_search import ON_THE_SEARCH
-from tests.sandbox.attacks_on_the_walls import SECRETS, WAYS_TO_FILES
+from tests.sandbox.attacks_on_the_walls import ON_THE_WALLS, SECRETS, WAYS_TO_FILES
 from tests.sandbox.outside import (
     NOBODY,
     SECRET,
@@ -34,8 +35,8 @@ LAYERS = {
 USERS = ("whoever runs the tests", "root that becomes nobody", "nobody from the start")
 SIEGES = [(level, user) for level in LAYERS for user in USERS if (level, user) != ("strong", USERS[1])]
 WEAKER: dict[str, tuple[Attack, ...]] = {
-    "seccomp": ATTACKS,
-    "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS, *ON_THE_SEARCH, *ON_THE_JUDGE),
+    "seccomp": (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS),
+    "landlock": (*FILES, *WAYS_TO_FILES, *SECRETS),
     "limits": (*ON_THE_SEARCH, *ON_THE_JUDGE),
 }
 """What each layer alone must keep from doing harm; limits, which no machine lacks, hold the score and the time."""
