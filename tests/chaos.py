@@ -3,6 +3,7 @@
 `python -m tests.chaos --runs 100 --seed 1` kills real runs with SIGKILL, the daemon alone or its process group, once,
 twice or three times, also while they resume; half of them ask a model server, whose own count is compared with the
 journal. `--events` resumes in-process runs of all methods from before, inside and after the commit of every event.
+`--commits` kills so many writers whose log is moved all the time; what they said to be committed must be there.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import Subject, asked_again
+from tests.crash.writer import killed
 from tests.proposers.chat_server import ChatServer
 
 BUDGET = 60
@@ -123,13 +125,28 @@ async def stop_at_every_event(seed: int) -> int:
     return broken
 
 
+async def kill_writers(count: int, seed: int) -> int:
+    """Kill so many writers; returns how many had said more than there is."""
+    broken = 0
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            said, found = await killed(Path(folder) / "run.db", random.Random(f"{seed}/{number}"))
+        broken += said > found
+        print(f"{number + 1}/{count}: {said} events were said to be committed, {found} are there", flush=True)
+    print(f"{count - broken} of {count} killed writers had lost nothing")
+    return broken
+
+
 def main() -> int:
     """Read the command line; the exit code is 1 where a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=100, help="runs of real processes to kill")
     parser.add_argument("--seed", type=int, default=1, help="what draws the moments")
     parser.add_argument("--events", action="store_true", help="instead, every death of in-process runs of all methods")
+    parser.add_argument("--commits", type=int, default=0, help="instead, so many writers whose log is always moved")
     arguments = parser.parse_args()
+    if arguments.commits:
+        return min(1, asyncio.run(kill_writers(arguments.commits, arguments.seed)))
     if arguments.events:
         return min(1, asyncio.run(stop_at_every_event(arguments.seed)))
     return min(1, asyncio.run(kill_processes(arguments.runs, arguments.seed)))
