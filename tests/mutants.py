@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
+import multiprocessing
 import os
 import random
 import shutil
@@ -16,15 +18,17 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 
+import pytest
 from cosmic_ray.commands import init
-from cosmic_ray.mutating import mutate_and_test
-from cosmic_ray.testing import run_tests
+from cosmic_ray.mutating import use_mutation
+from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import use_db
-from cosmic_ray.work_item import MutationSpec, TestOutcome
+from cosmic_ray.work_item import MutationSpec
 
 ROOT = Path(__file__).parents[1]
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "runs", "*.egg-info", ".*_cache", ".hypothesis", "__pycache__")
@@ -49,6 +53,9 @@ EVERYWHERE = "tests/house/test_values.py"
 
 LEFT_OUT = "behavesim/similarity/kernels"
 """What numba has compiled and cached, no change of the source would reach; an oracle holds it instead."""
+
+LOADED_ONCE = ("aiohttp", "aiosqlite", "hypothesis", "matplotlib.figure", "numba", "pydantic", "rich", "scipy.stats")
+"""Imported before the processes are forked that run the tests: it takes longer than many a room's tests."""
 
 Place = tuple[Path, tuple[int, int]]
 
@@ -91,32 +98,53 @@ def drawn(paths: list[Path], count: int, seed: int) -> list[MutationSpec]:
     return [rng.choice(sorted(places[place], key=in_order)) for place in sorted(chosen)]
 
 
-def command(folders: list[str], module: str = "") -> str:
-    """What runs a room's tests up to the first that fails; the likeliest to fail, those named after a module, first."""
-    files = [path for folder in folders for path in sorted(Path(folder).rglob("test_*.py"))]
-    files.sort(key=lambda path: path.stem != f"test_{module}")
-    return f"{sys.executable} -m pytest -x -q -p no:cacheprovider {EVERYWHERE} {' '.join(map(str, files))}"
+def files(folders: list[str], module: str = "") -> list[str]:
+    """A room's tests, the likeliest to fail, those named after a module, first."""
+    found = [path for folder in folders for path in sorted(Path(folder).rglob("test_*.py"))]
+    return [EVERYWHERE, *map(str, sorted(found, key=lambda path: path.stem != f"test_{module}"))]
 
 
-def measure(room: str, count: int, seed: int, timeout_s: float) -> int:
-    """Test the room against each mutant of its sample; returns how many survived."""
-    code, tests = ROOMS[room]
+def passed(tests: Sequence[str], timeout_s: float) -> bool:
+    """Whether all tests pass in a process of their own, in time."""
+    process = multiprocessing.get_context("fork").Process(target=run_pytest, args=(tests,))
+    process.start()
+    process.join(timeout_s)
+    if process.exitcode is None:
+        os.killpg(process.pid, 9)  # type: ignore[arg-type]
+        process.join()
+    return process.exitcode == 0
+
+
+def run_pytest(tests: Sequence[str]) -> None:
+    """Run tests up to the first that fails, and say nothing."""
+    os.setsid()
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(quiet, descriptor)
+    sys.modules.pop("tests")  # that of the tree which is not changed
+    sys.dont_write_bytecode = True
+    sys.exit(pytest.main(["-x", "-p", "no:cacheprovider", *tests]))
+
+
+def measure(room: str, count: int, seed: int, timeout_s: float) -> None:
+    """Test the room against each mutant of its sample."""
+    code, folders = ROOMS[room]
     began = time.monotonic()
-    outcome, output = run_tests(command(tests), timeout_s)
-    if outcome is not TestOutcome.SURVIVED:
-        raise SystemExit(f"the tests of {room} fail without any mutant:\n{output}")
+    if not passed(files(folders), timeout_s):
+        raise SystemExit(f"the tests of {room} fail without any mutant")
     print(f"{room}: its own tests take {time.monotonic() - began:.0f} s", flush=True)
     survivors, sample = 0, drawn(modules(code), count, seed)
     for number, mutant in enumerate(sample, 1):
-        began = time.monotonic()
-        result = mutate_and_test([mutant], command(tests, mutant.module_path.stem), timeout_s)
-        where = f"{mutant.module_path}:{mutant.start_pos[0]} {mutant.operator_name.removeprefix('core/')}"
-        print(f"{number} {result.test_outcome.value} {time.monotonic() - began:.0f} s  {where}", flush=True)
-        if not result.is_killed:
+        operator = get_operator(mutant.operator_name)(**mutant.operator_args)
+        with use_mutation(mutant.module_path, operator, mutant.occurrence) as (before, after):
+            survived = passed(files(folders, mutant.module_path.stem), timeout_s)
+        outcome = "survived" if survived else "killed"
+        print(f"{number} {outcome}  {mutant.module_path}:{mutant.start_pos[0]} {mutant.operator_name}", flush=True)
+        if survived:
             survivors += 1
-            print(*result.diff.splitlines()[3:], sep="\n", flush=True)
+            difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+            print(*list(difference)[2:], sep="\n", flush=True)
     print(f"{room}: {len(sample) - survivors} of {len(sample)} mutants killed", flush=True)
-    return survivors
 
 
 def main() -> None:
@@ -125,11 +153,14 @@ def main() -> None:
     parser.add_argument("rooms", nargs="+", choices=ROOMS)
     parser.add_argument("--sample", type=int, default=60, help="mutants of each room")
     parser.add_argument("--seed", type=int, default=1, help="what draws them")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds after which a mutant counts as killed")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds after which a mutant counts as killed")
     arguments = parser.parse_args()
+    for name in LOADED_ONCE:
+        import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(ROOT, Path(folder) / "tree", ignore=NOT_COPIED))
         os.chdir(copy)
+        sys.path[0] = str(copy)
         os.environ["PYTHONPATH"] = str(copy)  # for the processes that tests start elsewhere
         for room in arguments.rooms:
             measure(room, arguments.sample, arguments.seed, arguments.timeout)

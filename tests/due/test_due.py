@@ -24,6 +24,7 @@ from behavesim.methods.method import Measurement, Method, MethodSettings
 from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Note, OpenCandidate, RunState
 from tests.methods.states import BRIEF, candidate, state_of
+from tests.search.toys import fitting
 
 ALL = Permits(regroup=True, repair=True, ask=True)
 NONE = Permits(regroup=False, repair=False, ask=False)
@@ -73,6 +74,10 @@ def rejected(number: int, repairs: int = 0) -> OpenCandidate:
 def noted(state: RunState, answered: bool) -> RunState:
     state.notes[0] = Note(NOTE, Reply("Because.", "m") if answered else None)
     return state
+
+
+def test_a_runs_rules_are_those_of_its_settings() -> None:
+    assert Rules.of(fitting({"window": 5, "repair": 2})) == Rules(window=5, repairs=2)
 
 
 def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registration() -> None:
