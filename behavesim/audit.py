@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from behavesim.build import behaviours
 from behavesim.caps import is_capped
 from behavesim.config import Settings
 from behavesim.due import Permits, Rules, due
@@ -26,6 +25,7 @@ from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.protocols import Failure, Verdict
+from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import RunState
 from behavesim.task import Task
 
@@ -52,7 +52,7 @@ class Audit:
         self.state = RunState(task.objective)
         self._task = task
         self._settings = settings
-        self._behaviours = behaviours(settings, task)
+        self._behaviours = Behaviours.of_run(settings, task)
         self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
         self._rules = Rules.of(settings)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))

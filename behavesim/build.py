@@ -146,7 +146,7 @@ def _refuse_unsuited(launch: Launch, template: Evaluated) -> None:
     """Raise TaskError where behaviours have to be known, and the run's measure cannot compare the template's."""
     settings, task = launch.settings, launch.task
     if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
-        known = behaviours(settings, task)
+        known = Behaviours.of_run(settings, task)
         known.apply(template, (TEMPLATE,))
         if why := known.refusal(template.trajectories):
             raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
@@ -224,7 +224,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         proposer=Weighing(parts.proposer, writer.costs_money),
         judge=parts.judge,
         journal=parts.journal,
-        behaviours=behaviours(settings, task) if chosen.needs_behaviour else None,
+        behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
         show=parts.show,
     )
 
@@ -244,16 +244,6 @@ def priced(settings: Settings) -> Prices:
     if settings.max_cost_usd is not None and unpriced:
         raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
     return prices
-
-
-def behaviours(settings: Settings, task: Task) -> Behaviours:
-    """What keeps the behaviours of a run's members, by the run's own measure."""
-    from behavesim.similarity import BehaveSim
-
-    def measure(clip: bool) -> BehaveSim:
-        return BehaveSim(task.normaliser, **settings.measuring(), clip=clip)
-
-    return Behaviours(raw=measure(clip=False), clipped=measure(clip=True))
 
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from behavesim.config import Settings
 from behavesim.errors import TrajectoryError
 from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
+from behavesim.task import Task
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -39,6 +41,16 @@ class Behaviours:
         self._archive: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
+
+    @classmethod
+    def of_run(cls, settings: Settings, task: Task) -> Behaviours:
+        """Those of a run that has no member yet, by the run's own measure."""
+        from behavesim.similarity import BehaveSim
+
+        def measure(clip: bool) -> BehaveSim:
+            return BehaveSim(task.normaliser, **settings.measuring(), clip=clip)
+
+        return cls(raw=measure(clip=False), clipped=measure(clip=True))
 
     def warm(self) -> None:
         """Load what comparing and grouping need, which takes a moment."""
