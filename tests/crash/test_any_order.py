@@ -29,8 +29,8 @@ THERE = {"PYTHONHASHSEED": "77", "LC_ALL": "C.UTF-8", "TZ": "America/St_Johns", 
 async def test_hash_seed_locale_time_zone_and_threads_change_nothing(tmp_path: Path) -> None:
     digests = set()
     for name, env, workers in (("here", HERE, "1"), ("there", THERE, "2")):
-        arguments = ["tsp", "--budget", "40", "--workers", workers, "--set", "n_init=15", "--set", "restart_every=12"]
-        subject = Subject(tmp_path / name, arguments, env)
+        settings = ("--set", "n_init=15", "--set", "restart_every=12", "--set", "recommend=false")
+        subject = Subject(tmp_path / name, ("tsp", "--budget", "40", "--workers", workers, *settings), env)
         ended = await subject.finish()
         assert ended.code == 0, ended.stderr
         digests.add(subject.digest)

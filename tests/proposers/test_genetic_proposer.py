@@ -103,8 +103,9 @@ async def test_a_timid_proposer_mostly_says_the_same_in_other_words(task):
         same = [s for t in range(40) if outcome(task, s := await program(proposer, t, "improve", *parents)) in done]
         return len(same), len([source for source in same if source not in parents])
 
-    assert (await shares(timid))[0] > (await shares(plain))[0] + 8
-    assert (await shares(timid))[1] > 4
+    same, reworded = await shares(timid)
+    assert same > (await shares(plain))[0] + 8
+    assert reworded > 4
 
 
 async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
@@ -121,7 +122,7 @@ async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
 def outcome(task, source):
     namespace = {}
     exec(source, namespace)
-    instance = task.instances("search")[0]
+    instance = task.instances("validation")[0]  # the smaller ones
     with np.errstate(all="ignore"):
         return task.score(instance, task.solve(namespace[task.entry_point], instance))
 

@@ -168,7 +168,7 @@ def promised(header: Any) -> int:
     """The bytes that a header's arrays take, as far as that can be said."""
     try:
         entries = [entry for solution in header["solutions"] for entry in solution]
-        return min(sum(math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in entries), MEGABYTE)
+        return min(int(sum(math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in entries)), MEGABYTE)
     except (TypeError, ValueError, OverflowError):
         return 0
 
