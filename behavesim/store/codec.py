@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from behavesim.events import STORED_AS, Evaluated, Event
+from behavesim.events import STORED_AS, TEMPLATE, Evaluated, Event
 from behavesim.text import one_line
 from behavesim.trajectory import Trajectory
 
@@ -19,6 +19,8 @@ NAMES = {kind: name for name, kind in STORED_AS.items()}
 """The name of each type of event, as it is stored."""
 
 LATEST = 253402300800.0
+HIGHEST = (1 << 63) - 1
+"""The highest number of a candidate: what a column can hold."""
 _LENGTH = struct.Struct("<I")
 
 
@@ -43,10 +45,13 @@ def decode(kind: object, payload: object, blob: object) -> Event:
     if STORED_AS[kind] is Evaluated:
         values["trajectories"] = unpack(blob)
     try:
-        return _adapter(kind).validate_python(values)  # type: ignore[no-any-return]
+        event: Event = _adapter(kind).validate_python(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
+    if not TEMPLATE <= getattr(event, "candidate", TEMPLATE) <= HIGHEST:
+        raise ValueError("no candidate has such a number")
+    return event
 
 
 def check_time(at: object) -> float:
