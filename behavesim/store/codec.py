@@ -49,7 +49,7 @@ def decode(kind: object, payload: object, blob: object) -> Event:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
-    if not TEMPLATE <= getattr(event, "candidate", TEMPLATE) <= HIGHEST:
+    if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
         raise ValueError("no candidate has such a number")
     return event
 
