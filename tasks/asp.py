@@ -205,10 +205,10 @@ class Blocking:
 class AdmissibleSet(Task):
     """Find large admissible sets: ternary vectors of length n with w non-zero values and supports all different.
 
-    For any three of the vectors there must be a coordinate with the values {0, 1, 2}, {0, 0, 1} or {0, 0, 2}. A
-    candidate vector stands for all that arise by rotating its groups of three coordinates. All candidates are ordered
-    by the function's priority, greatest first, and each is added with its rotations if the set stays admissible. The
-    score is the number of vectors in the set: the more the better.
+    For any three different vectors of the set there must be a coordinate with the values {0, 1, 2}, {0, 0, 1} or
+    {0, 0, 2}. A candidate vector stands for all that arise by rotating its groups of three coordinates. All candidates
+    are ordered by the function's priority, greatest first, and each is added with its rotations if the set stays
+    admissible. The score is the number of vectors in the set: the more the better.
     """
 
     template = TEMPLATE

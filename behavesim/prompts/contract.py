@@ -35,22 +35,23 @@ def _interface(task: Task) -> str:
 def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     count = len(task.instances("search"))
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
-    together = "" if count == 1 else " for all of them together"
+    together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
     return [
         f"- A program is judged on {judged}. What it keeps between calls is kept.",
-        f"- It has {timeout_s:g} s of CPU time{together}, {memory_mb} MB of memory and one thread.",
+        f"- It has {timeout_s:g} s of CPU time{together}, compiling and imports included, {memory_mb} MB of memory and "
+        "one thread.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
         "processes are out of its reach.",
         "- Random numbers that it does not seed come out the same each time, so that equal programs score equally.",
-        "- An exception, a result that breaks a rule, or a limit that is passed, on any instance, loses the program.",
-        f"- {_objective(task)}",
+        f"- An exception, a result that breaks a rule, or a limit that is passed loses the program{on_any}.",
+        f"- {_objective(task, count)}",
     ]
 
 
-def _objective(task: Task) -> str:
+def _objective(task: Task, count: int) -> str:
     """What the score is, which way it is better, and how good it can get where that is known."""
     objective = task.objective_on("search")
-    mean = ", the mean over the instances," if type(task).mean_score is Task.mean_score else ""
+    mean = ", the mean over the instances," if count > 1 and type(task).mean_score is Task.mean_score else ""
     better = "lower" if objective.direction == "minimise" else "higher"
     known = "" if objective.best_known is None else f"; the best known is {objective.best_known:.7g}"
     return f"The score{mean} is better the {better} it is{known}."
