@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from behavesim.behaviours import Behaviours
 from behavesim.caps import is_capped
 from behavesim.config import Settings
 from behavesim.due import Permits, Rules, due
@@ -25,7 +26,6 @@ from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.protocols import Failure, Verdict
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import RunState
 from behavesim.task import Task
 

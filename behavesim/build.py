@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from behavesim.behaviours import Behaviours
 from behavesim.caps import Caps
 from behavesim.config import Settings, differences
 from behavesim.due import Rules
@@ -41,7 +42,6 @@ from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.provenance import DECISIVE, provenance
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.settings import recorded
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.run_files import RunFiles
@@ -86,11 +86,10 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     priced(launch.settings)
     async with AsyncExitStack() as stack:
         proposer = await stack.enter_async_context(_proposer(launch))
-        pool = await stack.enter_async_context(sandbox(launch.settings, clock=launch.clock))
-        judge = Judge(launch.task, "search", pool)
+        judge = await stack.enter_async_context(judging(launch.settings, launch.task, clock=launch.clock))
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(_refuse_unsuited, launch, template)
-        started = RunStarted(launch.settings.flat(), origin, pool.isolation)
+        started = RunStarted(launch.settings.flat(), origin, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())
             launch.folder.write_settings(launch.settings.flat())
@@ -184,6 +183,15 @@ def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None
         allow_weak_isolation=settings.allow_weak_isolation,
         clock=clock,
     )
+
+
+@asynccontextmanager
+async def judging(
+    settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
+) -> AsyncIterator[Judge]:
+    """A judge of programs on the instances of a split, with its sandbox, under the limits of a run."""
+    async with sandbox(settings, split, clock) as pool:
+        yield Judge(task, split, pool)
 
 
 async def evaluated_template(task: Task, judge: Judge) -> Evaluated:

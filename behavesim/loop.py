@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, ParamSpec
 
+from behavesim.behaviours import Behaviours
 from behavesim.caps import Caps
 from behavesim.due import Permits, Rules, due
 from behavesim.errors import BehavesimError, JournalError, PartError
@@ -34,7 +35,6 @@ from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from behavesim.build import Parts, assembled, evaluated_template, run_provenance, sandbox
+from behavesim.build import Parts, assembled, evaluated_template, judging, run_provenance
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.errors import JournalError
@@ -38,7 +38,6 @@ from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import injected_again
 from behavesim.protocols import Failure, Judge, Verdict
-from behavesim.sandbox import Judge as SandboxJudge
 from behavesim.settings import recorded
 from behavesim.state import OpenCandidate, RunState
 from behavesim.store.folder import RunFolder
@@ -136,11 +135,10 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
 
 async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, proposer: SalvagedProposer) -> None:
     task = TaskReference(settings.task).load()
-    async with sandbox(settings) as pool:
-        judge = SandboxJudge(task, "search", pool)
+    async with judging(settings, task) as judge:
         template = salvage.template or await evaluated_template(task, judge)
         made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
-        started = RunStarted(settings.flat(), made_of, pool.isolation)
+        started = RunStarted(settings.flat(), made_of, judge.isolation)
         with target.created(), target.locked():
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:

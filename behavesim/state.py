@@ -248,7 +248,7 @@ class RunState:
             case Evaluated():
                 self._apply_evaluated(event)
             case Rejected(candidate):
-                self._opened(candidate).outcome = event
+                self._answered(candidate).outcome = event
                 self.rejected[event.reason] += 1
                 self.cpu_s += event.cpu_s
             case Compared(candidate):
@@ -286,6 +286,12 @@ class RunState:
         self.open[event.candidate] = OpenCandidate(event)
         self.asked = event.candidate + 1
 
+    def _answered(self, candidate: CandidateId) -> OpenCandidate:
+        opened = self._opened(candidate)
+        if opened.reply is None:
+            raise JournalError(f"candidate {candidate} came to something before it was answered")
+        return opened
+
     def _apply_reply(self, reply: Reply) -> None:
         own, known = Tokens.of(reply), self.tokens.get(reply.model, Tokens())
         self.tokens[reply.model] = known + own
@@ -308,7 +314,7 @@ class RunState:
         if event.candidate == TEMPLATE:
             self.template = self.members[TEMPLATE] = self._member(event)
             return
-        self._opened(event.candidate).outcome = event
+        self._answered(event.candidate).outcome = event
         self.feasible += 1
         self.repeated_programs += event.copy_of is not None
         behaviour = hash(event.trajectories)  # for a count that people read; decisions compare in full

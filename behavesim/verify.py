@@ -8,15 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from behavesim.audit import Audit, Difference, difference, misfit
-from behavesim.build import run_provenance, sandbox
+from behavesim.build import judging, run_provenance
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.loop import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
-from behavesim.protocols import Failure
+from behavesim.protocols import Failure, Judge
 from behavesim.provenance import DECISIVE
-from behavesim.sandbox import Judge
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
@@ -64,8 +63,8 @@ async def verify(folder: RunFolder, workers: int = 1, progress: Progress = lambd
     settings = recorded(openings[max(openings)].settings)
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
-    async with sandbox(settings.model_copy(update={"workers": workers})) as pool:
-        verifier = Verifier(folder, task, Judge(task, "search", pool), result, 2 * workers)
+    async with judging(settings.model_copy(update={"workers": workers}), task) as judge:
+        verifier = Verifier(folder, task, judge, result, 2 * workers)
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event, is_last=seq == max(openings))
             progress(seq, total)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from behavesim.behaviours import Behaviours
 from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
 from behavesim.config import Settings
@@ -25,7 +26,6 @@ from behavesim.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt
 from behavesim.loop import Search
 from behavesim.protocols import Verdict
 from behavesim.settings import resolve
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import RunState
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, Task

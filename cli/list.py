@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import summary
-from behavesim.errors import JournalError
+from behavesim.errors import BehavesimError
 from behavesim.reports.summary import runs_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
@@ -21,8 +21,8 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     for folder in RunFolder.all(runs_dir):
         try:
             summaries.append(summary(load_run(folder.path)))
-        except JournalError as error:  # one that is damaged, or was killed before it began, hides no other
-            tell(f"{error}")
+        except BehavesimError as error:  # one that is damaged, or was killed before it began, hides no other
+            tell(f"{folder.run}: {error}")
     if as_json:
         print_json([asdict(each) for each in summaries])
     else:

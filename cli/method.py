@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.checkup import Finding
+from behavesim.finding import Finding
 from behavesim.plugins import resolved
 from behavesim.rehearsal.examination import examined
 

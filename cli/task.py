@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from behavesim.checkup import Finding, checkup
-from behavesim.sandbox import Limits
+from behavesim.checkup import checkup
+from behavesim.finding import Finding
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
@@ -41,11 +41,10 @@ def check(
     reference = TaskReference(path).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text}, assignments, task=loaded)
-    limits = Limits.of(settings)
 
     async def examine() -> list[Finding]:
         findings = []
-        async for finding in checkup(reference, loaded, limits):
+        async for finding in checkup(settings, loaded):
             findings.append(finding)
             if not as_json:
                 typer.echo(f"{MARKS[finding.result]:5} {finding.name:20} {finding.message}")

@@ -36,6 +36,7 @@ NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "runs", "*.egg-info", ".*_c
 ROOMS = {
     "methods": (["behavesim/methods"], ["tests/methods"]),
     "similarity": (["behavesim/similarity"], ["tests/similarity"]),
+    "behaviours": (["behavesim/behaviours.py"], ["tests/behaviours"]),
     "trajectory": (["behavesim/trajectory.py"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),

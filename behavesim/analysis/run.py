@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from behavesim.events import (
     Event,
     GroupName,
     NotAdded,
+    Recommended,
     Rejected,
     Responded,
     RunForked,
@@ -30,7 +31,7 @@ from behavesim.settings import recorded
 from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import count_registered, read_events, read_trajectories
-from behavesim.task import Objective, TaskReference
+from behavesim.task import Direction, Objective, TaskReference
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -187,6 +188,10 @@ class Run:
                 self._remember()
             case NotAdded():
                 self._remember()
+            case Recommended(choice, validation) if choice is not None:
+                program = self._candidates.get(choice)
+                if program is None or program.score is None or validation.get(choice) is None:
+                    raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():
                 self.settings = recorded(event.settings)
 
@@ -211,9 +216,14 @@ def load_run(path: str | Path) -> Run:
 
 
 def _objective(provenance: Mapping[str, str]) -> Objective:
-    best_known = provenance.get("best_known")
-    known = float(best_known) if best_known else None
-    return Objective("maximise" if provenance["direction"] == "maximise" else "minimise", known)
+    direction, best_known = provenance.get("direction"), provenance.get("best_known")
+    if direction not in get_args(Direction):
+        raise JournalError(f"the journal says {direction!r} where it should say which scores are better")
+    try:
+        known = float(best_known) if best_known else None
+    except ValueError:
+        raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None
+    return Objective("maximise" if direction == "maximise" else "minimise", known)
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.build import sandbox
+from behavesim.build import judging
 from behavesim.config import Settings
 from behavesim.errors import UsageError
 from behavesim.events import Stage
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.protocols import Failure, Verdict
-from behavesim.sandbox import Judge
 from behavesim.task import Split, Task
 
 
@@ -42,13 +41,12 @@ async def evaluate(
 ) -> list[Evaluation]:
     """Evaluate programs, each a file's name and its source, one after another in one sandbox; in their order."""
     evaluations = []
-    async with sandbox(settings, split) as pool:
-        judge = Judge(task, split, pool)
+    async with judging(settings, task, split) as judge:
         for file, source in programs:
             program = extract(fenced(source), task.template, task.entry_point)
             if isinstance(program, Failure):
-                evaluations.append(Evaluation(file, "extraction", program, pool.isolation))
+                evaluations.append(Evaluation(file, "extraction", program, judge.isolation))
             else:
                 verdict = await judge.evaluate(program.source)
-                evaluations.append(Evaluation(file, "evaluation", verdict, pool.isolation))
+                evaluations.append(Evaluation(file, "evaluation", verdict, judge.isolation))
     return evaluations

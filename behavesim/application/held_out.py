@@ -9,8 +9,7 @@ from behavesim.analysis.held_out import HeldOut, held_out
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
-from behavesim.build import sandbox
-from behavesim.sandbox import Judge
+from behavesim.build import judging
 from behavesim.task import TaskReference
 
 
@@ -36,5 +35,5 @@ async def _tried(runs: Sequence[Run]) -> list[HeldOut]:
     weak = all(run.settings.allow_weak_isolation for run in runs)
     settings = runs[0].settings.model_copy(update={"workers": cores(), "allow_weak_isolation": weak})
     task = TaskReference(settings.task).load()
-    async with sandbox(settings, "held-out") as pool:
-        return await held_out(runs, task, Judge(task, "held-out", pool))
+    async with judging(settings, task, "held-out") as judge:
+        return await held_out(runs, task, judge)

@@ -8,9 +8,9 @@ import platform
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
+from behavesim.build import sandbox
 from behavesim.errors import BehavesimError
-from behavesim.sandbox import Limits, Pool
-from behavesim.task import TaskReference
+from behavesim.settings import resolve
 
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
 
@@ -53,7 +53,7 @@ async def _endpoint(url: str) -> str:
 
 async def _sandbox() -> str:
     try:
-        async with Pool(TaskReference("tsp"), "search", 1, Limits(), allow_weak_isolation=True) as pool:
+        async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True})) as pool:
             return "; ".join((pool.isolation, *pool.notes))
     except BehavesimError as error:
         return f"does not work: {error}"

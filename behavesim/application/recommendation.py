@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import load_run
-from behavesim.build import sandbox
+from behavesim.build import judging
 from behavesim.errors import UsageError
 from behavesim.events import Recommended
 from behavesim.reports.summary import percent
-from behavesim.sandbox import Judge
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Task
@@ -20,8 +19,8 @@ async def recommended(folder: RunFolder, task: Task) -> Recommended:
         raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
     with folder.locked():
         run = load_run(folder.path)
-        async with sandbox(run.settings, "validation") as pool:
-            event = await recommend(run, Judge(task, "validation", pool))
+        async with judging(run.settings, task, "validation") as judge:
+            event = await recommend(run, judge)
         async with SqliteJournal(folder.journal) as journal:
             await journal.append([event])
         _write(folder, event)

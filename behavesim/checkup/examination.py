@@ -5,27 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 
-from behavesim.checkup.finding import Finding
+from behavesim.build import judging, sandbox
 from behavesim.checkup.instances import known_again, present, unchanged
 from behavesim.checkup.solutions import examined
+from behavesim.config import Settings
 from behavesim.errors import TaskError
 from behavesim.events import Prompt
+from behavesim.finding import Finding
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import fenced_blocks
 from behavesim.protocols import Failure, Verdict
 from behavesim.provenance import instances_hash
-from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.sandbox import Limits
 from behavesim.task import SPLITS, Split, Task, TaskReference
 
 GROWN = 50
 """Programs the offline proposer writes to show that its building blocks hold together."""
 
 
-async def checkup(reference: TaskReference, task: Task, limits: Limits) -> AsyncIterator[Finding]:
+async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Examine a task's instances, template, scoring, trajectories, isolation and building blocks, in that order.
 
-    Each finding comes as it is made. Where something fails, what depends on it is left out.
+    The settings are those of a run of the task. Each finding comes as it is made. Where something fails, what depends
+    on it is left out.
     """
+    settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
+    limits = Limits.of(settings)
     yield _described(task)
     instances = [present(task, split) for split in SPLITS]
     for finding in instances:
@@ -33,8 +38,8 @@ async def checkup(reference: TaskReference, task: Task, limits: Limits) -> Async
     if any(finding.result == "mend" for finding in instances):
         return
     pristine = {split: instances_hash(task, split) for split in SPLITS}
-    yield await known_again(reference, pristine)
-    async with Pool(reference, "search", 1, limits, allow_weak_isolation=True) as pool:
+    yield await known_again(TaskReference(settings.task), pristine)
+    async with sandbox(settings) as pool:
         yield _isolation(pool.isolation)
         first = await pool.evaluate(task.template)
         began = time.perf_counter()
@@ -52,7 +57,7 @@ async def checkup(reference: TaskReference, task: Task, limits: Limits) -> Async
     yield unchanged(pristine["search"], instances_hash(task, "search"))
     for split in SPLITS[1:]:
         if task.instances(split):
-            yield await _elsewhere(reference, task, split, limits)
+            yield await _elsewhere(settings, task, split)
     yield await _building_blocks(task)
 
 
@@ -63,11 +68,11 @@ def _described(task: Task) -> Finding:
     return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
 
 
-async def _elsewhere(reference: TaskReference, task: Task, split: Split, limits: Limits) -> Finding:
+async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
     """The template on the instances that the search does not see."""
     try:
-        async with Pool(reference, split, 1, limits, allow_weak_isolation=True) as pool:
-            verdict = await Judge(task, split, pool).evaluate(task.template)
+        async with judging(settings, task, split) as judge:
+            verdict = await judge.evaluate(task.template)
     except TaskError as error:
         return Finding(f"on {split}", "mend", str(error))
     if isinstance(verdict, Verdict):

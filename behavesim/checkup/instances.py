@@ -7,8 +7,8 @@ import json
 import os
 import sys
 
-from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.errors import TaskError
+from behavesim.finding import PROVOKED, Finding
 from behavesim.provenance import instances_hash
 from behavesim.task import SPLITS, Split, Task, TaskReference
 

@@ -10,9 +10,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.checkup.forgeries import forgeries
 from behavesim.errors import TaskError, TrajectoryError
+from behavesim.finding import PROVOKED, Finding
 from behavesim.protocols import Failure, Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
 

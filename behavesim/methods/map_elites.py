@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
+from behavesim.behaviours import Behaviours
 from behavesim.config import Options
 from behavesim.events import (
     Added,
@@ -22,7 +23,6 @@ from behavesim.events import (
 )
 from behavesim.methods.draw import Generator, generator
 from behavesim.prompts.prompts import Prompts
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, OpenCandidate, RunState
 from behavesim.task import Task
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.behaviours import Behaviours
 from behavesim.events import Asked
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.trajectory import Trajectory
 
 PLACE = "\0behaviour\0"

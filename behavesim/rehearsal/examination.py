@@ -6,10 +6,10 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from behavesim.checkup.finding import PROVOKED, Finding
 from behavesim.config import described
 from behavesim.errors import BehavesimError
 from behavesim.events import Injected
+from behavesim.finding import PROVOKED, Finding
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.plugins import line_in

@@ -182,10 +182,3 @@ async def search(
         await journal.append([event])
         built.fold(event)
     return built
-
-
-async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
-    """A search that has run to its end."""
-    built = await search(MemoryJournal(), settings, delay)
-    await built.run()
-    return built

@@ -35,6 +35,11 @@ class Judge:
         self._instances = task.instances(split)
         self._sandbox = sandbox
 
+    @property
+    def isolation(self) -> str:
+        """How closed its sandbox is: strong+, strong, partial or process."""
+        return self._sandbox.isolation
+
     async def evaluate(self, source: str) -> Verdict | Failure:
         """The verdict on a program, or why there is none; whatever the task's code raises is the solutions' doing.
 

@@ -7,13 +7,12 @@ from bisect import bisect_left, insort
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.events import CandidateId
 from behavesim.similarity.archive import Archive
 from behavesim.similarity.measure import BehaveSim
 from behavesim.trajectory import Trajectory
 
-Preference = tuple[float, int, CandidateId]
-"""What makes a program the better of two, smallest first: its negated utility, its length, its age."""
+Preference = tuple[float, int, int]
+"""What makes a program the better of two, smallest first: its negated utility, its length, its number."""
 
 BASE = 100
 """The first so many distinct behaviours say what is far."""
@@ -49,7 +48,7 @@ class Niches:
             return
         insort(self._ranking, (preference, number))
 
-    def clear(self, radius: float, count: int) -> list[CandidateId]:
+    def clear(self, radius: float, count: int) -> list[int]:
         """At most `count` programs, preferred ones first, each far from every one before it.
 
         Far is 1 − BehaveSim of at least `radius` times the median distance of the first hundred distinct behaviours;

@@ -15,7 +15,7 @@ from behavesim.store.codec import decode
 
 LEAF = 13
 """The first byte of a page that holds rows of a table."""
-FILE_HEADER, WAL_HEADER, FRAME_HEADER = 100, 32, 24
+WAL_HEADER, FRAME_HEADER = 32, 24
 PAGE_SIZES = tuple(2**power for power in range(9, 16))
 USUAL_SIZE, LARGEST_SIZE = 4096, 65536
 """Two bytes hold no 65536: SQLite writes 1 for it."""

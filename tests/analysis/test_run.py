@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.analysis.run import Candidate, Run, load_run
 from behavesim.errors import JournalError, UsageError
-from behavesim.events import Evaluated, NotAdded, RunForked, RunResumed
+from behavesim.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import (
@@ -173,6 +173,28 @@ def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) 
         write(tmp_path / f"{number}", events)
         with pytest.raises(JournalError, match=f"run {number} does not begin with its settings"):
             load_run(tmp_path / f"{number}")
+
+
+@pytest.mark.parametrize(
+    ("provenance", "said"),
+    [
+        ({}, "None where it should say which scores are better"),
+        ({"direction": "up"}, "'up' where it should say which scores are better"),
+        ({**PROVENANCE, "best_known": "much"}, "'much' where the best known score should stand"),
+    ],
+)
+def test_a_journal_that_does_not_say_what_scores_mean_is_refused(
+    tmp_path: Path, provenance: dict[str, str], said: str
+) -> None:
+    write(tmp_path / "first", [RunStarted({"task": "tsp"}, provenance, "strong")])
+    with pytest.raises(JournalError, match=said):
+        load_run(tmp_path / "first")
+
+
+@pytest.mark.parametrize("choice", [recommended(0, c0=None), recommended(1, c1=2.0), recommended(7, c7=2.0)])
+def test_a_recommended_program_without_a_score_is_refused(tmp_path: Path, choice: list[Event]) -> None:
+    with pytest.raises(JournalError, match=r"candidate \d is recommended, and has no score"):
+        journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout"), choice)
 
 
 def test_a_run_is_found_by_its_path_or_by_its_name_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

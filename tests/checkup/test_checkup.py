@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.checkup.finding import Finding
 from behavesim.checkup.instances import known_again, present
 from behavesim.checkup.solutions import examined
 from behavesim.errors import TaskError
+from behavesim.finding import Finding
 from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
+from behavesim.events import RunStarted
+from tests.analysis.journals import PROVENANCE, started, write
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 
@@ -155,6 +157,14 @@ def test_a_rejected_program_is_exit_code_3_with_its_reason(behavesim: Command, t
     assert (result["status"], result["stage"], result["reason"]) == ("rejected", "evaluation", "exception")
     assert "no idea" in result["message"]
     assert result["score"] is None
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(behavesim: Command) -> None:
+    write(Path("runs/good"), started())
+    write(Path("runs/bad"), [RunStarted({"task": "tsp", "budget": "much"}, PROVENANCE, "strong")])
+    listed = behavesim("list", "--json")
+    assert [each["run"] for each in listed.document] == ["good"]
+    assert listed.err.startswith("behavesim: bad: setting budget")
 
 
 def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from behavesim.behaviours import Behaviours
 from behavesim.due import Permits, Rules, due
 from behavesim.events import (
     Added,
@@ -21,7 +22,6 @@ from behavesim.events import (
     Reply,
 )
 from behavesim.methods.method import Measurement, Method, MethodSettings
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Note, OpenCandidate, RunState
 from tests.methods.states import BRIEF, candidate, state_of
 from tests.search.toys import fitting

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from behavesim.behaviours import Behaviours
 from behavesim.events import Asked
 from behavesim.prompts.parting import PLACE, first_difference
 from behavesim.prompts.prompts import Prompts
 from behavesim.settings import resolve
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.state import Member, RunState
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.checkup import Finding
 from behavesim.errors import UsageError
+from behavesim.finding import Finding
 from behavesim.rehearsal.examination import examined
 
 SOUND = Path(__file__).parents[2] / "cli" / "example_method.py"

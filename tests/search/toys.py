@@ -1,5 +1,19 @@
 """The small world that searches are rehearsed in, for tests."""
 
-from behavesim.rehearsal.world import Judge, MemoryJournal, Proposer, Stop, Toy, finished, fitting, pause, price, search
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from behavesim.loop import Search
+from behavesim.rehearsal.world import Judge, MemoryJournal, Proposer, Stop, Toy, fitting, pause, price, search
 
 __all__ = ["Judge", "MemoryJournal", "Proposer", "Stop", "Toy", "finished", "fitting", "pause", "price", "search"]
+
+
+async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
+    """A search that has run to its end."""
+    built = await search(MemoryJournal(), settings, delay)
+    await built.run()
+    return built

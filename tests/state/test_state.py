@@ -296,6 +296,8 @@ class TestSessions:
         ([Regrouped({"0": (7,)})], "group '0' holds candidate 7, which is not in the archive"),
         ([NoteReceived(0, Reply("", "m"))], "note 0 is answered and was never asked for"),
         ([Compared(0)], "candidate 0 is not open"),
+        ([asked(0), rejected(0)], "candidate 0 came to something before it was answered"),
+        ([asked(0), scored(0, 1.0)], "candidate 0 came to something before it was answered"),
     ],
 )
 def test_an_event_that_cannot_follow_those_before_it_is_refused(events: list[Event], said: str) -> None:

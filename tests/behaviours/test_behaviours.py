@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.behaviours import Behaviours
 from behavesim.trajectory import Trajectory
 
 RAW, CLIPPED = BehaveSim(4.0, clip=False), BehaveSim(4.0)
