@@ -33,6 +33,7 @@ from behavesim.notices import Notices
 from behavesim.programs.hashing import program_hash
 from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import argument, keeps_requests, models_asked, proposer, proposer_type
+from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
@@ -83,7 +84,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
-    priced(launch.settings)
+    await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
         proposer = await stack.enter_async_context(_proposer(launch))
         judge = await stack.enter_async_context(judging(launch.settings, launch.task, clock=launch.clock))
@@ -109,6 +110,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch)
+        await asyncio.to_thread(refuse_unpriced, launch.settings)
         connections = recorded(launch.folder.read_settings()).connections
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
@@ -120,7 +122,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
         is_lost = proposer.costs_money and not keeps_requests(launch.settings)
         sent = min(len(again), connections) if is_lost else 0
-        await search.record(RunResumed(again, pool.isolation, sent))
+        await search.record(RunResumed(again, pool.isolation, sent, name_of_list()))
         yield search
 
 
@@ -229,7 +231,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         rules=Rules.of(settings),
         caps=caps,
         method=chosen,
-        proposer=Weighing(parts.proposer, writer.costs_money),
+        proposer=Weighing(parts.proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
         judge=parts.judge,
         journal=parts.journal,
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
@@ -241,17 +243,17 @@ def _wired(
     launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
     parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices))
-    caps = Caps.of(launch.settings, priced(launch.settings).cost, launch.clock, active_before_s)
+    prices = Prices.named(launch.settings.prices)
+    caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s)
     return assembled(launch.settings, launch.task, parts, caps)
 
 
-def priced(settings: Settings) -> Prices:
-    """The prices a run goes by; raises UsageError where those that a cap on its cost needs are unknown."""
-    prices = Prices.extended(settings.prices)
-    unpriced = [model for model in models_asked(settings) if prices.of(model) is None]
+def refuse_unpriced(settings: Settings) -> None:
+    """Raise UsageError where a cap on cost cannot hold, a model's price being unknown, or where a price is none."""
+    own, listed = Prices.named(settings.prices), PriceList(proposer_type(settings.proposer).endpoint())
+    unpriced = [model for model in models_asked(settings) if own.of(model) is None and not listed.knows(model)]
     if settings.max_cost_usd is not None and unpriced:
         raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
-    return prices
 
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:

@@ -97,7 +97,7 @@ class Settings(Options):
     """States skipped between two that are kept (the paper's n)."""
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
-    """USD per million tokens by model: prompt, completion and cached."""
+    """USD per million tokens by model: prompt, completion, cached and cache_write; they win over list prices."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
     of_proposer: SerializeAsAny[Options] = Field(Options(), exclude=True)

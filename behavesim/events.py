@@ -49,19 +49,25 @@ class Prompt:
 class Usage:
     """Tokens of one request as the endpoint counted them; None where it did not say.
 
-    The estimates stand in for prompt and completion where it did not, and nowhere else.
+    Those read from a cache and written to one are among those of the prompt, reasoning is among the completion's. The
+    estimates stand in for prompt and completion where it did not say, and nowhere else. `tier` is the service tier that
+    the answer names. `cost_usd` is what the request cost when it was made, by list prices and with the estimates; None
+    where that is unknown.
     """
 
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
     reasoning: int | None = None
+    cache_write: int | None = None
+    tier: str | None = None
+    cost_usd: float | None = None
     estimated_prompt: int | None = None
     estimated_completion: int | None = None
 
     def with_estimates(self, prompt: str, completion: str) -> Usage:
         """The same with estimates from what was sent and what came back, for what has neither count nor estimate."""
-        estimates = {}
+        estimates: dict[str, Any] = {}
         if self.prompt is None and self.estimated_prompt is None:
             estimates["estimated_prompt"] = estimated_tokens(prompt)
         if self.completion is None and self.estimated_completion is None:
@@ -100,12 +106,14 @@ class RunStarted:
 class RunResumed:
     """The run goes on in a new process; the candidates named were in flight and are asked for again.
 
-    Of their requests at most `unanswered` had been sent, and may have been billed.
+    Of their requests at most `unanswered` had been sent, and may have been billed. From here on `price_list` says what
+    a request costs.
     """
 
     asked_again: tuple[CandidateId, ...]
     isolation: str
     unanswered: int = 0
+    price_list: str = ""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
         "direction": task.objective.direction,
         "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
         "behavesim": version("behavesim"),
+        "genai-prices": version("genai-prices"),
         "numpy": version("numpy"),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from behavesim.events import Reply
 
@@ -12,7 +13,8 @@ from behavesim.events import Reply
 class Tokens:
     """What some requests took; `unreported` counts the calls of which the endpoint did not say all.
 
-    The estimates are for what it did not say, and no part of the counts beside them.
+    `cost_usd` is by list prices, of the calls of which it said all; of `unpriced` calls no price was known. The
+    estimates are for what it did not say, and no part of the counts and the cost beside them.
     """
 
     calls: int = 0
@@ -20,23 +22,33 @@ class Tokens:
     cached: int = 0
     completion: int = 0
     reasoning: int = 0
+    cache_write: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
     unreported: int = 0
     estimated_prompt: int = 0
     estimated_completion: int = 0
+    estimated_cost_usd: float = 0.0
 
     @classmethod
     def of(cls, reply: Reply) -> Tokens:
         """What all requests made for a reply took."""
         calls = reply.calls
+        silent = [call.prompt is None or call.completion is None for call in calls]
+        costs = [call.cost_usd or 0.0 for call in calls]
         return cls(
             calls=len(calls),
             prompt=sum(call.prompt or 0 for call in calls),
             cached=sum(call.cached or 0 for call in calls),
             completion=sum(call.completion or 0 for call in calls),
             reasoning=sum(call.reasoning or 0 for call in calls),
-            unreported=sum(call.prompt is None or call.completion is None for call in calls),
+            cache_write=sum(call.cache_write or 0 for call in calls),
+            cost_usd=sum(cost for cost, is_silent in zip(costs, silent, strict=True) if not is_silent),
+            unpriced=sum(call.cost_usd is None for call in calls),
+            unreported=sum(silent),
             estimated_prompt=sum(call.estimated_prompt or 0 for call in calls),
             estimated_completion=sum(call.estimated_completion or 0 for call in calls),
+            estimated_cost_usd=sum(cost for cost, is_silent in zip(costs, silent, strict=True) if is_silent),
         )
 
     def __add__(self, other: Tokens) -> Tokens:
@@ -47,11 +59,18 @@ class Tokens:
         return self._with(other, max)
 
     def with_estimates(self) -> Tokens:
-        """The same with the estimates among prompt and completion."""
-        prompt, completion = self.prompt + self.estimated_prompt, self.completion + self.estimated_completion
-        return replace(self, prompt=prompt, completion=completion, estimated_prompt=0, estimated_completion=0)
+        """The same with the estimates among prompt, completion and cost."""
+        return replace(
+            self,
+            prompt=self.prompt + self.estimated_prompt,
+            completion=self.completion + self.estimated_completion,
+            cost_usd=self.cost_usd + self.estimated_cost_usd,
+            estimated_prompt=0,
+            estimated_completion=0,
+            estimated_cost_usd=0.0,
+        )
 
-    def _with(self, other: Tokens, combine: Callable[[int, int], int]) -> Tokens:
+    def _with(self, other: Tokens, combine: Callable[[Any, Any], Any]) -> Tokens:
         return Tokens(
             *map(combine, vars(self).values(), vars(other).values())
         )  # `astuple` would copy deeply, and slowly

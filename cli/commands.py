@@ -42,7 +42,7 @@ COMMANDS = {
         Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
         Command("method", "method:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("settings", "settings:settings", "Set-up", "List every setting that --set and --config take."),
-        Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, cores and sandbox."),
+        Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
     )
 }
 """In the order, and under the sections, in which they are listed."""

@@ -14,6 +14,7 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
+Models = Annotated[list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT; repeatable.")]
 HeldOut = Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")]
 AllowWeakIsolation = Annotated[
     bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")

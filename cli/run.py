@@ -28,7 +28,7 @@ from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AllowWeakIsolation, AsJson, Assignments, RunsDir, TaskName, seconds, weighted_models
+from .options import RUNS, AllowWeakIsolation, AsJson, Assignments, Models, RunsDir, TaskName, seconds, weighted_models
 from .output import INTERRUPTED, busy, print_json, tell
 
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
@@ -44,7 +44,7 @@ def run(
     budget: Budget = None,
     method: Annotated[str | None, typer.Option(help="The search method (default: funsearch+behavesim).")] = None,
     proposer: Annotated[str, typer.Option(help="auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.")] = "auto",
-    model: Annotated[list[str] | None, typer.Option(help="A model, or NAME:WEIGHT; repeatable.")] = None,
+    model: Models = None,
     seed: Annotated[int | None, typer.Option(help="The seed of every draw.")] = None,
     workers: Workers = None,
     connections: Connections = None,

@@ -74,7 +74,7 @@ class Summary:
 def summary(run: Run) -> Summary:
     """The summary of a run as it stands."""
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
-    price = Prices.extended(_in_force(run).prices).cost
+    price = Prices.named(_in_force(run).prices).cost
     spending = Spending.of(state.tokens, price)
     return Summary(
         run=run.folder.run,

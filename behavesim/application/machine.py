@@ -1,15 +1,18 @@
-"""What this machine offers a run: cores, a model's key and endpoint, and how well the sandbox can be closed."""
+"""What this machine offers a run: cores, a model's key, endpoint and models, and how well the sandbox can be closed."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
+from collections.abc import Mapping, Sequence
+from datetime import date
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from behavesim.build import sandbox
-from behavesim.errors import BehavesimError
+from behavesim.errors import BehavesimError, nearest
+from behavesim.proposers.openai_settings import base_url
+from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.settings import resolve
 
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
@@ -25,30 +28,50 @@ def has_endpoint() -> bool:
     return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
-async def findings() -> dict[str, str | int]:
+async def findings(models: Sequence[str]) -> dict[str, str | int]:
     """What was found, by what it is about; the key itself is never among it."""
-    endpoint = os.environ.get("OPENAI_BASE_URL", "")
     return {
         "behavesim": version("behavesim"),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
         "key": "set" if os.environ.get("OPENAI_API_KEY") else NO_KEY,
-        "endpoint": await _endpoint(endpoint) if endpoint else "https://api.openai.com/v1",
+        **(await _endpoint(models) if has_endpoint() else {}),
         "sandbox": await _sandbox(),
     }
 
 
-async def _endpoint(url: str) -> str:
-    """Whether something listens where the endpoint is said to be; nothing is sent."""
-    parts = urlsplit(url)
+async def _endpoint(models: Sequence[str]) -> dict[str, str]:
+    """What the endpoint says of itself, and of each model."""
+    from behavesim.proposers.openai_models import listed_models  # two clients, which take a while to load
+
     try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        _, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, port), timeout=3)
-    except (OSError, ValueError, TimeoutError) as error:
-        return f"{parts.hostname}: cannot be reached ({error or type(error).__name__})"
-    writer.close()
-    return f"{parts.hostname}:{port} answers"
+        listed = await listed_models()
+    except BehavesimError as error:
+        return {"endpoint": str(error)}
+    prices, today = PriceList(base_url()), date.today().isoformat()
+    known = {f"model {model}": "; ".join(remarks(model, listed, prices, today)) for model in models}
+    host = urlsplit(base_url()).hostname  # alone: before it a password may stand
+    return {"endpoint": f"{host} lists {len(listed)} models", "prices": name_of_list(), **known}
+
+
+def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, today: str) -> list[str]:
+    """What to know before a model is asked: whether it is served, until when, and whether its price is known."""
+    remarks = [_served(model, listed, today)]
+    if prices.deprecates(model):
+        remarks.append("its vendor is going to end it")
+    if not prices.knows(model):
+        remarks.append("its price is unknown: name it in `prices`, or --max-cost cannot hold")
+    return remarks
+
+
+def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
+    if model not in listed:
+        return f"not served; {nearest(model, listed) or 'choose another with --model'}"
+    day = listed[model]
+    if not day:
+        return "served"
+    return f"{'served, and ends' if day > today else 'ended'} on {day}; choose another with --model"
 
 
 async def _sandbox() -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from behavesim.config import Settings
+from behavesim.events import Reply, Usage
 from behavesim.experiment.plan import Planned
-from behavesim.proposers.installed import models_asked
+from behavesim.proposers.installed import models_asked, proposer_type
+from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices
 from behavesim.store.progress import Progress, progress
 from behavesim.task import TaskReference
@@ -39,13 +42,23 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
     calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
     answered = sum(found.calls for found in known.values())
     each_in, each_out = _each(known.values(), answered) if answered else (_prompt_tokens(asking), float(COMPLETION))
-    tokens = Tokens(calls, prompt=round(calls * each_in), completion=round(calls * each_out))
+    each = Usage(round(each_in), completion=round(each_out))
     settings = asking[0].settings
     models = models_asked(settings)
-    costs = [Prices.extended(settings.prices).cost(model, tokens) for model in models]
+    costs = [_cost(settings, model, calls, each) for model in models]
     known_costs = [cost for cost in costs if cost is not None]
     cost = max(known_costs) if len(known_costs) == len(costs) else None
+    tokens = Tokens(calls, prompt=calls * round(each_in), completion=calls * round(each_out))
     return Estimate(models, tokens, cost, answered)
+
+
+def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:
+    """The cost of so many requests in USD, in the service tier they are made in."""
+    tier = settings.flat().get("service_tier")
+    listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
+    reply = Reply("", model, (replace(each, cost_usd=listed),))
+    one = Prices.named(settings.prices).cost(model, Tokens.of(reply))
+    return None if one is None else calls * one
 
 
 def _each(known: Iterable[Progress], answered: int) -> tuple[float, float]:

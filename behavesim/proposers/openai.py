@@ -18,7 +18,7 @@ from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
-from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.proposers.openai_settings import OpenAISettings, base_url
 from behavesim.proposers.proposer import Errand, Proposer
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
@@ -43,6 +43,12 @@ class Patience:
     empty: int = 3
     backoff_s: float = 1.0
     pause_s: float = 3600.0
+
+    @classmethod
+    def of(cls, settings: OpenAISettings) -> Self:
+        """As a run wants it; longer for flex, which is slow and now and then unavailable (OpenAI advises 900 s)."""
+        patience = cls(request_s=900.0, outage_s=3600.0, start_s=900.0) if settings.service_tier == "flex" else cls()
+        return replace(patience, request_s=settings.request_timeout_s or patience.request_s)
 
 
 @dataclass
@@ -94,8 +100,13 @@ class OpenAIProposer(Proposer[OpenAISettings]):
     def of(cls, settings: OpenAISettings, errand: Errand) -> Self:
         """The proposer of a run; raises UsageError where the environment names no usable endpoint, or files are few."""
         allow(errand.connections)
-        patience = Patience(request_s=settings.request_timeout_s)
+        patience = Patience.of(settings)
         return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell, errand.clock)
+
+    @classmethod
+    def endpoint(cls) -> str:
+        """As the environment has it."""
+        return base_url()
 
     @classmethod
     def missing(cls) -> str:
@@ -155,6 +166,9 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     def _after_reply(self, reply: Completion, trials: _Trials) -> float | None:
         """The pause before a reply without content is asked for again; None where this one has to do."""
+        tier, asked = reply.usage.tier, self._sampling.service_tier
+        if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
+            self._often("tier", f"asked for service tier {asked}, and answered in {tier}, which is what is billed")
         trials.empty += 1
         if reply.is_final or trials.empty > self._patience.empty:
             return None

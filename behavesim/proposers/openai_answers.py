@@ -33,6 +33,7 @@ _SYSTEM_ROLE = re.compile(r"system\W+(?:role|message|prompt)|role\W+system|messa
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
 _FLAGGED = re.compile(r"\b(?:flagged|moderation)\b", re.IGNORECASE)
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
+_SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
 INTERRUPTED = ("length", "max_tokens", "content_filter")
@@ -42,7 +43,7 @@ ERROR_LIMIT = 5_000
 """Characters of an error that are looked at: what it is about is said before."""
 
 REASON_LIMIT = 50
-"""Characters of a finish reason that are kept: the protocol's own have at most fourteen."""
+"""Characters of a finish reason, or of a service tier, that are kept: the protocol's own have at most fourteen."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,15 @@ def answer(
         found = _answer(status, headers, body, optional, clean)
     except RecursionError:
         return Fault("passing", "the endpoint answered with JSON that is nested beyond reason", NO_USAGE)
+    if found.usage is not None and found.usage.tier:
+        found = replace(found, usage=replace(found.usage, tier=_word(found.usage.tier, clean)))
     if isinstance(found, Completion):
-        reason = found.finish_reason
-        return replace(found, text=clean(found.text), finish_reason=reason and one_line(clean(reason), REASON_LIMIT))
+        return replace(found, text=clean(found.text), finish_reason=_word(found.finish_reason, clean))
     return found
+
+
+def _word(text: str | None, clean: Callable[[str], str]) -> str | None:
+    return text and one_line(clean(text), REASON_LIMIT)
 
 
 def redirected(url: str) -> Fault:
@@ -158,6 +164,8 @@ def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
         return Fault("parameter", f"the model refuses {parameter!r} {said}", parameter=parameter)
+    if status in (400, 422) and _SERVICE_TIER.search(f"{error.parameter} {error.text}"):
+        return Fault("fatal", f"the model refuses the service tier {said}; choose another with --set service_tier=NAME")
     if status in (400, 422) and _TOO_LONG.search(error.text):
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if _NO_SUCH_MODEL.search(f"{error.code} {error.text}"):
@@ -178,7 +186,8 @@ def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
 
 
 def _completion(document: Mapping[str, Any]) -> Completion | Fault:
-    used = usage(document.get("usage"))
+    tier = document.get("service_tier")
+    used = replace(usage(document.get("usage")), tier=tier if isinstance(tier, str) else None)
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):

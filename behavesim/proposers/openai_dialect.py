@@ -27,6 +27,7 @@ class Sampling:
     reasoning_effort: str | None = None
     system_prompt: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    service_tier: str | None = None
 
     def model_of(self, number: int) -> str:
         """The model that is asked for a candidate or note: drawn by weight, a function of seed and number alone."""
@@ -58,9 +59,12 @@ class Dialect:
         return {"model": model, "messages": messages, **self._parameters(refused)}
 
     def optional(self, body: Mapping[str, Any]) -> Collection[str]:
-        """What a request could do without; `system` stands for the role of the system prompt."""
+        """What a request could do without; `system` stands for the role of the system prompt.
+
+        Not the service tier: in another one it may cost twice as much.
+        """
         roles = {"system"} if body["messages"][0]["role"] == "system" else set()
-        return (body.keys() - {"model", "messages"}) | roles
+        return (body.keys() - {"model", "messages", "service_tier"}) | roles
 
     def refuse(self, model: str, parameter: str) -> bool:
         """Remember what a model refuses; True where that is news."""
@@ -74,6 +78,7 @@ class Dialect:
         wanted = {
             "temperature": sampling.temperature,
             "reasoning_effort": sampling.reasoning_effort,
+            "service_tier": sampling.service_tier,
             **({limit: sampling.max_tokens} if limit else {}),
             **sampling.extra_body,
         }

@@ -17,10 +17,10 @@ from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
 from behavesim.proposers.openai_diagnosis import Route, diagnosed
 from behavesim.proposers.openai_message import NO_USAGE
+from behavesim.proposers.openai_settings import base_url
 from behavesim.text import one_line, storable
 
 PATH = "/chat/completions"
-OPENAI = "https://api.openai.com/v1"
 
 ANSWER_BYTES = 4 * 2**20
 """An answer longer than this, unpacked, is read no further: the longest that models write, escaped, takes a quarter."""
@@ -46,9 +46,8 @@ class Endpoint:
         """
         self._key = os.environ.get("OPENAI_API_KEY", "")
         self._timeout_s, self._clock = timeout_s, clock
-        url = os.environ.get("OPENAI_BASE_URL", "")
-        _refuse_unusable(url, self._key)
-        self._url = urlsplit(url or OPENAI)
+        _refuse_unusable(os.environ.get("OPENAI_BASE_URL", ""), self._key)
+        self._url = urlsplit(base_url())
         self._route = Route.of(self._url, _proxy(self._url))
         self._session: aiohttp.ClientSession | None = None
         self._has_answered = False

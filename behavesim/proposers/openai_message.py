@@ -46,13 +46,15 @@ def refusal(choice: Mapping[str, Any]) -> str:
 
 
 def usage(counts: object) -> Usage:
-    """The tokens of a request as far as the endpoint counted them (cached also under DeepSeek's name)."""
+    """The tokens of a request as the endpoint counted them; cached ones also under DeepSeek's or LiteLLM's name."""
     cached = _count(counts, "prompt_tokens_details", "cached_tokens")
+    written = _count(counts, "prompt_tokens_details", "cache_write_tokens")
     return Usage(
         prompt=_count(counts, "prompt_tokens"),
         cached=cached if cached is not None else _count(counts, "prompt_cache_hit_tokens"),
         completion=_count(counts, "completion_tokens"),
         reasoning=_count(counts, "completion_tokens_details", "reasoning_tokens"),
+        cache_write=written if written is not None else _count(counts, "cache_creation_input_tokens"),
     )
 
 

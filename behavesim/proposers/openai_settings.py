@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,21 @@ from behavesim.config import Adjustable
 from behavesim.proposers.openai_dialect import Sampling
 from behavesim.proposers.proposer import ProposerSettings
 
+OPENAI = "https://api.openai.com/v1"
+
+MODEL = "gpt-6-luna"
+"""Who is asked unless somebody else is named: OpenAI's cheapest of which no end is announced, in November 2026."""
+
+
+def base_url() -> str:
+    """Where models are asked: OpenAI's own endpoint, unless the environment names another."""
+    return os.environ.get("OPENAI_BASE_URL") or OPENAI
+
 
 class OpenAISettings(ProposerSettings):
     """The settings of a proposer that asks models."""
 
-    models: Mapping[str, float] = {"gpt-5-nano": 1.0}
+    models: Mapping[str, float] = {MODEL: 1.0}
     """Models and their weights."""
     temperature: float | None = Field(None, ge=0)
     """The model's sampling temperature; its own default where unset."""
@@ -25,8 +36,10 @@ class OpenAISettings(ProposerSettings):
     """How much a reasoning model should think, in its own words."""
     system_prompt: str = ""
     """A system message before every prompt."""
-    request_timeout_s: Adjustable[float] = Field(300.0, gt=0)
-    """Seconds a request may take."""
+    service_tier: Adjustable[str | None] = None
+    """How the endpoint should process and bill requests, such as flex; as it likes where unset."""
+    request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
+    """Seconds a request may take: 300 where unset, and 900 in the service tier flex."""
     extra_body: Mapping[str, Any] = {}
     """Further fields of every request, as the endpoint knows them."""
 
@@ -44,4 +57,5 @@ class OpenAISettings(ProposerSettings):
             self.reasoning_effort,
             self.system_prompt,
             self.extra_body,
+            self.service_tier,
         )

@@ -1,15 +1,13 @@
-"""What tokens cost: a small table of documented prices, which settings extend; anything else is unknown."""
+"""What tokens cost: by prices of the user's own, which win, or else by what the journal says of each request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Self
 
 from behavesim.errors import UsageError
-from behavesim.events import Usage
 from behavesim.tokens import Tokens
 
 _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
@@ -22,65 +20,57 @@ class Price:
     prompt: float
     completion: float
     cached: float | None = None
+    cache_write: float | None = None
 
-
-DOCUMENTED: Mapping[str, Price] = MappingProxyType(
-    {
-        "gpt-5-nano": Price(prompt=0.05, cached=0.005, completion=0.40),
-        "gpt-4.1-nano": Price(prompt=0.10, cached=0.025, completion=0.40),
-    }
-)
-"""From the models' own pages in OpenAI's documentation, standard tier, looked up in stored copies in November 2026.
-
-Models that also bill for writing to the cache are left out, since their cost cannot be told from these three counts.
-"""
+    def cost(self, tokens: Tokens) -> float:
+        """The cost in USD."""
+        read = min(tokens.cached, tokens.prompt)
+        written = min(tokens.cache_write, tokens.prompt - read)
+        fresh = (tokens.prompt - read - written) * self.prompt
+        reading = read * (self.prompt if self.cached is None else self.cached)
+        writing = written * (self.prompt if self.cache_write is None else self.cache_write)
+        return (fresh + reading + writing + tokens.completion * self.completion) / 1e6
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices by the name of a model; a name stands for its snapshots too, one that ends in * for all that begin so."""
+    """Own prices by a model's name, which stands for its snapshots too; one that ends in * for all that begin so."""
 
-    table: Mapping[str, Price] = field(default_factory=lambda: DOCUMENTED)
+    table: Mapping[str, Price]
 
     @classmethod
-    def extended(cls, own: Mapping[str, Mapping[str, float]]) -> Self:
-        """The documented prices and the user's own, as `{"my-model": {"prompt": 0.1, "completion": 0.4}}`, which win.
+    def named(cls, own: Mapping[str, Mapping[str, float]]) -> Self:
+        """The prices of a setting, as `{"my-model": {"prompt": 0.1, "completion": 0.4}}`.
 
         Raises UsageError for a price that is incomplete, negative or of an unknown kind.
         """
-        return cls({**DOCUMENTED, **{model: _price(model, kinds) for model, kinds in own.items()}})
+        return cls({model: _price(model, kinds) for model, kinds in own.items()})
 
     def of(self, model: str) -> Price | None:
-        """The price of a model: that of the longest name that fits; None where none does."""
+        """The own price of a model: that of the longest name that fits; None where none does."""
         fitting = [name for name in self.table if _fits(name, model)]
         return self.table[max(fitting, key=len)] if fitting else None
 
-    def cost(self, model: str, tokens: Usage | Tokens) -> float | None:
-        """The cost of one request's tokens, or of many's, in USD; None where the price or the numbers are unknown.
-
-        Cached tokens are among those of the prompt, and reasoning tokens among those of the completion.
-        """
-        price = self.of(model)
-        if price is None or tokens.prompt is None or tokens.completion is None:
-            return None
-        cached = min(tokens.cached or 0, tokens.prompt)
-        cached_price = price.prompt if price.cached is None else price.cached
-        fresh = (tokens.prompt - cached) * price.prompt
-        return (fresh + cached * cached_price + tokens.completion * price.completion) / 1e6
+    def cost(self, model: str, tokens: Tokens) -> float | None:
+        """The cost of requests in USD; None without an own price where one of them had no list price when made."""
+        own = self.of(model)
+        if own is not None:
+            return own.cost(tokens)
+        return None if tokens.unpriced else tokens.cost_usd
 
 
 def _fits(name: str, model: str) -> bool:
-    """`gpt-5-nano` fits `gpt-5-nano-2025-08-07`, but `gpt-5` does not fit `gpt-5-pro`, which has a price of its own."""
+    """`gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has a price of its own."""
     if name.endswith("*"):
         return model.startswith(name[:-1])
     return model.startswith(name) and _SNAPSHOT.fullmatch(model, len(name)) is not None
 
 
 def _price(model: str, kinds: Mapping[str, float]) -> Price:
-    known = {"prompt", "completion", "cached"}
+    known = {"prompt", "completion", "cached", "cache_write"}
     if not {"prompt", "completion"} <= kinds.keys() <= known or any(value < 0 for value in kinds.values()):
         raise UsageError(
-            f"the price of {model!r} needs `prompt` and `completion` in USD per million tokens, and may have `cached`; "
-            f"it has {dict(kinds)}"
+            f"the price of {model!r} needs `prompt` and `completion` in USD per million tokens, and may have `cached` "
+            f"and `cache_write`; it has {dict(kinds)}"
         )
     return Price(**kinds)

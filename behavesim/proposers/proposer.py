@@ -63,6 +63,11 @@ class Proposer(ABC, Generic[S]):
         """The proposer of a run, not entered yet; raises UsageError where it cannot be had."""
 
     @classmethod
+    def endpoint(cls) -> str:
+        """The URL that is asked, by which the price list knows whose prices hold; empty where nobody's are known."""
+        return ""
+
+    @classmethod
     def missing(cls) -> str:
         """What this machine lacks for it, in words that say what to do; empty where nothing does."""
         return ""

@@ -61,8 +61,8 @@ def _given_up(run: Run) -> list[str]:
 
 
 def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
-    prices = Prices.extended(settings.prices)
-    unknown = [model for model, used in run.state.tokens.items() if used.calls and prices.of(model) is None]
+    prices = Prices.named(settings.prices)
+    unknown = [model for model, used in run.state.tokens.items() if prices.cost(model, used) is None]
     named = f"""--set 'prices={{"{unknown[0]}" = {{prompt = USD, completion = USD}}}}'""" if unknown else "`prices`"
     models = ", ".join(one_line(model, 100) for model in unknown)
     return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"

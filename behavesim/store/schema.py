@@ -100,14 +100,18 @@ GROUP BY founded.island ORDER BY island;
 CREATE VIEW spend AS
 SELECT
     events.payload ->> '$.reply.model' AS model,
+    call.value ->> 'tier' AS tier,
     count(*) AS calls,
     sum(call.value ->> 'prompt') AS prompt_tokens,
     sum(call.value ->> 'cached') AS cached_tokens,
+    sum(call.value ->> 'cache_write') AS cache_write_tokens,
     sum(call.value ->> 'completion') AS completion_tokens,
-    sum(call.value ->> 'reasoning') AS reasoning_tokens
+    sum(call.value ->> 'reasoning') AS reasoning_tokens,
+    sum(call.value ->> 'cost_usd') AS cost_usd,
+    sum(call.value ->> 'cost_usd' IS NULL) AS unpriced
 FROM events, json_each(events.payload, '$.reply.calls') AS call
-WHERE events.type = 'Responded'
-GROUP BY model;
+WHERE events.type IN ('Responded', 'NoteReceived')
+GROUP BY model, tier;
 """
 
 
@@ -132,6 +136,6 @@ def _begin(db: sqlite3.Connection) -> None:
 
 MIGRATIONS: tuple[Migration, ...] = (_begin,)
 """The first step begins a journal, each further one takes it a version on. Steps are added, never changed."""
-OLDEST = 2
-"""The oldest version that can be read; before it, events and their parts had other names."""
+OLDEST = 3
+"""The oldest version that can be read; before it, requests named neither their cost nor their service tier."""
 VERSION = OLDEST + len(MIGRATIONS) - 1

@@ -47,7 +47,7 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def refuse_foreign(path: Path, version: int, known: int) -> None:
-    """Raise JournalError where a journal comes from the future, or from before events had their names."""
+    """Raise JournalError where a journal comes from the future, or from before requests named their cost."""
     if 0 < version < OLDEST:
         raise JournalError(
             f"{path} was written by an older behavesim (schema {version}, the oldest this one reads is {OLDEST}); "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -111,10 +112,26 @@ def test_asking_a_model_takes_an_estimate_and_consent(
     refused = behavesim("experiment", "model.toml")
     assert refused.code == 2
     assert "OPENAI_API_KEY" not in refused.err
-    assert "about 200 requests to gpt-5-nano" in refused.err
+    assert "about 200 requests to gpt-6-luna" in refused.err
     assert "about $" in refused.err
     assert "--yes" in refused.err
     assert not (files / "runs").exists()
+
+
+@pytest.mark.parametrize(("tier", "share"), [("default", 1.0), ("flex", 0.5), ("priority", 2.0)])
+def test_an_estimate_is_for_the_tier_that_is_asked_for(
+    behavesim: Command, files: Path, monkeypatch: pytest.MonkeyPatch, tier: str, share: float
+) -> None:
+    (files / "model.toml").write_text(
+        'name = "paid"\ntasks = ["tsp"]\nmethods = ["eoh"]\n'
+        f'[settings]\nproposer = "openai"\nbudget = 100000\nservice_tier = "{tier}"\n'
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    said = behavesim("experiment", "model.toml", "--dry-run").err
+    estimated = re.search(r"([\d,]+) tokens in, ([\d,]+) out, about \$([\d,.]+)", said, re.DOTALL)
+    assert estimated, said
+    prompt, completion, cost = (float(number.replace(",", "")) for number in estimated.groups())
+    assert cost == pytest.approx(share * (prompt * 0.10 + completion * 0.50) / 1e6, rel=1e-3)
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_compared(behavesim: Command, files: Path) -> None:

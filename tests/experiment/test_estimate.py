@@ -18,6 +18,11 @@ from tests.store.written import written
 MODEL = {"proposer": "openai", "models": {"gpt-5-nano": 1.0}}
 
 
+@pytest.fixture(autouse=True)
+def openai_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
 def planned(name: str, task: str = "tsp", **settings: Any) -> Planned:
     given = {"task": task, "method": "best-of-n", "budget": 100, **MODEL, **settings}
     return Planned(name, given, resolve(given))
@@ -35,7 +40,7 @@ def test_while_no_request_was_answered_it_is_guessed_from_the_tasks(tmp_path: Pa
     tasks = [TaskReference(name).load() for name in ("tsp", "asp")]
     each = sum((len(task.description) + GROWTH * len(task.template) + 400) / 4 for task in tasks) / 2
     assert (found.models, found.answered) == (("gpt-5-nano",), 0)
-    assert found.tokens == Tokens(200, prompt=round(200 * each), completion=200 * COMPLETION)
+    assert found.tokens == Tokens(200, prompt=200 * round(each), completion=200 * COMPLETION)
     assert found.cost_usd == pytest.approx((found.tokens.prompt * 0.05 + found.tokens.completion * 0.40) / 1e6)
 
 
@@ -44,7 +49,7 @@ def test_prompts_that_show_more_programs_are_longer(tmp_path: Path) -> None:
         estimate([run], [run], tmp_path).tokens.prompt
         for run in (planned("a", method="eoh", examples_per_prompt=1), planned("a", method="eoh"))
     )
-    assert two - one == round(100 * GROWTH * len(TaskReference("tsp").load().template) / 4)
+    assert two - one == pytest.approx(100 * GROWTH * len(TaskReference("tsp").load().template) / 4, abs=100)
 
 
 def test_it_goes_by_what_the_runs_so_far_took_and_counts_what_is_left(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_settings_that_cannot_change_what_a_run_finds_are_those_that_may_differ_
     settings = resolve({"task": "tsp", "proposer": "openai"})
     assert settings.flat().keys() - settings.decisive().keys() == {
         *("label", "workers", "connections", "max_cost_usd", "max_tokens", "max_calls", "max_time_s"),
-        *("max_rejected_share", "request_timeout_s", "prices", "recommend"),
+        *("max_rejected_share", "request_timeout_s", "service_tier", "prices", "recommend"),
     }
 
 

@@ -85,6 +85,15 @@ def fails(status: int, text: str = "no", code: str | None = None, param: str | N
     return replace(document({"error": error}), status=status)
 
 
+def lists(**models: str | None) -> Answer:
+    """The models of an endpoint in OpenAI's form, each with the day on which it is shut down; `_` stands for `-`."""
+    listed = [
+        {"id": name.replace("_", "-"), "object": "model", "created": 1, "owned_by": "us", "shutdown_date": day}
+        for name, day in models.items()
+    ]
+    return document({"object": "list", "data": listed})
+
+
 def no_choices() -> Answer:
     return document({"id": "c", "object": "chat.completion", "choices": [], "usage": USAGE})
 
@@ -177,7 +186,7 @@ def faulty(share: float, seed: int = 0, faults: list[Answer] | None = None, then
 
 
 class ChatServer:
-    """The server; `behaviour` decides on each request, and everything that was asked is kept in `asked`.
+    """The server; `behaviour` decides on each request, `models` on those for its list, and all are kept in `asked`.
 
     `handed_over` has, for each request answered in whole, when the last byte was given to the operating system, in
     seconds of `time.monotonic`.
@@ -185,6 +194,7 @@ class ChatServer:
 
     def __init__(self, behaviour: Behaviour = echo) -> None:
         self.behaviour = behaviour
+        self.models: Behaviour = lambda asked: lists(m=None) if asked.path == "/v1/models" else fails(404)
         self.asked: list[Asked] = []
         self.handed_over: dict[int, float] = {}
         self.in_flight = 0
@@ -205,6 +215,7 @@ class ChatServer:
     async def start(self, port: int = 0) -> None:
         application = web.Application()
         application.router.add_post("/{path:.*}", self._handle)
+        application.router.add_get("/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", port)
@@ -215,9 +226,10 @@ class ChatServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            asked = Asked(len(self.asked), request.path, dict(request.headers), await request.json())
+            body = await request.json() if request.can_read_body else {}
+            asked = Asked(len(self.asked), request.path, dict(request.headers), body)
             self.asked.append(asked)
-            return await self._send(request, asked.number, self.behaviour(asked))
+            return await self._send(request, asked.number, (self.behaviour if body else self.models)(asked))
         finally:
             self.in_flight -= 1
 

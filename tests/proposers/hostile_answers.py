@@ -66,5 +66,7 @@ def check_fault(found: Fault, line: str) -> None:
 
 
 def check_usage(usage: Usage) -> None:
-    for count in (usage.prompt, usage.cached, usage.completion, usage.reasoning):
+    for count in (usage.prompt, usage.cached, usage.completion, usage.reasoning, usage.cache_write):
         assert count is None or (type(count) is int and 0 <= count < MOST_TOKENS)
+    tier = usage.tier or ""
+    assert tier.isprintable() and len(tier) <= REASON_LIMIT and KEY not in tier

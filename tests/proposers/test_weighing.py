@@ -1,6 +1,8 @@
-"""No reply that costs money is taken for free because nobody said what it took."""
+"""No reply that costs money is taken for free because nobody said what it took, and each says what it cost."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from behavesim.events import Prompt, Reply, Usage, estimated_tokens
 from behavesim.proposers.weighing import Weighing
@@ -17,14 +19,29 @@ class Answering:
         return Reply("a reply", "m", self._calls)
 
 
+def unknown(model: str, usage: Usage) -> float | None:
+    return None
+
+
+def a_cent_a_token(model: str, usage: Usage) -> float | None:
+    return 0.01 * ((usage.prompt or 0) + (usage.completion or usage.estimated_completion or 0))
+
+
 async def test_what_was_counted_stays_as_it_is() -> None:
-    reply = await Weighing(Answering(OWN), costs_money=True).propose(prompt(), 0)
+    reply = await Weighing(Answering(OWN), unknown).propose(prompt(), 0)
     assert reply == Reply("a reply", "m", (OWN,))
 
 
+async def test_each_request_says_what_it_cost_with_the_estimates_unless_somebody_has_said_it() -> None:
+    said = replace(OWN, cost_usd=0.5)
+    reply = await Weighing(Answering(OWN, said, Usage(prompt=3)), a_cent_a_token).propose(prompt(), 0)
+    assert [call.cost_usd for call in reply.calls] == [1.5, 0.5, 0.01 * (3 + estimated_tokens("a reply"))]
+    assert (await Weighing(Answering(OWN), None).propose(prompt(), 0)).calls[0].cost_usd is None
+
+
 async def test_a_reply_that_lists_no_call_was_one_where_it_costs_money_and_none_where_it_does_not() -> None:
-    paid = await Weighing(Answering(), costs_money=True).propose(prompt("what?"), 0)
+    paid = await Weighing(Answering(), unknown).propose(prompt("what?"), 0)
     estimate = Usage(estimated_prompt=estimated_tokens("what?"), estimated_completion=estimated_tokens("a reply"))
     assert paid.calls == (estimate,)
-    free = await Weighing(Answering(), costs_money=False).propose(prompt("what?"), 0)
+    free = await Weighing(Answering(), None).propose(prompt("what?"), 0)
     assert free.calls == ()

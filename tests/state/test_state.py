@@ -237,25 +237,26 @@ class TestDigest:
 
 
 class TestSpending:
-    CALL = Usage(prompt=100, cached=40, completion=20, reasoning=5)
-    SILENT = Usage(estimated_prompt=7, estimated_completion=3)
+    CALL = Usage(prompt=100, cached=40, completion=20, reasoning=5, cache_write=30, cost_usd=0.5)
+    SILENT = Usage(estimated_prompt=7, estimated_completion=3, cost_usd=0.125)
+    UNPRICED = Usage(estimated_prompt=7, estimated_completion=3)
 
     def test_tokens_are_counted_by_model_candidates_and_notes_alike(self) -> None:
         note = NoteReceived(0, Reply("Because.", "m", (self.CALL,)))
-        other = Responded(1, Reply("", "other", (self.SILENT,), unanswered=2))
+        other = Responded(1, Reply("", "other", (self.UNPRICED,), unanswered=2))
         question = NoteAsked(0, (), Prompt("Why?", "reflection"))
         state = state_after(STARTED, asked(0), asked(1), replied(0, self.CALL, self.SILENT), other, question, note)
         assert state.tokens == {
-            "m": Tokens(3, 200, 80, 40, 10, 1, 7, 3),
-            "other": Tokens(1, 0, 0, 0, 0, 1, 7, 3),
+            "m": Tokens(3, 200, 80, 40, 10, 60, 1.0, 0, 1, 7, 3, 0.125),
+            "other": Tokens(1, unpriced=1, unreported=1, estimated_prompt=7, estimated_completion=3),
         }
-        assert state.largest["m"] == Tokens(2, 107, 40, 23, 5, 1)
+        assert state.largest["m"] == Tokens(2, 107, 40, 23, 5, 30, 0.625, unreported=1)
         assert state.unanswered == 2
 
     def test_the_largest_reply_is_the_most_of_each(self) -> None:
-        small, long = Usage(prompt=900, cached=0, completion=1, reasoning=0), self.CALL
+        small, long = Usage(prompt=900, cached=0, completion=1, reasoning=0, cost_usd=0.25), self.CALL
         state = state_after(STARTED, asked(0), asked(1), replied(0, small), replied(1, long))
-        assert state.largest["m"] == Tokens(1, 900, 40, 20, 5)
+        assert state.largest["m"] == Tokens(1, 900, 40, 20, 5, 30, 0.5)
 
 
 class TestNotes:

@@ -13,7 +13,7 @@ from behavesim.build import active_s
 from behavesim.errors import JournalError
 from behavesim.events import NotAdded, RunStopped
 from behavesim.store.journal import SqliteJournal, read_events, read_times
-from behavesim.store.schema import MIGRATIONS, VERSION, Migration
+from behavesim.store.schema import MIGRATIONS, OLDEST, VERSION, Migration
 from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
 
 EVENTS = [NotAdded(number) for number in range(20)]
@@ -73,9 +73,9 @@ def test_a_newer_journal_is_refused(journal: Path) -> None:
             act(journal)
 
 
-def test_a_journal_from_before_events_had_their_names_is_refused(journal: Path) -> None:
+def test_a_journal_from_before_requests_named_their_cost_is_refused(journal: Path) -> None:
     with closing(sqlite3.connect(journal)) as db:
-        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA user_version = {OLDEST - 1}")
         db.commit()
     for act in (upgrade, lambda path: list(read_events(path))):
         with pytest.raises(JournalError, match="older behavesim"):

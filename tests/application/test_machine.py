@@ -1,0 +1,113 @@
+"""What `doctor` says of an endpoint and its models; never the key, and never to anybody else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from behavesim.application.machine import findings, remarks
+from behavesim.proposers.openai_settings import OPENAI
+from behavesim.proposers.price_list import PriceList
+from tests.proposers import chat_server as chat
+from tests.proposers.asking import KEY
+
+NOWHERE, OPEN_AI = PriceList(""), PriceList(OPENAI)
+UNPRICED = "its price is unknown: name it in `prices`, or --max-cost cannot hold"
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[chat.ChatServer]:
+    """A running server that the environment names as the endpoint, with a key."""
+    async with chat.ChatServer() as running:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+async def said(*models: str) -> dict[str, Any]:
+    found = await findings(models)
+    assert KEY not in json.dumps(found)
+    return found
+
+
+async def test_the_models_of_an_endpoint_are_compared_with_those_to_be_asked(server: Any) -> None:
+    server.models = lambda asked: chat.lists(gpt_6_luna=None, gpt_5_nano="2999-12-11", gpt_4="2024-01-01")
+    found = await said("gpt-6-luna", "gpt-5-nano", "gpt-4", "gpt-6-lunar", "zzz")
+    assert found["endpoint"] == "127.0.0.1 lists 3 models"
+    assert found["model gpt-6-luna"] == f"served; {UNPRICED}"
+    assert found["model gpt-5-nano"] == f"served, and ends on 2999-12-11; choose another with --model; {UNPRICED}"
+    assert found["model gpt-4"] == f"ended on 2024-01-01; choose another with --model; {UNPRICED}"
+    assert found["model gpt-6-lunar"] == f"not served; did you mean 'gpt-6-luna'?; {UNPRICED}"
+    assert found["model zzz"] == f"not served; choose another with --model; {UNPRICED}"
+    assert found["prices"].startswith("genai-prices ")
+    (asked,) = server.asked
+    assert (asked.path, asked.headers["Authorization"]) == ("/v1/models", f"Bearer {KEY}")
+
+
+def test_the_price_list_has_its_say_on_the_models_of_its_vendors() -> None:
+    mistral = PriceList("https://api.mistral.ai/v1")
+    assert remarks("gpt-6-luna", {"gpt-6-luna": None}, OPEN_AI, "2026-11-22") == ["served"]
+    assert remarks("m", {"m": None}, NOWHERE, "2026-11-22") == ["served", UNPRICED]
+    old = "mistral-tiny"
+    assert "its vendor is going to end it" in remarks(old, {old: None}, mistral, "2026-11-22")
+
+
+async def test_the_version_is_added_where_the_url_lacks_it(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url.removesuffix("/v1"))
+    assert (await said("m"))["model m"] == f"served; {UNPRICED}"
+    assert [asked.path for asked in server.asked] == ["/models", "/v1/models"]
+
+
+async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert (await said("m"))["endpoint"] == "127.0.0.1 lists 1 models"
+    assert "Authorization" not in server.asked[0].headers
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (chat.fails(401, f"no such key: {KEY}"), "refuses the key (401); check OPENAI_API_KEY"),
+        (chat.fails(403, KEY), "gives no list of models (403)"),
+        (chat.fails(500, KEY), "gives no list of models (500)"),
+        (chat.fails(404, KEY), "has no list of models"),
+        (chat.reset(), "cannot be reached (Server disconnected without sending a response.)"),
+        (chat.web_page(), "answers with no list of models; check OPENAI_BASE_URL"),
+        (chat.invalid_json(), "answers with no list of models; check OPENAI_BASE_URL"),
+        (chat.document([1, None, {}]), "answers with no list of models; check OPENAI_BASE_URL"),
+        (chat.document({"data": {"a": 1}}), "answers with no list of models; check OPENAI_BASE_URL"),
+        (chat.document({"data": None}), "lists 0 models"),
+        (chat.document({"data": [{"id": 3, "shutdown_date": 4}, {"id": "m", "shutdown_date": [5]}]}), "lists 1 models"),
+    ],
+)
+async def test_whatever_an_endpoint_answers_is_said_in_one_line(
+    server: Any, answer: chat.Answer, expected: str
+) -> None:
+    server.models = lambda asked: answer
+    assert (await said("m"))["endpoint"].removeprefix("127.0.0.1 ").replace(server.url[7:-3], "") == expected
+
+
+async def test_a_key_that_comes_back_as_a_model_s_name_is_not_shown(server: Any) -> None:
+    server.models = lambda asked: chat.document({"data": [{"id": f"model-{KEY}", "shutdown_date": KEY}]})
+    assert (await said("model-x"))["model model-x"] == f"not served; did you mean 'model-…'?; {UNPRICED}"
+
+
+async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    found = await said("gpt-6-luna")
+    assert "endpoint" not in found
+    assert "offline proposer" in found["key"]
+    assert os.environ.get("OPENAI_API_KEY") is None
+
+
+async def test_an_endpoint_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    found = await said("m")
+    assert found["endpoint"].startswith("127.0.0.1 cannot be reached (")
+    monkeypatch.setenv("OPENAI_BASE_URL", "nonsense")
+    assert "OPENAI_BASE_URL must be a full URL" in (await said("m"))["endpoint"]

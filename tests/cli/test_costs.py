@@ -1,0 +1,99 @@
+"""What a run costs is written down with each request, so that it stays what it was and can be explained."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from behavesim.events import RunResumed, RunStarted
+from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.store.journal import read_events
+from tests.cli.command import Command
+
+PROPOSER = """
+import behavesim as bs
+
+class Paid(bs.Proposer[bs.ProposerSettings]):
+    \"\"\"Says the template again, as a model of a vendor would; every other time in a cheaper tier.\"\"\"
+
+    def __init__(self, template):
+        self.template = template
+
+    @classmethod
+    def of(cls, settings, errand):
+        return cls(errand.task.template)
+
+    @classmethod
+    def endpoint(cls):
+        return "https://api.openai.com/v1"
+
+    async def propose(self, prompt, number):
+        usage = bs.Usage(prompt=1000, cached=0, completion=2000, tier="flex" if number % 2 else "default")
+        return bs.Reply(f"```python\\n# {number}\\n{self.template}```", "gpt-6-luna", (usage,), "stop")
+
+proposer = Paid
+"""
+STANDARD = (1000 * 0.10 + 2000 * 0.50) / 1e6
+OWN = 'prices={"gpt-6-luna" = {prompt = 1.0, completion = 2.0}}'
+
+
+@pytest.fixture
+def paid(behavesim: Command) -> Command:
+    """The command after a run of four requests, named `paid`."""
+    Path("paid.py").write_text(PROPOSER)
+    run = behavesim("run", "tsp", "--method", "best-of-n", "--proposer", "paid.py", "--budget", 4, "--name", "paid")
+    assert run.code == 0, run.err
+    return behavesim
+
+
+def cost(behavesim: Command, run: str = "paid") -> object:
+    return behavesim("report", run, "--json").document["runs"][0]["cost_usd"]
+
+
+def test_every_request_costs_what_its_tier_does(paid: Command) -> None:
+    assert cost(paid) == pytest.approx(2 * STANDARD + 2 * 0.5 * STANDARD)
+    with closing(sqlite3.connect("runs/paid/run.db")) as db:
+        rows = db.execute("SELECT model, tier, calls, prompt_tokens, cost_usd, unpriced FROM spend").fetchall()
+    assert rows == [
+        ("gpt-6-luna", "default", 2, 2000, pytest.approx(2 * STANDARD), 0),
+        ("gpt-6-luna", "flex", 2, 2000, pytest.approx(STANDARD), 0),
+    ]
+
+
+def test_another_price_list_changes_nothing_of_what_was_paid_and_is_named_with_what_comes(
+    paid: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = cost(paid)
+    monkeypatch.setattr(PriceList, "cost", lambda self, model, usage: 1.0)
+    assert cost(paid) == before
+    monkeypatch.setattr("behavesim.build.name_of_list", lambda: "another-list 9.9")
+    assert paid("resume", "paid", "--budget", 5).code == 0
+    assert cost(paid) == pytest.approx(3 * STANDARD + 1.0)
+    assert paid("verify", "paid").code == 0
+    events = [event for _, _, event in read_events(Path("runs/paid/run.db"))]
+    (started,) = [event for event in events if isinstance(event, RunStarted)]
+    assert f"genai-prices {started.provenance['genai-prices']}" == name_of_list()
+    assert [event.price_list for event in events if isinstance(event, RunResumed)] == ["another-list 9.9"]
+
+
+def test_own_prices_win_over_what_was_written_down(paid: Command) -> None:
+    assert paid("resume", "paid", "--budget", 5, "--set", OWN).code == 0
+    assert cost(paid) == pytest.approx(5 * (1000 * 1.0 + 2000 * 2.0) / 1e6)
+
+
+def test_a_replay_costs_what_the_run_did(paid: Command) -> None:
+    replayed = paid("run", "tsp", "--method", "best-of-n", "--proposer", "replay:paid", "--budget", 4, "--json")
+    assert replayed.document["cost_usd"] == cost(paid)
+
+
+def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
+    Path("paid.py").write_text(PROPOSER.replace("https://api.openai.com/v1", "http://localhost:8000/v1"))
+    run = ("run", "tsp", "--method", "best-of-n", "--proposer", "paid.py", "--budget", 4, "--json")
+    ended = behavesim(*run, "--name", "free")
+    assert (ended.code, ended.document["cost_usd"]) == (0, None)
+    assert behavesim(*run, "--name", "priced", "--set", OWN).document["cost_usd"] == pytest.approx(4 * 0.005)
+    capped = behavesim(*run, "--name", "capped", "--max-cost", 1)
+    assert (capped.code, capped.document["stopped_by"]) == (0, "unknown_price")
