@@ -25,6 +25,13 @@ def missing_names(source: str) -> set[str]:
     return read - bound - _ALWAYS_THERE
 
 
+def read_by_functions(source: str) -> set[str]:
+    """The global names that functions, classes and comprehensions of a program read."""
+    tables = _inner(symtable.symtable(source, "<program>", "exec"))
+    symbols = (symbol for table in tables for symbol in table.get_symbols())
+    return {symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()}
+
+
 @dataclass(frozen=True)
 class Definitions:
     """The statements of a module, and for each name the last of them that defines it."""
@@ -53,6 +60,11 @@ def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 def bound_by(alias: ast.alias) -> str:
     """The name that one part of an import binds."""
     return alias.asname or alias.name.partition(".")[0]
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names that a piece of a program reads or assigns, its definitions' own and their parameters' left out."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def identifiers(tree: ast.AST) -> set[str]:

@@ -6,18 +6,22 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Literal, get_args
 
 from behavesim.errors import TaskError
-from behavesim.programs.definitions import Definitions, identifiers
-from behavesim.programs.fences import Block, blocks, fenced_blocks
-from behavesim.programs.parsing import Parsed, TooLong, clean, parse, parse_beginning, without_main_guard
-from behavesim.programs.signatures import complaint, entry_arguments
+from behavesim.programs.answer import Interruption, answer, interruption
+from behavesim.programs.definitions import Definitions, names_in
+from behavesim.programs.entry import EntryPoint
+from behavesim.programs.fences import Block, blocks, fenced_blocks, outside
+from behavesim.programs.parsing import Parsed, TooLong, parse, parse_beginning
+from behavesim.programs.signatures import callables
 from behavesim.programs.supplies import completed, offered
+from behavesim.programs.thought import prose_around, thought_in
+from behavesim.programs.usage import without_main_guard
 from behavesim.protocols import Failure
 
 __all__ = ["REASONS", "Program", "Reason", "extract", "fenced_blocks"]
@@ -28,8 +32,6 @@ Reason = Literal["signature", "truncated", "too-long", "syntax", "no-function", 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 _WEIGHT: Mapping[str, int] = {reason: weight for weight, reason in enumerate(REASONS)}
-_THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THINKING_BEFORE = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 _REFUSAL = re.compile(
     r"\b(?:sorry|apologi[sz]e|as an ai|i(?:['’]m| am)? (?:can['’]?t|cannot|won['’]?t|will not|unable|not able))\b",
     re.IGNORECASE,
@@ -39,13 +41,13 @@ _CODE_BEGINS = re.compile(
     r"|\w+ *(?::[^=\n]+)?=[^=])",
     re.MULTILINE,
 )
+_INDENTED_CODE_BEGINS = re.compile(r"^([ \t]+)(?:from [\w.]+ import\b|import [\w.]+|@\w|def \w+ *\()", re.MULTILINE)
+_FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
 _STARTS_TRIED = 10
+_BEGINNINGS_TRIED = {True: 2, False: 20}
+"""How often a block, closed or not, is cut short where it ends to be a program."""
 _BLOCKS_READ = 100
 _SAID = 10_000
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_WORDS = re.compile(r"\w\s+\w")
-_LABEL = re.compile(r"^[\s#>*_-]*(?:(?:thought|idea|algorithm|description)[*_ ]*:)?[\s*_]*", re.IGNORECASE)
-_THOUGHT_LIMIT = 500
 LONGEST_REPLY = 500_000
 """Characters of a reply that is read, some 125 000 tokens: each pass over it holds up the whole process."""
 
@@ -60,149 +62,156 @@ class Program:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the task asks for, and how the model ended: `interrupted` where it did not end by itself."""
+    """What the task asks for, and what it shows."""
 
+    entry: EntryPoint
     template: Definitions
-    entry_point: str
-    arguments: ast.arguments
-    interrupted: Literal["truncated", "refusal"] | None
 
 
 def extract(
     text: str, template_source: str, entry_point: str, finish_reason: str | None = None, thought: bool = False
 ) -> Program | Failure:
-    """The last program of a reply whose entry point can be called as the template's.
+    """The program that a reply ends up with, by these rules in their order.
 
-    Imports, constants and functions that it uses and does not define are supplied from the reply's other blocks and
-    from the template. A block's only function is renamed where no block defines the entry point. What a model thinks
-    aloud is set aside. Of a reply with more than a hundred blocks the last hundred are read, of one with more than
-    500 000 characters nothing is. The reason of a Failure is one of REASONS.
+    1. What the model thinks aloud is set aside, and code is taken out of JSON.
+    2. Each fenced block is read; without any, the text from the line on that begins a program.
+    3. A reply that was cut off within its last block, or outside of any, is `truncated`.
+    4. The last block counts that defines the entry point, or a newer version of it, with the right arguments.
+    5. Where none does, the last one counts with a single function that can stand for it.
+    6. What a program uses and does not define comes from the other blocks, the template and the usual imports.
+
+    The main guard and examples of use are left out. Of a reply with more than a hundred blocks the last hundred are
+    read, of one with more than 500 000 characters nothing is. The reason of a Failure is one of REASONS.
     """
     if len(text) > LONGEST_REPLY:
         return Failure("too-long", f"the reply has {len(text)} characters; at most {LONGEST_REPLY} are read")
-    answer = _THINKING_BEFORE.sub("", _THINKING.sub("", clean(text)))
-    parts = blocks(answer)
+    cut = interruption(finish_reason)
+    said = answer(text, is_whole=cut is None)
+    parts = blocks(said)
+    if cut and not (parts and parts[-1].closed):
+        return _cut_off(cut)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a candidate writes "\d" is no business of the console
-        wanted = _Wanted(*_template(template_source, entry_point), _interrupted(finish_reason))
-        readings = [_read(block, wanted) for block in parts[-_BLOCKS_READ:]] if parts else _read_prose(answer, wanted)
-        found = _chosen(readings, wanted) if readings else _nothing(answer, wanted)
+        wanted = _wanted(template_source, entry_point)
+        readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
+        if not any(isinstance(reading, Parsed) and callables(reading.tree.body) for reading in readings):
+            readings += _read_prose(outside(said, parts), wanted)
+        found = _chosen(readings, wanted, is_whole=cut is None) if readings else _nothing(said)
     if isinstance(found, Failure):
-        return found
-    return Program(found, _thought(answer, parts) if thought else "")
+        return _weightiest([found, _cut_off(cut)]) if cut else found
+    if not thought:
+        return Program(found)
+    return Program(found, thought_in(prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]))
 
 
 @cache
-def _template(source: str, entry_point: str) -> tuple[Definitions, str, ast.arguments]:
-    tree = ast.parse(source)
-    arguments = entry_arguments(tree.body, entry_point)
+def _wanted(template_source: str, entry_point: str) -> _Wanted:
+    tree = ast.parse(template_source)
+    arguments = callables(tree.body).get(entry_point)
     if not isinstance(arguments, ast.arguments):
         raise TaskError(f"the template does not define the entry point {entry_point!r} as a plain function")
-    return Definitions.of(tree), entry_point, arguments
+    return _Wanted(EntryPoint(entry_point, arguments), Definitions.of(tree))
 
 
-def _interrupted(finish_reason: str | None) -> Literal["truncated", "refusal"] | None:
-    if finish_reason == "content_filter":
-        return "refusal"
-    return "truncated" if finish_reason in ("length", "max_tokens") else None
+def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
+    """Each block as a program; of a last one left open in the midst of the entry point, no draft before it is taken."""
+    readings = [_read(block) for block in parts]
+    begun = parts and not parts[-1].closed and f"def {wanted.entry.name}" in parts[-1].code
+    return readings[-1:] if begun and isinstance(readings[-1], Failure) else readings
 
 
-def _read(block: Block, wanted: _Wanted) -> Parsed | Failure:
-    """A block as a program; of one left open only if the model ended by itself, and then without prose behind it."""
-    if not block.closed and wanted.interrupted:
-        return _cut_off(wanted.interrupted)
+def _read(block: Block) -> Parsed | Failure:
+    """A block as a program; prose behind its functions is left out, and no function with it."""
     try:
-        parsed = without_main_guard(parse(block.code) if block.closed else parse_beginning(block.code))
+        program = parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
+        if program.rest and not 0 < _functions(program.source) == _functions(block.code):
+            return _syntax(program.rest)
+        return without_main_guard(program)
     except SyntaxError as error:
         return _syntax(error)
-    left_out = f"def {wanted.entry_point}" in block.code and f"def {wanted.entry_point}" not in parsed.source
-    return _syntax(parsed.rest) if parsed.rest and left_out else parsed
 
 
-def _read_prose(answer: str, wanted: _Wanted) -> list[Parsed | Failure]:
+def _functions(code: str) -> int:
+    return sum(1 for _ in _FUNCTION.finditer(code))
+
+
+def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
     """The program of a reply without fences, if any: read from the first line from which the entry point is reached."""
-    answer = textwrap.dedent(answer)
-    starts = [match.start() for match in islice(_CODE_BEGINS.finditer(answer), _STARTS_TRIED)]
-    readings = [_read(Block(answer[start:], closed=False), wanted) for start in starts]
-    complete: list[Parsed | Failure] = [
-        reading for reading in readings if isinstance(_defined(reading, wanted), Parsed)
-    ]
-    with_function: list[Parsed | Failure] = [
-        reading for reading in readings if isinstance(reading, Parsed) and _functions(reading)
-    ]
-    return complete[:1] or with_function[:1] or readings[:1]
+    text = textwrap.dedent(text)
+    starts = [text[match.start() :] for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED)]
+    readings = [_read(Block(code, closed=False)) for code in (*starts, *_indented(text))]
+    programs = [reading for reading in readings if isinstance(reading, Parsed)]
+    complete = [program for program in programs if wanted.entry.name in callables(program.tree.body)]
+    with_function = [program for program in programs if callables(program.tree.body)]
+    return [*(complete or with_function or readings)[:1]]
 
 
-def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> str | Failure:
-    """The source of the last reading that will do, or the weightiest reason why none does."""
+def _indented(text: str) -> list[str]:
+    """Code that is set off by its indentation alone: Markdown's older form of a block."""
+    begin = _INDENTED_CODE_BEGINS.search(text)
+    if begin is None:
+        return []
+    lines = text[begin.start() :].split("\n")
+    end = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith(begin[1])), len(lines))
+    return [textwrap.dedent("\n".join(lines[:end]))]
+
+
+def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted, is_whole: bool) -> str | Failure:
+    """The source of the last reading that will do, or the weightiest reason why none does.
+
+    A function of another name counts only where the reply is whole: else it may be the first of several.
+    """
+    programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
+    unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
+    found = _first(wanted.entry.named, programs, wanted)
+    if isinstance(found, list) and is_whole and all(failure.reason == "no-function" for failure in found):
+        used = set[str]().union(*map(_used_by_functions, programs))
+        found = _first(partial(wanted.entry.alike, used_elsewhere=used), programs, wanted)
+    return found if isinstance(found, str) else _weightiest([*found, *unread])
+
+
+def _first(
+    find: Callable[[Parsed], Parsed | Failure], programs: Sequence[Parsed], wanted: _Wanted
+) -> str | list[Failure]:
+    """The source of the first program in which the entry point is found, with what it lacks, or why it is in none."""
     failures: list[Failure] = []
-    for accept in (_defined, _renamed):
-        for reading in reversed(readings):
-            program = accept(reading, wanted)
-            program = program if isinstance(program, Failure) else _supplied(program, readings, wanted)
-            if isinstance(program, Parsed):
-                return program.source
-            failures.append(program)
-        if any(failure.reason == "signature" for failure in failures):
-            break
-    return min(failures, key=lambda failure: _WEIGHT[failure.reason])
+    for program in programs:
+        try:
+            found = find(program)
+            if isinstance(found, Parsed):
+                return _supplied(found, programs, wanted)
+            failures.append(found)
+        except SyntaxError as error:
+            failures.append(_syntax(error))
+    return failures
 
 
-def _defined(reading: Parsed | Failure, wanted: _Wanted) -> Parsed | Failure:
-    """The reading, if it defines the entry point and takes the template's arguments."""
-    if isinstance(reading, Failure):
-        return reading
-    found = entry_arguments(reading.tree.body, wanted.entry_point)
-    if found is None:
-        return Failure("no-function", f"no function {wanted.entry_point!r} is defined at module level")
-    wrong = complaint(found, wanted.arguments)
-    return Failure("signature", f"{wanted.entry_point}: {wrong}"[:500]) if wrong else reading
+def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> str:
+    """A program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
+    source = completed(program.source, [*(other.definitions for other in programs), wanted.template, offered()])
+    return source if source == program.source else parse(source).source
 
 
-def _renamed(reading: Parsed | Failure, wanted: _Wanted) -> Parsed | Failure:
-    """The reading with its only function called as the entry point is, if that function takes the right arguments."""
-    if isinstance(reading, Failure):
-        return reading
-    functions = _functions(reading)
-    if len(functions) != 1 or wanted.entry_point in identifiers(reading.tree):
-        return _defined(reading, wanted)
-    try:
-        renamed = parse(re.sub(rf"(?<![\w.]){functions[0]}(?!\w)", wanted.entry_point, reading.source))
-    except SyntaxError as error:
-        return _syntax(error)
-    return _defined(renamed, wanted)
+def _used_by_functions(program: Parsed) -> set[str]:
+    """What the functions of a program mention besides themselves."""
+    functions = (node for node in program.tree.body if isinstance(node, ast.FunctionDef))
+    return set[str]().union(*(names_in(node) - {node.name} for node in functions))
 
 
-def _functions(reading: Parsed) -> list[str]:
-    return [node.name for node in reading.tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-
-
-def _supplied(program: Parsed, readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """The program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
-    others = [reading.definitions for reading in reversed(readings) if isinstance(reading, Parsed)]
-    try:
-        source = completed(program.source, [*others, wanted.template, offered()])
-        return program if source == program.source else parse(source)
-    except SyntaxError as error:
-        return _syntax(error)
-
-
-def _nothing(answer: str, wanted: _Wanted) -> Failure:
+def _nothing(said: str) -> Failure:
     """Why a reply without any code has none."""
-    if wanted.interrupted:
-        return _cut_off(wanted.interrupted)
-    if not answer.strip():
+    if not said.strip():
         return Failure("empty", "the reply has no text")
-    said = " ".join(answer[:_SAID].split())
-    if _REFUSAL.search(said):
-        return Failure("refusal", f"the model declined: {said}"[:500])
-    return Failure("no-function", f"the reply has no code: {said}"[:500])
+    words = " ".join(said[:_SAID].split())
+    if _REFUSAL.search(words):
+        return Failure("refusal", f"the model declined: {words}"[:500])
+    return Failure("no-function", f"the reply has no code: {words}"[:500])
 
 
-def _cut_off(reason: Literal["truncated", "refusal"]) -> Failure:
-    if reason == "refusal":
+def _cut_off(cut: Interruption) -> Failure:
+    if cut == "refusal":
         return Failure("refusal", "the endpoint's content filter ended the reply")
-    return Failure("truncated", "the reply was cut off at the limit of tokens; raise max_tokens if this happens often")
+    return Failure("truncated", "the reply was cut off at its limit of tokens, before its program was whole")
 
 
 def _syntax(error: SyntaxError) -> Failure:
@@ -213,18 +222,5 @@ def _syntax(error: SyntaxError) -> Failure:
     return Failure("syntax", f"{line}{error.msg}{text}"[:500])
 
 
-def _thought(answer: str, parts: Sequence[Block]) -> str:
-    """What the model says of its program, on one line: the words in braces (EoH), else the prose around the code."""
-    prose = _prose(answer, parts)
-    braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
-    words = " ".join(_LABEL.sub("", prose if braces is None else braces, count=1).split())
-    return words if len(words) <= _THOUGHT_LIMIT else f"{words[: _THOUGHT_LIMIT - 1]}…"
-
-
-def _prose(answer: str, parts: Sequence[Block]) -> str:
-    """What stands before the code, or behind it where nothing does."""
-    if not parts:
-        return _CODE_BEGINS.split(answer, maxsplit=1)[0]
-    lines = answer.split("\n")
-    before, behind = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
-    return before if before.strip() else behind
+def _weightiest(failures: Sequence[Failure]) -> Failure:
+    return min(failures, key=lambda failure: _WEIGHT[failure.reason])

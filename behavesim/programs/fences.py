@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -61,8 +62,16 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
+def outside(text: str, parts: Sequence[Block]) -> str:
+    """The lines of a text that stand in none of its blocks."""
+    if not parts:
+        return text
+    inside = {number for part in parts for number in range(part.begin, part.end)}
+    return "\n".join(line for number, line in enumerate(text.split("\n")) if number not in inside)
+
+
 def _fence(line: str) -> _Fence | None:
-    match = _FENCE.search(line)
+    match = _FENCE.search(line) if "``" in line or "~~" in line else None
     if match is None:
         return None
     indent = len(line) - len(line.lstrip(" \t"))

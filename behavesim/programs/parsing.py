@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from behavesim.programs import mending
 from behavesim.programs.definitions import Definitions
-
-_CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
+from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
 """Characters of a program, some 800 lines: it will stand in prompts, and to compile it holds up the whole process."""
 DEEPEST = 150
 """Levels of a syntax tree: what Python does with deeper ones depends on how deep it is in calls itself."""
-_BEGINNINGS_TRIED = 20
 
 
 class TooLong(SyntaxError):
@@ -36,56 +36,57 @@ class Parsed:
         return Definitions.of(self.tree)
 
 
-def clean(text: str) -> str:
-    """The text with Unix line ends, and without byte-order marks and invisible spaces, which Python refuses."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CLEAN)
-
-
 def parse(code: str) -> Parsed:
-    """A program that compiles; odd indentation is mended (a common margin, tabs mixed with spaces).
+    """A program that compiles; what is no Python as it stands is mended where that helps (`mending`).
 
     Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep), and TooLong.
     """
     code = code.strip("\n").rstrip()
     try:
         return _compiled(code)
-    except IndentationError as error:
-        for width in (4, 8):
-            mended = textwrap.dedent(code.expandtabs(width))
-            if parsed := _compiled_or_none(mended):
+    except TooLong:
+        raise
+    except SyntaxError as error:
+        for reading in mending.readings(code, error):
+            if parsed := _compiled_or_none(reading.strip("\n").rstrip()):
                 return parsed
+        if mending.is_change(code):
+            raise SyntaxError("this is a change to a program, and not a whole one") from error
         raise error
 
 
-def parse_beginning(code: str) -> Parsed:
+def parse_beginning(code: str, tries: int) -> Parsed:
     """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
 
-    Raises the SyntaxError of the whole where no beginning parses.
+    Raises the SyntaxError of the whole where none of so many beginnings parses, the text itself being the first.
     """
+    code = code.strip("\n")
+    lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
     first: SyntaxError | None = None
-    lines = textwrap.dedent(code).split("\n")
-    for _ in range(_BEGINNINGS_TRIED):
-        if not any(lines):
-            break
+    for _ in range(tries):
         try:
             parsed = parse("\n".join(lines))
         except SyntaxError as error:
             first = first or error
             lines = lines[: _statement_start(lines, min(error.lineno or 1, len(lines)) - 1)]
+            if not any(lines):
+                break
         else:
             return Parsed(parsed.source, parsed.tree, first)
     raise first or SyntaxError("there is no code")
 
 
-def without_main_guard(parsed: Parsed) -> Parsed:
-    """The program without its `if __name__ == "__main__":` blocks, which a search never runs."""
-    guards = [node for node in parsed.tree.body if isinstance(node, ast.If) and _is_guard(node.test)]
-    if not guards:
-        return parsed
-    lines = parsed.source.split("\n")
-    for node in reversed(guards):
-        del lines[node.lineno - 1 : node.end_lineno]
-    return parse("\n".join(lines))
+def without(program: Parsed, statements: Collection[ast.stmt]) -> Parsed:
+    """The program without some of its module's statements; whole, where one of them shares a line with another."""
+    if not statements:
+        return program
+    gone = {line for node in statements for line in _lines(node)}
+    kept = set(program.tree.body).difference(statements)
+    if any(line in gone for node in kept for line in _lines(node)):
+        return program
+    lines = program.source.split("\n")
+    rest = parse("\n".join(line for number, line in enumerate(lines, 1) if number not in gone))
+    return replace(rest, rest=program.rest)
 
 
 def _compiled(code: str) -> Parsed:
@@ -103,7 +104,9 @@ def _compiled(code: str) -> Parsed:
 def _refuse_deep(tree: ast.Module) -> None:
     level: list[ast.AST] = [tree]
     for _ in range(DEEPEST):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+        level = [child for node in level for child in children(node)]
     if level:
         raise SyntaxError(f"expressions or branches are nested more than {DEEPEST} levels deep")
 
@@ -122,7 +125,8 @@ def _statement_start(lines: list[str], number: int) -> int:
     return number
 
 
-def _is_guard(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and any(
-        isinstance(side, ast.Name) and side.id == "__name__" for side in (test.left, *test.comparators)
-    )
+def _lines(node: ast.stmt) -> range:
+    """The lines of a statement, its decorators included, counted from 1."""
+    decorators = getattr(node, "decorator_list", [])
+    first = min(each.lineno for each in [node, *decorators])
+    return range(first, (node.end_lineno or node.lineno) + 1)

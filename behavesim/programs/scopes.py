@@ -45,11 +45,13 @@ def nodes(tree: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += _children(node)
+        waiting += children(node)
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
+def children(node: ast.AST) -> list[ast.AST]:
     """The nodes within a node, without operators and contexts, which hold nothing."""
+    if isinstance(node, ast.Name | ast.Constant):
+        return []
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)
@@ -85,7 +87,7 @@ class _Visitor(ast.NodeVisitor):
     """Visits what holds names, and nothing else."""
 
     def generic_visit(self, node: ast.AST) -> None:
-        for child in _children(node):
+        for child in children(node):
             self.visit(child)
 
 

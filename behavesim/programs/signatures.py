@@ -1,38 +1,46 @@
-"""Whether a program's function can be called the way the template's can."""
+"""The functions of a program, and whether one can be called the way the template's can."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from behavesim.programs.definitions import module_statements
 
+Arguments = ast.arguments | ast.AsyncFunctionDef
+"""The arguments of a function; a coroutine stands for itself."""
 
-def entry_arguments(body: Sequence[ast.stmt], name: str) -> ast.arguments | ast.AsyncFunctionDef | None:
-    """The arguments of the function a module ends up calling `name`, if any; a coroutine stands for itself."""
-    functions: dict[str, ast.arguments | ast.AsyncFunctionDef | None] = {}
+
+def callables(body: Sequence[ast.stmt]) -> dict[str, Arguments]:
+    """The arguments of every function of a module under the name it ends up with, the one defined last at the end."""
+    functions: dict[str, Arguments] = {}
     for statement in module_statements(body):
         match statement:
-            case ast.FunctionDef():
-                functions[statement.name] = statement.args
-            case ast.AsyncFunctionDef():
-                functions[statement.name] = statement
+            case ast.FunctionDef(name=name, args=arguments):
+                functions.pop(name, None)
+                functions[name] = arguments
+            case ast.AsyncFunctionDef(name=name):
+                functions.pop(name, None)
+                functions[name] = statement
             case (
-                ast.Assign(targets=[ast.Name(id=target)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=target), value=value)
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
             ):
-                functions[target] = _assigned(value, functions)
-    return functions.get(name)
+                found = _assigned(value, functions)
+                functions.pop(name, None)
+                if found is not None:
+                    functions[name] = found
+    return functions
 
 
-def complaint(found: ast.arguments | ast.AsyncFunctionDef, wanted: ast.arguments) -> str:
+def complaint(found: Arguments, wanted: ast.arguments) -> str:
     """Why the function found cannot take the template's arguments by position, or '' where it can.
 
     Other names are fine, and so are further parameters with defaults; the template's names in another order are not.
     """
     if isinstance(found, ast.AsyncFunctionDef):
         return "it is a coroutine; write a plain function"
-    names, positions = _positional(wanted), _positional(found)
+    names, positions = positional(wanted), positional(found)
     if len(positions) - len(found.defaults) > len(names):
         return f"it needs {len(positions) - len(found.defaults)} arguments, but is called with {_listed(names)}"
     if len(positions) < len(names) and found.vararg is None:
@@ -55,16 +63,18 @@ def _keyword_complaint(found: ast.arguments, wanted: ast.arguments) -> str:
     return ""
 
 
-def _assigned(
-    value: ast.expr | None, functions: dict[str, ast.arguments | ast.AsyncFunctionDef | None]
-) -> ast.arguments | ast.AsyncFunctionDef | None:
-    """The arguments behind `name = lambda …: …` and `name = other`."""
-    if isinstance(value, ast.Lambda):
-        return value.args
-    return functions.get(value.id) if isinstance(value, ast.Name) else None
+def _assigned(value: ast.expr | None, functions: Mapping[str, Arguments]) -> Arguments | None:
+    """The arguments behind `name = lambda …: …`, `name = other` and `name = wrapper(other)`, which passes them on."""
+    match value:
+        case ast.Lambda(args=arguments):
+            return arguments
+        case ast.Name(id=name) | ast.Call(args=[ast.Name(id=name)]):
+            return functions.get(name)
+    return None
 
 
-def _positional(arguments: ast.arguments) -> list[str]:
+def positional(arguments: ast.arguments) -> list[str]:
+    """The names of the arguments that can be given by position."""
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
 
 

@@ -40,6 +40,8 @@ def completed(source: str, donors: Sequence[Definitions]) -> str:
     """
     wanted = missing_names(source)
     for donor in donors:
+        if not wanted:
+            break
         if statements := _needed(donor, wanted):
             source = _prepended(statements, source)
             wanted = missing_names(source)

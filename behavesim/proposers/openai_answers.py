@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from behavesim.events import Usage, estimated_tokens
+from behavesim.programs.answer import interruption
 from behavesim.proposers.limiter import retry_after_s
 from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage, written
 from behavesim.text import one_line
@@ -36,9 +37,6 @@ _FILTERED = frozenset({"content_filter", "content_policy_violation"})
 _SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
-INTERRUPTED = ("length", "max_tokens", "content_filter")
-"""Reasons for which a reply ended before its end."""
-
 ERROR_LIMIT = 5_000
 """Characters of an error that are looked at: what it is about is said before."""
 
@@ -57,7 +55,7 @@ class Completion:
     @property
     def is_final(self) -> bool:
         """Whether asking again makes no sense: there is content, or the reason why there is none would come again."""
-        return bool(self.text.strip()) or self.finish_reason in INTERRUPTED
+        return bool(self.text.strip()) or interruption(self.finish_reason) is not None
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def _completion(document: Mapping[str, Any]) -> Completion | Fault:
     reason = reason if isinstance(reason, str) else None
     if reason == "error":  # some gateways end a reply so that broke off behind them
         return Fault("passing", "the model broke off", used)
-    text = said(choice, is_whole=reason not in INTERRUPTED)
+    text = said(choice, is_whole=interruption(reason) is None)
     declined = "" if text else refusal(choice)
     return Completion(declined, "content_filter", used) if declined else Completion(text, reason, used)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from behavesim.events import Usage
+from behavesim.programs.answer import written_out
 
 NO_USAGE = Usage()
 
@@ -71,23 +71,9 @@ def _called(message: Mapping[str, Any]) -> Iterator[str]:
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     functions.append(message.get("function_call"))
-    given = (function.get("arguments") for function in functions if isinstance(function, Mapping))
-    for arguments in given:
-        yield from _argument_texts(arguments)
-
-
-def _argument_texts(arguments: object) -> Iterator[str]:
-    """The strings among a call's arguments, which are an object or the JSON of one; other text as it is."""
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except ValueError:
-            yield str(arguments)
-            return
-    if isinstance(arguments, str):
-        yield arguments
-    elif isinstance(arguments, Mapping):
-        yield from (value for value in arguments.values() if isinstance(value, str))
+    for function in functions:
+        if isinstance(function, Mapping):
+            yield written_out(function.get("arguments"))
 
 
 def _count(counts: object, *path: str) -> int | None:

@@ -13,6 +13,7 @@ from behavesim.sandbox.frames import encode_failure, encode_solutions
 from behavesim.store import codec
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from tests.fuzz.targets import ROWS, Event, row, tasks
+from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, REJECTED
 from tests.store.test_journal import EVENTS
 
@@ -42,7 +43,7 @@ def _frames() -> Iterator[bytes]:
 
 
 def _replies() -> Iterator[bytes]:
-    for case in (*ACCEPTED.values(), *REJECTED.values()):
+    for case in (*ACCEPTED.values(), *REJECTED.values(), *TAKEN.values(), *REFUSED.values()):
         if len(case.text) < 5000:
             yield bytes([0 if case.finish_reason == "stop" else 1]) + case.text.encode(errors="replace")
 

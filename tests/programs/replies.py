@@ -25,12 +25,16 @@ BODY = "def pick(current, nodes, distances):\n    return nodes[-1]"
 
 @dataclass(frozen=True)
 class Case:
-    """A reply, and why it is rejected; '' where it holds a program, which then returns `gives` for (0, [1, 2])."""
+    """A reply, and why it is rejected; '' where it holds a program, which then returns `gives` for (0, [1, 2]).
+
+    A rejection's message holds `says`.
+    """
 
     text: str
     reason: str = ""
     gives: object = 2
     finish_reason: str | None = "stop"
+    says: str = ""
 
 
 def fenced(code: str, label: str = "python") -> str:
@@ -132,15 +136,14 @@ ACCEPTED = {
     ),
     "an unknown escape in a string": Case(fenced("def pick(a, b, c):\n    '\\d'\n    return b[-1]")),
     "cut off behind a whole block": Case(f"{fenced(BODY)}\nAnd then", finish_reason="length"),
-    "cut off in a later block": Case(f"{fenced(BODY)}\n```python\ndef pick(a, b, c):", finish_reason="length"),
     "no finish reason": Case(fenced(BODY), finish_reason=None),
 }
 
 REJECTED = {
     "nothing": Case("", "empty"),
     "white space": Case(" \n\t\r\n", "empty"),
-    "thought only": Case("<think>I should write code</think>", "empty"),
-    "thought never ended": Case("<think>I should write code", "empty"),
+    "thought only": Case("<think>I should write code</think>", "no-function"),
+    "thought never ended": Case("<think>I should write code", "no-function"),
     "nothing, cut off": Case("", "truncated", finish_reason="length"),
     "thought cut off": Case("<think>I should write", "truncated", finish_reason="length"),
     "block cut off": Case("```python\ndef pick(a, b, c):\n    x = 1", "truncated", finish_reason="length"),

@@ -15,6 +15,7 @@ from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.protocols import Failure
+from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning")
@@ -26,7 +27,7 @@ def run(source: str) -> Any:
     return scope["pick"](0, [1, 2], None)
 
 
-@pytest.mark.parametrize("accepted", ACCEPTED.values(), ids=ACCEPTED)
+@pytest.mark.parametrize("accepted", [*ACCEPTED.values(), *TAKEN.values()], ids=[*ACCEPTED, *TAKEN])
 def test_a_reply_with_a_program_gives_one_that_runs(accepted: Case) -> None:
     program = extract(accepted.text, TEMPLATE, "pick", accepted.finish_reason)
     assert isinstance(program, Program), program
@@ -34,11 +35,12 @@ def test_a_reply_with_a_program_gives_one_that_runs(accepted: Case) -> None:
     assert program.thought == ""
 
 
-@pytest.mark.parametrize("rejected", REJECTED.values(), ids=REJECTED)
+@pytest.mark.parametrize("rejected", [*REJECTED.values(), *REFUSED.values()], ids=[*REJECTED, *REFUSED])
 def test_a_reply_without_a_program_gives_the_reason(rejected: Case) -> None:
     failure = extract(rejected.text, TEMPLATE, "pick", rejected.finish_reason)
     assert isinstance(failure, Failure), failure
     assert failure.reason == rejected.reason
+    assert rejected.says in failure.message
     assert 0 < len(failure.message) <= 500
 
 

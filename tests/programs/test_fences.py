@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.programs.fences import Block, blocks, fenced, fenced_blocks
+from behavesim.programs.fences import Block, blocks, fenced, fenced_blocks, outside
 
 
 def test_a_program_is_fenced_by_no_more_than_it_takes() -> None:
@@ -45,3 +45,9 @@ def test_a_block_is_what_commonmark_says_and_models_write(text: str, found: list
 
 def test_a_block_knows_its_lines_and_whether_it_was_closed() -> None:
     assert blocks("so\n```\na\nb\n```\nand\n~~~\nc\n") == [Block("a\nb", True, 1, 5), Block("c\n", False, 6, 9)]
+
+
+def test_what_stands_outside_of_all_blocks_is_left() -> None:
+    text = "so\n```\na\n```\nand\n~~~\nb"
+    assert outside(text, blocks(text)) == "so\nand"
+    assert outside("so", []) == "so"

@@ -8,15 +8,10 @@ from behavesim.programs.parsing import (
     DEEPEST,
     LONGEST_PROGRAM,
     TooLong,
-    clean,
     parse,
     parse_beginning,
-    without_main_guard,
+    without,
 )
-
-
-def test_a_text_is_cleaned_of_what_python_refuses_and_nobody_sees() -> None:
-    assert clean("\ufeffa\r\nb\rc\u200b\u00a0=\u2028\f1") == "a\nb\nc = 1"
 
 
 @pytest.mark.parametrize(
@@ -24,10 +19,14 @@ def test_a_text_is_cleaned_of_what_python_refuses_and_nobody_sees() -> None:
     [
         ("\n\n  x = 1\n  y = 2\n\n", "x = 1\ny = 2"),
         ("if a:\n    x = 1\n\ty = 2", "if a:\n    x = 1\n    y = 2"),  # a tab as wide as four spaces
+        ("!pip install x\n%time\nx = 1", "x = 1"),
+        ("x = 1 &lt;= 2 &amp; 3", "x = 1 <= 2 & 3"),
+        ("@@ -1 +1 @@\n-x = 1\n+x = 2\n y = 3\n\n z = 4", "x = 2\ny = 3\n\nz = 4"),
+        ("<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n", "x = 2"),
         ("if a:\n        x = 1\n\ty = 2", "if a:\n        x = 1\n        y = 2"),  # and as eight
     ],
 )
-def test_odd_indentation_is_mended(code: str, mended: str) -> None:
+def test_what_is_no_python_as_it_stands_is_mended_where_that_helps(code: str, mended: str) -> None:
     assert parse(code).source == mended
 
 
@@ -63,32 +62,37 @@ def test_a_program_may_be_nested_as_deep_as_said_and_no_deeper() -> None:
         ("x = 1\nf(\n  2,\n)]\ny = 3", "x = 1"),  # lines of closing brackets belong to what they close
         ("  x = 1\n  That is all.", "x = 1"),
         (")", ""),
-        (" ", ""),
     ],
 )
 def test_a_program_ends_where_its_last_whole_statement_does(text: str, beginning: str) -> None:
     if beginning:
-        parsed = parse_beginning(text)
+        parsed = parse_beginning(text, 20)
         assert parsed.source == beginning
         assert parsed.rest is not None
     else:
         with pytest.raises(SyntaxError):
-            parse_beginning(text)
+            parse_beginning(text, 20)
 
 
 def test_a_text_that_is_a_program_leaves_no_rest() -> None:
-    assert parse_beginning("x = 1\ny = 2").rest is None
-    with pytest.raises(SyntaxError, match="there is no code"):
-        parse_beginning("\n\n")
+    assert parse_beginning("x = 1\ny = 2", 1).rest is None
+    assert parse_beginning("\n \n", 1).source == ""
 
 
-@pytest.mark.parametrize("guard", ["__name__ == '__main__'", "'__main__' == __name__"])
-def test_what_only_a_script_does_is_left_out(guard: str) -> None:
-    source = f"x = 1\nif {guard}:\n    x = 2\n    print(x)\ny = 3"
-    assert without_main_guard(parse(source)).source == "x = 1\ny = 3"
+def test_no_more_beginnings_are_tried_than_said() -> None:
+    text = "x = 1\ny = 2 z\nThat is all."
+    assert parse_beginning(text, 2).source == "x = 1"
+    with pytest.raises(SyntaxError, match="line 2"):
+        parse_beginning(text, 1)
 
 
-@pytest.mark.parametrize("test", ["x > 0", "x", "__name__", "f(__name__)"])
-def test_no_other_condition_is_left_out(test: str) -> None:
-    source = f"x = 1\nif {test}:\n    x = 2"
-    assert without_main_guard(parse(source)).source == source
+def test_statements_are_left_out_with_their_decorators() -> None:
+    program = parse("x = 1\n@a\n@b\ndef f():\n    return 1\n# about y\ny = 2")
+    assert without(program, [program.tree.body[1]]).source == "x = 1\n# about y\ny = 2"
+    assert without(program, []) is program
+
+
+def test_a_statement_that_shares_its_line_is_not_left_out() -> None:
+    program = parse("x = 1; y = 2\nz = 3")
+    assert without(program, [program.tree.body[0]]) is program
+    assert without(program, program.tree.body[:2]).source == "z = 3"

@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from behavesim.programs.signatures import complaint, entry_arguments
+from behavesim.programs.signatures import callables, complaint
 
 
 def arguments(source: str) -> ast.arguments:
-    found = entry_arguments(ast.parse(source).body, "f")
+    found = callables(ast.parse(source).body).get("f")
     assert isinstance(found, ast.arguments)
     return found
 
@@ -23,6 +23,7 @@ def arguments(source: str) -> ast.arguments:
         ("f: object = lambda a: a", ["a"]),
         ("def g(a): ...\nf = g", ["a"]),
         ("def f(a): ...\ndef f(b): ...", ["b"]),
+        ("def f(a): ...\nf = wrapped(f, k=1)", ["a"]),
         ("if x:\n    def f(a): ...\nelse:\n    def f(b): ...", ["b"]),
         ("try:\n    def f(a): ...\nexcept E:\n    def f(b): ...\nelse:\n    def f(c): ...", ["c"]),
         ("try:\n    def f(a): ...\nfinally:\n    def f(d): ...", ["d"]),
@@ -34,10 +35,15 @@ def test_the_last_definition_at_module_level_counts(source: str, names: list[str
 
 
 @pytest.mark.parametrize(
-    "source", ["", "def g(a): ...", "class C:\n    def f(a): ...", "f = 1", "f = unknown", "def f(a): ...\nf = g(f)"]
+    "source", ["", "def g(a): ...", "class C:\n    def f(a): ...", "f = 1", "f = unknown", "def f(a): ...\nf = g(f, 1)"]
 )
 def test_what_is_no_plain_function_of_the_module_has_no_arguments(source: str) -> None:
-    assert entry_arguments(ast.parse(source).body, "f") is None
+    assert callables(ast.parse(source).body).get("f") is None
+
+
+def test_functions_come_in_the_order_of_their_last_definition() -> None:
+    source = "def f(): ...\ndef g(): ...\ndef f(): ...\nh = lambda: 0\ng = 1"
+    assert [*callables(ast.parse(source).body)] == ["f", "h"]
 
 
 WANTED = "def f(a, b): ..."
@@ -81,6 +87,6 @@ def test_a_function_that_cannot_be_called_so_is_refused_with_the_reason(wanted: 
 
 
 def test_a_coroutine_is_no_function() -> None:
-    found = entry_arguments(ast.parse("async def f(a, b): ...").body, "f")
+    found = callables(ast.parse("async def f(a, b): ...").body).get("f")
     assert found is not None
     assert "coroutine" in complaint(found, arguments(WANTED))

@@ -9,6 +9,7 @@ import pytest
 
 from behavesim.errors import ProposerError
 from behavesim.events import Responded, Usage
+from behavesim.programs.extract import Program, extract
 from behavesim.proposers import openai_endpoint
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.store.codec import decode, encode
@@ -128,6 +129,14 @@ async def test_a_call_that_was_cut_out_of_the_text_is_put_back(proposer_of: Any,
     server.behaviour = chat.script(then=chat.says("Here it is.", tool_calls=[CALL]))
     async with proposer_of() as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "Here it is.\n\nthe program"
+
+
+async def test_a_program_that_a_call_passes_is_not_lost_behind_a_draft(proposer_of: Any, server: Any) -> None:
+    call = {"function": {"arguments": '{"file": "f.py", "code": "def f():\\n    return 2"}'}}
+    server.behaviour = chat.script(then=chat.says("```\ndef f():\n    return 1\n```", tool_calls=[call]))
+    async with proposer_of() as proposer:
+        text = (await proposer.propose(prompt(), 0)).text
+    assert extract(text, "def f():\n    return 0", "f") == Program("def f():\n    return 2")
 
 
 async def test_half_a_character_in_bytes_costs_a_reply_nothing_else(proposer_of: Any, server: Any) -> None:

@@ -107,8 +107,8 @@ FRAMES: dict[str, bytes] = {
 """What a candidate's process may send, by the word that its program names."""
 
 REPLIES = [
-    *(case.text.encode(errors="replace").decode() for case in (*ACCEPTED.values(), *REJECTED.values())),
     "x" * 600_000,
+    *(case.text.encode(errors="replace").decode() for case in (*REJECTED.values(), *ACCEPTED.values())),
 ]
 
 
@@ -117,7 +117,7 @@ def poison(number: int) -> str:
     turn, kind = divmod(number, 3)
     words = list(FRAMES)
     answer = (str(number % 5), f"'{words[turn % len(words)]}'", "")[kind]
-    return f"```python\ndef number() -> int:\n    return {answer}\n```" if answer else REPLIES[7 * turn % len(REPLIES)]
+    return f"```python\ndef number() -> int:\n    return {answer}\n```" if answer else REPLIES[turn % len(REPLIES)]
 
 
 class Poisoner:

@@ -1,0 +1,126 @@
+"""What a model answers: its words without its thoughts, and its code out of what it was wrapped in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from behavesim.programs.fences import fenced
+
+Interruption = Literal["truncated", "refusal"]
+
+_TOO_LONG = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+_CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
+_THINKING = re.compile(r"<((?:seed:)?(?:think|thinking|thought|reasoning))>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_BEFORE = re.compile(r"\A.*</(?:seed:)?(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
+_DIALECTS = ("<|", "</s>", "◁", "THINK]")
+_THOUGHT_BEGINS = re.compile(
+    r"<\|channel\|>analysis\b[^<]*<\|message\|>|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|\[THINK\]"
+)
+_THOUGHT_ENDS = re.compile(
+    r"<\|channel\|>[^<]*(?:<\|constrain\|>\w*)?<\|message\|>|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]"
+)
+"""Of gpt-oss's channels any but `analysis` is addressed to somebody."""
+_SPECIAL_TOKEN = re.compile(r"<\|start\|>\w+|<\|[\w ]{1,40}\|>|</s>")
+_DOCUMENT_BEGINS = re.compile(r"^(?:[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n)?[ \t]*+(?=[{\[])", re.MULTILINE)
+_FENCE_ENDS = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
+_DOCUMENTS_TRIED = 20
+_DECODER = json.JSONDecoder(strict=False)
+"""Reads strings with line breaks in them, as models write them."""
+
+
+def interruption(finish_reason: str | None) -> Interruption | None:
+    """Why a reply ended before its end, where it did; the names are those that endpoints use."""
+    if finish_reason == "content_filter":
+        return "refusal"
+    return "truncated" if finish_reason is not None and finish_reason.lower() in _TOO_LONG else None
+
+
+def answer(text: str, is_whole: bool = True) -> str:
+    """A reply without what the model thought aloud, special tokens and invisible characters.
+
+    Code within JSON (an object, the call of a tool) stands in fenced blocks instead. Where a model that ended by itself
+    did nothing but think, that is its answer.
+    """
+    text = _in_one_dialect(clean(text))
+    said = _THOUGHT_BEFORE.sub("", _THINKING.sub("", text))
+    return _unwrapped(text if is_whole and not said.strip() else said)
+
+
+def clean(text: str) -> str:
+    """The text with Unix line ends, and without byte-order marks and invisible spaces, which Python refuses."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CLEAN)
+
+
+def written_out(document: object) -> str:
+    """What stands in JSON, be it decoded or not: its strings, those with code in fenced blocks."""
+    return _written(_strings(document))
+
+
+def _in_one_dialect(text: str) -> str:
+    """The text with all thoughts between `<think>` and `</think>`, and with line breaks for other special tokens."""
+    if text.startswith("analysis"):  # gpt-oss, where a server left the tokens out and the words between them in
+        text = text.replace("assistantfinal", "</think>")
+    if any(mark in text for mark in _DIALECTS):
+        text = _THOUGHT_ENDS.sub("</think>", _THOUGHT_BEGINS.sub("<think>", text))
+        text = _SPECIAL_TOKEN.sub("\n", text)
+    return text
+
+
+def _unwrapped(text: str) -> str:
+    """The text with the strings of every JSON document that holds a function instead of the document."""
+    if "def " not in text and "lambda" not in text:
+        return text
+    parts: list[str] = []
+    place = 0
+    for _ in range(_DOCUMENTS_TRIED):
+        begin = _DOCUMENT_BEGINS.search(text, place)
+        if begin is None:
+            break
+        try:
+            document, end = _DECODER.raw_decode(text, begin.end())
+        except (ValueError, RecursionError):
+            document, end = None, begin.end() + 1
+        strings = list(_strings(document))
+        if any(map(_FUNCTION.search, strings)):
+            fence = _FENCE_ENDS.match(text, end) if begin["fence"] else None
+            parts += [text[place : begin.start()], f"\n{_written(strings)}\n"]
+            end = fence.end() if fence else end
+        else:
+            parts.append(text[place:end])
+        place = end
+    return "".join([*parts, text[place:]]) if parts else text
+
+
+def _strings(document: object) -> Iterator[str]:
+    """The strings in a document, in their order; those of a document within a string instead of that string."""
+    match document:
+        case str():
+            inner = _document(document) if document.lstrip()[:1] in ("{", "[", '"') else None
+            if inner is None:
+                yield clean(document)
+            else:
+                yield from _strings(inner)
+        case {"arguments": arguments} | {"parameters": arguments} | {"input": arguments}:
+            yield from _strings(arguments)
+        case list():
+            for item in document:
+                yield from _strings(item)
+        case Mapping():
+            for item in document.values():
+                yield from _strings(item)
+
+
+def _document(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _written(strings: Iterable[str]) -> str:
+    """Strings as they would stand in a reply that is not JSON, those with code in fenced blocks."""
+    return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)

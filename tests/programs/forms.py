@@ -1,0 +1,201 @@
+"""Forms in which strong and small models really write: what is taken of each, or what its rejection says.
+
+`pick` is asked for, and of (0, [1, 2]) must become 2; what a reply takes back, or only shows, gives 1.
+"""
+
+from __future__ import annotations
+
+import json
+from textwrap import indent
+
+from tests.programs.replies import BODY, Case, both, fenced
+
+OLD = BODY.replace("-1", "0")
+HELPER = "def score(x, k=1):\n    return k * x"
+RENAMED = "def choose_next(current, nodes, distances):\n    return max(nodes, key=score)"
+CALL = json.dumps({"name": "submit", "arguments": {"thought": "Go last.", "code": BODY}})
+
+
+def harmony(*messages: tuple[str, str]) -> str:
+    """Messages in gpt-oss's own format, as it comes where a server does not take it apart."""
+    return "<|start|>assistant".join(f"<|channel|>{channel}<|message|>{text}<|end|>" for channel, text in messages)
+
+
+def named(name: str, result: str) -> str:
+    return f"def {name}(current, nodes, distances):\n    return {result}"
+
+
+TAKEN = {
+    # another name: the one function that fits, and that no other uses, is meant
+    "a renamed function below its helper": Case(fenced(f"{HELPER}\n\n{RENAMED}")),
+    "a renamed function above its helper": Case(fenced(f"{RENAMED}\n\n{HELPER}")),
+    "a renamed function beside a helper of the same arguments": Case(
+        fenced(f"def best(a, b, c):\n    return b[-1]\n\n{named('choose', 'best(current, nodes, distances)')}")
+    ),
+    "a renamed function beside one that fits under other names": Case(
+        fenced(f"{named('choose', 'nodes[-1]')}\n\ndef distance(a, b, matrix):\n    return matrix[a][b]")
+    ),
+    "a renamed function and its helper in two blocks": Case(both(fenced(RENAMED), fenced(HELPER))),
+    "a renamed function, its helper of the same arguments in a later block": Case(
+        both(fenced(named("choose", "best(current, nodes, distances)")), fenced(named("best", "nodes[-1]")))
+    ),
+    "a renamed function with an example": Case(fenced(f"{HELPER}\n\n{RENAMED}\n\nprint(choose_next(0, [1, 2], None))")),
+    "a renamed function that names a local as the entry point": Case(
+        fenced("def choose(current, nodes, distances):\n    pick = nodes[-1]\n    return pick")
+    ),
+    "a renamed lambda": Case(fenced("choose = lambda current, nodes, distances: nodes[-1]")),
+    # a version: the last that no other definition uses is meant
+    "an old function above its new version": Case(fenced(f"{OLD}\n\n{named('pick_v2', 'nodes[-1]')}")),
+    "an old function in an earlier block": Case(both(fenced(OLD), fenced(named("improved_pick", "nodes[-1]")))),
+    "three versions": Case(
+        fenced("\n\n".join([named("pick_v0", "current"), named("pick_v1", "nodes[0]"), named("pick_v2", "nodes[-1]")]))
+    ),
+    "a new version that calls the old one": Case(
+        fenced(f"{OLD}\n\n{named('pick_v2', '1 + pick(current, nodes, distances)')}")
+    ),
+    "an entry point that calls the new version": Case(
+        fenced(f"{named('pick_v2', 'nodes[-1]')}\n\n{named('pick', 'pick_v2(current, nodes, distances)')}")
+    ),
+    "an entry point above the version that it calls": Case(
+        fenced(f"{named('pick', 'pick_v2(current, nodes, distances)')}\n\n{named('pick_v2', 'nodes[-1]')}")
+    ),
+    "an entry point made of a version": Case(fenced(f"{OLD}\n\n{named('pick_v2', 'nodes[-1]')}\n\npick = pick_v2")),
+    "a version with an example": Case(
+        fenced(f"{OLD}\n\n{named('pick_v2', 'nodes[-1]')}\n\nassert pick_v2(0, [1, 2], None) == 3")
+    ),
+    "a version that takes other arguments": Case(fenced(f"{BODY}\n\ndef pick_v2(x):\n    return x")),
+    "helpers that begin like the entry point": Case(
+        fenced(f"{BODY}\n\n{named('pick_nearest', 'nodes[0]')}\n\n{named('_pick_all', 'nodes')}")
+    ),
+    "a wrapped entry point": Case(fenced(f"import functools\n\n{BODY}\n\npick = functools.partial(pick)")),
+    "overloads": Case(
+        fenced(f"from typing import overload\n\n@overload\ndef pick(current: int, nodes, distances): ...\n\n{BODY}")
+    ),
+    # examples: they would run at each import, and what fails in them is no fault of the function
+    "an example below": Case(fenced(f"{BODY}\n\n# Example\nprint(pick(0, [1, 2], None))")),
+    "an example that fails": Case(
+        fenced(
+            f"{BODY}\n\nnodes = load('nodes.csv')\nprint('Next:')\nresult = pick(0, nodes, {{}})\nprint(result.shape)"
+        )
+    ),
+    "an example in a function of its own": Case(fenced(f"{BODY}\n\ndef main():\n    print(pick(0, [], 0))\n\nmain()")),
+    "an example in a loop": Case(
+        fenced(f"{BODY}\n\nleft = [1]\nwhile left:\n    left.remove(pick(0, left, None))\n    raise SystemExit")
+    ),
+    "an example in a guard": Case(fenced(f"{BODY}\n\nif __name__ == '__main__':\n    pick(0, [], None)")),
+    "what is computed below for the function": Case(
+        fenced("def pick(a, b, c):\n    return TABLE[a]\n\ndef build():\n    return [2, 3]\n\nTABLE = build()")
+    ),
+    "what is computed by the function for itself": Case(
+        fenced("TABLE = {}\n\ndef pick(a, b, c):\n    return TABLE.get(a, 2)\n\nTABLE[1] = pick(0, None, None)")
+    ),
+    # code that was wrapped
+    "JSON": Case(json.dumps({"thought": "Go last.", "code": BODY})),
+    "JSON in a fenced block": Case(f"Here:\n{fenced(json.dumps({'code': BODY}, indent=2), 'json')}\nDone."),
+    "JSON whose code is fenced": Case(json.dumps({"answer": f"So:\n{fenced(BODY)}"})),
+    "JSON with line breaks in its strings": Case('{"code": "' + BODY + '"}'),
+    "JSON with parts": Case(json.dumps({"helper": HELPER, "parts": [{"code": named("pick", "score(nodes[-1])")}]})),
+    "the call of a tool": Case(f"<tool_call>\n{CALL}\n</tool_call>"),
+    "the call of a tool behind prose": Case(f"I call the tool.\n\n{CALL}"),
+    "the call of a tool whose arguments are JSON": Case(
+        json.dumps([{"name": "f", "arguments": json.dumps({"code": BODY})}])
+    ),
+    "the call of a tool in tags": Case(
+        f"<tool_call>\n<function=submit>\n<parameter=code>\n{BODY}\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "a draft, then the call of a tool": Case(f"{fenced(OLD)}\nNo:\n{CALL}"),
+    "tags around it": Case(f"<answer>\n{BODY}\n</answer>"),
+    "brackets around it": Case(f"[PYTHON]\n{BODY}\n[/PYTHON]"),
+    "quotes for a fence": Case(f"'''python\n{BODY}\n'''"),
+    "a block of LaTeX": Case(f"\\begin{{verbatim}}\n{BODY}\n\\end{{verbatim}}"),
+    "indented code without a fence": Case(f"So:\n\n{indent(BODY, '    ')}\n\nThat is x = 1 better."),
+    "indented code below a list": Case(f"1. **Last** node.\n2. That is all.\n\n{indent(BODY, '    ')}"),
+    "a list, then a block": Case(f"- **Idea:** the last\n- *Why*: it is free\n\n{fenced(BODY)}"),
+    "a block with a file's name": Case(f"```python:pick.py\n{BODY}\n```"),
+    "HTML": Case(fenced("def pick(a, b, c):\n    return b[-1] if a &lt; 1 and not a &gt; 1 else &quot;no&quot;")),
+    "a notebook's cell": Case(fenced(f"!pip install numpy\n%matplotlib inline\n{BODY}")),
+    "a diff of everything": Case(
+        fenced(
+            "--- a/pick.py\n+++ b/pick.py\n@@ -1,2 +1,2 @@\n def pick(a, b, c):\n-    return b[0]\n+    return b[-1]",
+            "diff",
+        )
+    ),
+    "search and replace of everything": Case(fenced(f"<<<<<<< SEARCH\n{OLD}\n=======\n{BODY}\n>>>>>>> REPLACE", "")),
+    "prose behind the code, within its block": Case(fenced(f"{BODY}\n\nThis goes to the last node. It's fast.")),
+    "a fence that only closes, since the prompt opened it": Case(f"{BODY}\n```\nThis goes to the last node."),
+    "code without a fence below a command": Case(f"{fenced('pip install numpy', 'bash')}\n{BODY}"),
+    # thoughts and channels
+    "channels": Case(harmony(("analysis", f"Perhaps\n{fenced(OLD)}"), ("final", fenced(BODY)))),
+    "channels, the first of which began in the prompt": Case(
+        harmony(("analysis", fenced(OLD)), ("final", fenced(BODY))).removeprefix("<|channel|>analysis<|message|>")
+    ),
+    "a channel that ends the reply": Case(
+        harmony(("analysis", "Hm."), ("final", fenced(BODY))).replace("<|end|>", "<|return|>")
+    ),
+    "a channel for a tool": Case(
+        harmony(("analysis", fenced(OLD)), ("commentary to=functions.submit <|constrain|>json", CALL))
+    ),
+    "channels whose tokens are lost": Case(f"analysisPerhaps\n{fenced(OLD)}\nassistantfinal{fenced(BODY)}"),
+    "thoughts in brackets": Case(f"[THINK]Perhaps\n{fenced(OLD)}\n[/THINK]{fenced(BODY)}"),
+    "thoughts between tokens": Case(f"<|START_THINKING|>{fenced(OLD)}<|END_THINKING|>{fenced(BODY)}"),
+    "thoughts in another script": Case(f"◁think▷{fenced(OLD)}◁/think▷{fenced(BODY)}"),
+    "thoughts that are the whole reply": Case(f"<think>Perhaps\n{fenced(OLD)}\nor rather\n{fenced(BODY)}"),
+    "a token behind the block": Case(f"{fenced(BODY)}<|im_end|>"),
+    "a token before the code": Case(f"<|python_tag|>{BODY}<|eom_id|>"),
+    "an end of sentence": Case(f"{fenced(BODY)}</s>"),
+    # types that nobody imported
+    "types that nobody imported": Case(
+        fenced("def pick(a: int, b: List[int], c: Optional[NDArray]) -> Tuple[int, ...] | Any:\n    return b[-1]")
+    ),
+    "libraries that nobody imported": Case(fenced("def pick(a, b, c):\n    return deque(b)[-1] + math.floor(0.5)")),
+    # cut off, but whole
+    "cut off in the prose behind": Case(f"{fenced(BODY)}\nIt is better since", finish_reason="MAX_TOKENS"),
+}
+
+REFUSED = {
+    "two functions that could be meant": Case(
+        fenced(f"{named('one', 'nodes')}\n\n{named('two', 'nodes')}"), "no-function", says="which of one, two is meant"
+    ),
+    "a function that needs the one it replaces": Case(
+        fenced(named("pick_v2", "pick(current, nodes, distances)")), "no-function", says="'pick' that it should replace"
+    ),
+    "a class with a method": Case(
+        fenced(f"class Heuristic:\n{indent(named('pick', '1').replace('(', '(self, ', 1), '    ')}"),
+        "no-function",
+        says="it is a method of the class 'Heuristic'",
+    ),
+    "a coroutine": Case(fenced(f"async {BODY}"), "signature", says="pick: it is a coroutine; write a plain function"),
+    "a version with too few arguments": Case(
+        fenced("def pick_v2(nodes):\n    return nodes[0]"), "signature", says="pick_v2: it takes 1 arguments"
+    ),
+    "part of a diff": Case(
+        fenced("@@ -7,3 +7,3 @@\n     best = nodes[0]\n-    return best\n+    return nodes[-1]", "diff"),
+        "syntax",
+        says="a change to a program, and not a whole one",
+    ),
+    "part of a search and replace": Case(
+        fenced("<<<<<<< SEARCH\n    return best\n=======\n    return nodes[-1]\n>>>>>>> REPLACE", ""),
+        "syntax",
+        says="a change to a program, and not a whole one",
+    ),
+    "a helper that is no Python below": Case(
+        fenced(f"{BODY}\n\ndef score(x):\n    return x +"), "syntax", says="line 5: invalid syntax"
+    ),
+    "the body alone": Case(fenced("best = nodes[-1]\nreturn best"), "syntax", says="'return' outside function"),
+    "cut off in a later block": Case(
+        f"{fenced(OLD)}\n```python\ndef pick(a, b, c):", "truncated", finish_reason="length", says="limit of tokens"
+    ),
+    "cut off in the imports of a later block": Case(
+        f"{fenced(OLD)}\nBetter:\n```python\nimport math\n", "truncated", finish_reason="max_tokens"
+    ),
+    "cut off behind a helper": Case(f"{fenced(HELPER)}\nAnd then", "truncated", finish_reason="length"),
+    "cut off, as another endpoint says it": Case(f"```python\n{OLD}", "truncated", finish_reason="model_length"),
+    "left off in a later block without a word of why": Case(
+        f"{fenced(OLD)}\n```python\ndef pick(a, b, c):\n    return max(b, key=lambda", "syntax", finish_reason=None
+    ),
+    "JSON cut off": Case(CALL[:-20], "truncated", finish_reason="length"),
+    "a channel cut off": Case(
+        harmony(("analysis", fenced(OLD))).removesuffix("<|end|>"), "truncated", finish_reason="length"
+    ),
+    "a thought cut off behind a draft": Case(f"<think>{fenced(OLD)}", "truncated", finish_reason="length"),
+}
