@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
+from tests.search.toys import Toy, fitting
 
 RAW, CLIPPED = BehaveSim(4.0, clip=False), BehaveSim(4.0)
 ORDERS = [[0, 1, 2, 3], [0, 1, 3, 2], [3, 2, 1, 0], [3, 2, 0, 1], [1, 0, 3, 2], [0, 1, 2, 3]]
@@ -126,3 +129,20 @@ class TestRefusal:
             assert known.refusal((far[candidate],)) == ""
         known.apply(Added(0, "0"), {TEMPLATE, 0})
         assert known.means(1, {"0": [0]}) == {"0": -1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "measure"),
+    [
+        ({"measure": "erp"}, {"measure": "erp"}),
+        ({"truncate": 0.5}, {"truncate": 0.5}),
+        ({"skip": 3}, {"skip": 3}),
+        ({"method": "eoh+behavesim", "measure": "mean"}, {"measure": "mean"}),
+        ({"method": "niche", "skip": 1}, {"skip": 1}),
+    ],
+)
+def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
+    behaviours = Behaviours.of_run(fitting(settings), Toy())
+    for used in (behaviours._raw, behaviours._clipped):
+        assert {name: getattr(used, name) for name in measure} == measure
+        assert used.normaliser == Toy.normaliser

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from behavesim import build
 from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
 from behavesim.methods.installed import method
@@ -277,23 +276,6 @@ def test_plain_islands_start_from_the_template() -> None:
     events = events_of(**PLAIN)
     assert founding(events).groups == {str(island): (TEMPLATE,) for island in range(4)}
     assert final(events).feasible > 100
-
-
-@pytest.mark.parametrize(
-    ("settings", "measure"),
-    [
-        ({"measure": "erp"}, {"measure": "erp"}),
-        ({"truncate": 0.5}, {"truncate": 0.5}),
-        ({"skip": 3}, {"skip": 3}),
-        ({"method": "eoh+behavesim", "measure": "mean"}, {"measure": "mean"}),
-        ({"method": "niche", "skip": 1}, {"skip": 1}),
-    ],
-)
-def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
-    behaviours = build.behaviours(fitting(settings), Toy())
-    for used in (behaviours._raw, behaviours._clipped):
-        assert {name: getattr(used, name) for name in measure} == measure
-        assert used.normaliser == Toy.normaliser
 
 
 @pytest.mark.parametrize(
