@@ -25,9 +25,9 @@ from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
-from behavesim.protocols import Failure, Verdict
 from behavesim.state import RunState
 from behavesim.task import Task
+from behavesim.verdict import Failure, Verdict
 
 SHOWN = 160
 """Characters of a value that are shown to a person."""

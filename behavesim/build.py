@@ -37,7 +37,7 @@ from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
-from behavesim.protocols import Failure, Journal
+from behavesim.protocols import Journal
 from behavesim.protocols import Judge as AnyJudge
 from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.provenance import DECISIVE, provenance
@@ -48,6 +48,7 @@ from behavesim.store.journal import SqliteJournal, read_events, read_times
 from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
+from behavesim.verdict import Failure
 
 
 @dataclass(frozen=True)

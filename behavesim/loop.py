@@ -34,9 +34,10 @@ from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
-from behavesim.protocols import Failure, Journal, Judge, Proposer, Verdict
+from behavesim.protocols import Journal, Judge, Proposer
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
+from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from behavesim.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.task import Solution
-from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 
 
 class Proposer(Protocol):
@@ -23,29 +23,10 @@ class Proposer(Protocol):
 
 
 @dataclass(frozen=True)
-class Failure:
-    """Why a candidate came to nothing: one word of a closed list, and a line for people (at most 500 characters)."""
-
-    reason: str
-    message: str = ""
-    cpu_s: float = 0.0
-
-
-@dataclass(frozen=True)
 class Solved:
     """What a program returned for each instance of a split, in order; nothing of it is to be trusted."""
 
     solutions: tuple[Solution, ...]
-    cpu_s: float
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What trusted code made of the solutions: a score and a trajectory for each instance."""
-
-    score: float
-    scores: tuple[float, ...]
-    trajectories: tuple[Trajectory, ...]
     cpu_s: float
 
 

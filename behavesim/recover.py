@@ -37,7 +37,7 @@ from behavesim.methods.method import Measurement, Method
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import injected_again
-from behavesim.protocols import Failure, Judge, Verdict
+from behavesim.protocols import Judge
 from behavesim.settings import recorded
 from behavesim.state import OpenCandidate, RunState
 from behavesim.store.folder import RunFolder
@@ -45,6 +45,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.run_files import RunFiles
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
+from behavesim.verdict import Failure, Verdict
 
 LOST = "lost"
 """The finish reason of a reply that could not be read any more."""

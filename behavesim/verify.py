@@ -14,13 +14,14 @@ from behavesim.events import DECISIONS, TEMPLATE, Evaluated, Event, Rejected, Ru
 from behavesim.loop import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
-from behavesim.protocols import Failure, Judge
+from behavesim.protocols import Judge
 from behavesim.provenance import DECISIVE
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import last_event, read_events, read_outcome
 from behavesim.task import Task, TaskReference
+from behavesim.verdict import Failure
 
 TIMED = ("timeout", "memory")
 """Reasons that depend on the machine: they are recorded, and say nothing when they come or go on another one."""

@@ -24,12 +24,12 @@ from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
 from behavesim.loop import Search
-from behavesim.protocols import Verdict
 from behavesim.settings import resolve
 from behavesim.state import RunState
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Verdict
 
 STATES, INSTANCES = 50, 5
 PROGRAM = '''def score(distance: float, index: int) -> float:

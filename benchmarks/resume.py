@@ -21,11 +21,11 @@ from behavesim.build import Parts, assembled, run_provenance
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
-from behavesim.protocols import Verdict
 from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events
 from behavesim.task import TaskReference
+from behavesim.verdict import Verdict
 
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 ROUNDS = 3

@@ -12,13 +12,13 @@ import typer
 from behavesim.analysis.similarities import similarities
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
 from behavesim.errors import DistanceError, UsageError
-from behavesim.protocols import Failure
 from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import show
 from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
 from .output import REJECTED, busy, print_json, tell

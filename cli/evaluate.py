@@ -10,11 +10,11 @@ import typer
 
 from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
-from behavesim.protocols import Failure
 from behavesim.reports.terminal import show
 from behavesim.settings import resolve
 from behavesim.task import Objective, Split, TaskReference
 from behavesim.text import one_line
+from behavesim.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
 from .output import REJECTED, busy, print_json

@@ -9,9 +9,10 @@ import numpy as np
 
 from behavesim.analysis.run import Candidate, Run
 from behavesim.events import CandidateId, Recommended
-from behavesim.protocols import Judge, Verdict
+from behavesim.protocols import Judge
 from behavesim.similarity.niches import Niches
 from behavesim.task import Objective
+from behavesim.verdict import Verdict
 
 
 def shortlist(run: Run) -> list[Candidate]:

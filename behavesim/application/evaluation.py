@@ -12,8 +12,8 @@ from behavesim.errors import UsageError
 from behavesim.events import Stage
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
-from behavesim.protocols import Failure, Verdict
 from behavesim.task import Split, Task
+from behavesim.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True)

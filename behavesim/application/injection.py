@@ -13,10 +13,10 @@ from behavesim.events import Asked, Injected
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import injected_again
-from behavesim.protocols import Failure
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.task import Task
+from behavesim.verdict import Failure
 
 
 def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:

@@ -14,10 +14,10 @@ from behavesim.events import Prompt
 from behavesim.finding import Finding
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import fenced_blocks
-from behavesim.protocols import Failure, Verdict
 from behavesim.provenance import instances_hash
 from behavesim.sandbox import Limits
 from behavesim.task import SPLITS, Split, Task, TaskReference
+from behavesim.verdict import Failure, Verdict
 
 GROWN = 50
 """Programs the offline proposer writes to show that its building blocks hold together."""

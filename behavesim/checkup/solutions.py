@@ -13,11 +13,12 @@ import numpy as np
 from behavesim.checkup.forgeries import forgeries
 from behavesim.errors import TaskError, TrajectoryError
 from behavesim.finding import PROVOKED, Finding
-from behavesim.protocols import Failure, Solved
+from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
 from behavesim.task import Solution, Task
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from behavesim.programs.signatures import callables
 from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.programs.usage import without_main_guard
-from behavesim.protocols import Failure
+from behavesim.verdict import Failure
 
 __all__ = ["REASONS", "Program", "Reason", "extract", "fenced_blocks"]
 

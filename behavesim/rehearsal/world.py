@@ -20,13 +20,14 @@ from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
-from behavesim.protocols import Failure, Journal, Verdict
+from behavesim.protocols import Journal
 from behavesim.protocols import Proposer as AnswersPrompts
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task
 from behavesim.tokens import Tokens
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 
 CITIES = 6
 

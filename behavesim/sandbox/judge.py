@@ -11,10 +11,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from behavesim.errors import TaskError
-from behavesim.protocols import Failure, Sandbox, Solved, Verdict
+from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import printable
 from behavesim.task import InvalidSolution, Split, Task
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Self
 
 from behavesim.errors import SandboxError, UsageError
 from behavesim.heartbeat import Heartbeat
-from behavesim.protocols import Failure, Solved
+from behavesim.protocols import Solved
 from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
@@ -20,6 +20,7 @@ from behavesim.sandbox.lineage import Lineage
 from behavesim.sandbox.link import Run, ZygoteDied
 from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
 from behavesim.task import Split, TaskReference
+from behavesim.verdict import Failure
 
 PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),

@@ -20,9 +20,9 @@ from behavesim.analysis.held_out import (
 from behavesim.analysis.held_out_scores import HeldOutScore
 from behavesim.analysis.run import Run
 from behavesim.errors import TaskError
-from behavesim.protocols import Failure, Verdict
 from behavesim.task import Objective, Split, Task
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, recommended, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")

@@ -9,8 +9,8 @@ import pytest
 
 from behavesim.analysis.recommendation import best_overall, recommend, shortlist
 from behavesim.events import Recommended
-from behavesim.protocols import Failure, Verdict
 from behavesim.task import Objective
+from behavesim.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")

@@ -8,9 +8,9 @@ import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
 from behavesim.errors import UsageError
-from behavesim.protocols import Failure, Verdict
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
+from behavesim.verdict import Failure, Verdict
 
 TSP = TaskReference("tsp").load()
 

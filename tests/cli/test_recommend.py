@@ -10,7 +10,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.analysis.recommendation import recommend, shortlist
-from behavesim.protocols import Failure, Verdict
+from behavesim.verdict import Failure, Verdict
 from tests.cli.command import Command
 
 

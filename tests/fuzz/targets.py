@@ -21,7 +21,7 @@ from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.protocols import Failure, Solved, Verdict
+from behavesim.protocols import Solved
 from behavesim.recover import Salvage
 from behavesim.sandbox import Judge
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
@@ -34,6 +34,7 @@ from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 from tests.programs.replies import TEMPLATE
 from tests.proposers import hostile_answers
 from tests.store.loose import anything_goes

@@ -15,7 +15,7 @@ CHAIN = [
     {"config", "heartbeat", "notices", "plugins"},
     {"trajectory"},
     {"similarity", "task"},
-    {"events"},
+    {"events", "verdict"},
     {"protocols", "provenance", "tokens"},
     {"programs", "state"},
     {"behaviours"},

@@ -14,7 +14,7 @@ from behavesim.programs import fences
 from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
-from behavesim.protocols import Failure
+from behavesim.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
 

@@ -11,9 +11,9 @@ import json
 import os
 import sys
 
-from behavesim.protocols import Failure, Verdict
 from behavesim.sandbox import Judge, Limits, Pool
 from behavesim.task import TaskReference
+from behavesim.verdict import Failure, Verdict
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
 from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL

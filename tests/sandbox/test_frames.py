@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from behavesim.protocols import Failure
 from behavesim.sandbox.frames import (
     EMPTY_LIMIT,
     HEADER_LIMIT,
@@ -26,6 +25,7 @@ from behavesim.sandbox.frames import (
     encode_solutions,
     printable,
 )
+from behavesim.verdict import Failure
 
 MEGABYTE = 1 << 20
 DTYPES = st.sampled_from(["?", "i1", "u1", "<i2", ">i4", "<i8", "u8", "<f2", "<f4", ">f8"])

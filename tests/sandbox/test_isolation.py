@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from behavesim.errors import UsageError
-from behavesim.protocols import Failure, Solved
+from behavesim.protocols import Solved
 from behavesim.sandbox import Pool
 from behavesim.sandbox.layers import LAYERS
 from behavesim.task import TaskReference
+from behavesim.verdict import Failure
 from tests.sandbox.outside import REPOSITORY, processes_naming
 
 HONEST = "def order(points):\n    return points.argsort()\n"

@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.errors import TaskError
-from behavesim.protocols import Failure, Solved, Verdict
+from behavesim.protocols import Solved
 from behavesim.sandbox import Judge
 from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure, Verdict
 
 CITIES = TaskReference(str(Path(__file__).parent / "cities.py"))
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from behavesim.errors import SandboxError
-from behavesim.protocols import Failure, Solved
+from behavesim.protocols import Solved
 from behavesim.sandbox import Limits, Pool
 from behavesim.task import TaskReference
+from behavesim.verdict import Failure
 from tests.sandbox import cities as module_of_cities
 from tests.sandbox.outside import processes_naming
 

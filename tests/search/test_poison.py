@@ -30,7 +30,7 @@ from behavesim.events import (
     RunStarted,
 )
 from behavesim.loop import Search
-from behavesim.protocols import Failure, Solved
+from behavesim.protocols import Solved
 from behavesim.sandbox import Judge, Limits
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.sandbox.link import Run
@@ -39,6 +39,7 @@ from behavesim.sandbox.pool import result
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
+from behavesim.verdict import Failure
 from tests.programs.replies import ACCEPTED, REJECTED
 from tests.search.toys import MemoryJournal, Stop, fitting
 

@@ -1,0 +1,26 @@
+"""What becomes of a program: a score and what it did, or why it came to nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from behavesim.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What trusted code made of the solutions: a score and a trajectory for each instance."""
+
+    score: float
+    scores: tuple[float, ...]
+    trajectories: tuple[Trajectory, ...]
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate came to nothing: one word of a closed list, and a line for people (at most 500 characters)."""
+
+    reason: str
+    message: str = ""
+    cpu_s: float = 0.0
