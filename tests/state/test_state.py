@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import pytest
 
 from behavesim.errors import JournalError
 from behavesim.events import (
+    STORED_AS,
     TEMPLATE,
     Added,
     Asked,
@@ -309,3 +311,17 @@ def test_an_event_that_cannot_follow_those_before_it_is_refused(events: list[Eve
 def test_a_run_that_has_not_started_has_no_budget() -> None:
     with pytest.raises(JournalError, match="has no budget"):
         _ = RunState(Objective("minimise")).budget
+
+
+def test_an_event_that_nobody_handles_is_loud() -> None:
+    @dataclass(frozen=True)
+    class Unheard:
+        candidate: int
+
+    with pytest.raises(AssertionError, match="Unheard"):
+        RunState(Objective("minimise")).apply(Unheard(0))  # type: ignore[arg-type]
+
+
+def test_every_event_has_a_name_under_which_it_is_stored() -> None:
+    assert set(STORED_AS.values()) == set(get_args(Event))
+    assert len(STORED_AS) == len(get_args(Event))
