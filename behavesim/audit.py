@@ -34,7 +34,7 @@ SHOWN = 160
 
 
 @dataclass(frozen=True)
-class Difference:
+class Discrepancy:
     """An event that is not what follows from those before it: what was expected of it, and what it holds instead."""
 
     seq: int
@@ -98,12 +98,12 @@ class Audit:
         )
 
 
-def misfit(seq: int, expected: str, recorded: Event) -> Difference:
+def misfit(seq: int, expected: str, recorded: Event) -> Discrepancy:
     """An event that is not what `expected` says in words."""
-    return Difference(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
+    return Discrepancy(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
 
 
-def difference(seq: int, expected: Event | None, recorded: Event) -> Difference | None:
+def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepancy | None:
     """Where an event is not the one expected; None where it is."""
     if expected == recorded:
         return None

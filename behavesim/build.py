@@ -37,11 +37,9 @@ from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
-from behavesim.protocols import Journal
-from behavesim.protocols import Judge as AnyJudge
-from behavesim.protocols import Proposer as AnswersPrompts
+from behavesim.protocols import Journal, Judge, Responder
 from behavesim.provenance import DECISIVE, provenance
-from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events, read_times
@@ -78,7 +76,7 @@ class Launch:
 
 @asynccontextmanager
 async def new_search(launch: Launch) -> AsyncIterator[Search]:
-    """A search at its first ticket: the template has been evaluated, the folder made, the journal begun.
+    """A search before its first candidate: the template has been evaluated, the folder made, the journal begun.
 
     The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
     fails, UsageError where the folder cannot be made.
@@ -117,10 +115,10 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, clock=launch.clock)
         before_s = active_s(read_times(launch.folder.journal))
-        search = _wired(launch, proposer, Judge(launch.task, "search", pool), journal, before_s)
+        search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
-        again = tuple(ticket for ticket, candidate in search.state.open.items() if candidate.reply is None)
+        again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         is_lost = proposer.costs_money and not keeps_requests(launch.settings)
         sent = min(len(again), connections) if is_lost else 0
         await search.record(RunResumed(again, pool.isolation, sent, name_of_list()))
@@ -191,10 +189,10 @@ def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None
 @asynccontextmanager
 async def judging(
     settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
-) -> AsyncIterator[Judge]:
+) -> AsyncIterator[SandboxJudge]:
     """A judge of programs on the instances of a split, with its sandbox, under the limits of a run."""
     async with sandbox(settings, split, clock) as pool:
-        yield Judge(task, split, pool)
+        yield SandboxJudge(task, split, pool)
 
 
 async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
@@ -217,8 +215,8 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
 class Parts:
     """What a search is made of beside its settings: who writes, who judges, where it is kept, and who is shown it."""
 
-    proposer: AnswersPrompts
-    judge: AnyJudge
+    proposer: Responder
+    judge: Judge
     journal: Journal
     show: Show = lambda event, state: None
 
@@ -241,7 +239,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
 
 
 def _wired(
-    launch: Launch, proposer: AnswersPrompts, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
+    launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
     parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices))
     prices = Prices.named(launch.settings.prices)

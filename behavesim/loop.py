@@ -34,7 +34,7 @@ from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
-from behavesim.protocols import Journal, Judge, Proposer
+from behavesim.protocols import Journal, Judge, Responder
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
 from behavesim.verdict import Failure, Verdict
@@ -61,7 +61,7 @@ class Search:
         rules: Rules,
         caps: Caps,
         method: Method[Any],
-        proposer: Proposer,
+        proposer: Responder,
         judge: Judge,
         journal: Journal,
         behaviours: Behaviours | None,

@@ -11,8 +11,8 @@ from behavesim.task import Solution
 from behavesim.verdict import Failure, Verdict
 
 
-class Proposer(Protocol):
-    """Answers prompts."""
+class Responder(Protocol):
+    """Whatever answers prompts: a proposer, or what stands around one."""
 
     async def propose(self, prompt: Prompt, number: int, /) -> Reply:
         """The reply to a prompt; passing faults are ridden out, and a reply without content has an empty text.

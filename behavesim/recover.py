@@ -159,7 +159,7 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
     def is_dry() -> bool:
         state = search.state
         has_asked = state.asked >= min(replied, state.registered + search.rules.window)
-        is_waiting = all(c.outcome is not None or ticket in proposer.waiting for ticket, c in state.open.items())
+        is_waiting = all(c.outcome is not None or number in proposer.waiting for number, c in state.open.items())
         return has_asked and is_waiting and state.registered in proposer.waiting
 
     async def stop_when_dry() -> None:
@@ -182,7 +182,7 @@ class SalvagedProposer:
     def __init__(self, salvage: Salvage) -> None:
         self.lost: set[CandidateId] = set()
         self.waiting: set[CandidateId] = set()
-        self._replies = {ticket: list(replies) for ticket, replies in salvage.replies.items()}
+        self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
         self._sources = salvage.sources
         self._registered = salvage.registered
 

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from behavesim.audit import Audit, Difference, difference, misfit
+from behavesim.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.build import judging, run_provenance
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
@@ -28,7 +28,7 @@ TIMED = ("timeout", "memory")
 
 OPENINGS = (RunStarted, RunForked)
 Outcome = Evaluated | Rejected
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Told how many events have been gone through, and how many there are."""
 
 
@@ -43,7 +43,7 @@ class Verification:
     copies: int = 0
     unchecked: Counter[str] = field(default_factory=Counter)
     damage: list[str] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[Discrepancy] = field(default_factory=list)
 
     @property
     def is_sound(self) -> bool:
@@ -51,7 +51,7 @@ class Verification:
         return not self.damage and not self.differences
 
 
-async def verify(folder: RunFolder, workers: int = 1, progress: Progress = lambda done, total: None) -> Verification:
+async def verify(folder: RunFolder, workers: int = 1, progress: OnProgress = lambda done, total: None) -> Verification:
     """Verify a run; it may be going on meanwhile.
 
     Raises JournalError where there is no journal, TaskError where its task cannot be had, SandboxError where the
@@ -163,7 +163,7 @@ class Verifier:
         return judged(recorded.candidate, program, program_hash(program.source), verdict)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
-        found = difference(seq, _lasting(expected), _lasting(recorded) or recorded)
+        found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)
         if found is not None:
             self._result.differences.append(found)
 

@@ -35,7 +35,7 @@ Ask = Callable[[int], Awaitable[object]]
 async def rate(ask: Ask) -> tuple[float, float]:
     """Replies a second, and milliseconds of this process's CPU time for each."""
     began, used = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(ask(ticket) for ticket in range(REQUESTS)))
+    await asyncio.gather(*(ask(number) for number in range(REQUESTS)))
     return REQUESTS / (time.perf_counter() - began), (time.process_time() - used) / REQUESTS * 1e3
 
 
@@ -50,16 +50,16 @@ async def measured(url: str) -> None:
         aiohttp.ClientSession() as session,
     ):
 
-        async def packaged(ticket: int) -> object:
+        async def packaged(number: int) -> object:
             async with places:
                 return await client.chat.completions.create(model="m", messages=body["messages"])  # type: ignore[arg-type]
 
-        async def bare(ticket: int) -> object:
+        async def bare(number: int) -> object:
             async with places, session.post(f"{url}/chat/completions", json=body) as response:
                 return await response.json()
 
         ways: dict[str, Ask] = {
-            "ours": lambda ticket: proposer.propose(PROMPT, ticket),
+            "ours": lambda number: proposer.propose(PROMPT, number),
             "openai package": packaged,
             "bare aiohttp": bare,
         }

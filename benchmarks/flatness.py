@@ -68,9 +68,9 @@ class Null(Task):
 class NullProposer:
     """Answers at once with a program that nobody wrote before."""
 
-    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
         """A reply."""
-        return Reply(f"Try this.\n\n```python\n{PROGRAM.format(number=ticket + 1)}```\n", "null")
+        return Reply(f"Try this.\n\n```python\n{PROGRAM.format(number=number + 1)}```\n", "null")
 
 
 class NullJudge:

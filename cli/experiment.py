@@ -15,7 +15,7 @@ from behavesim.analysis.own_metrics import known_metrics
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.errors import UsageError
-from behavesim.experiment.estimate import COMPLETION, Estimate, estimate
+from behavesim.experiment.estimate import COMPLETION, CostEstimate, estimate
 from behavesim.experiment.execution import Execution, unfinished
 from behavesim.experiment.plan import Planned, plan, read_experiment
 from behavesim.experiment.report import compared
@@ -72,7 +72,7 @@ def experiment(
         raise typer.Exit(1)
 
 
-def _said(estimated: Estimate) -> str:
+def _said(estimated: CostEstimate) -> str:
     tokens, cost, answered = estimated.tokens, estimated.cost_usd, estimated.answered
     models = ", ".join(estimated.models)
     price = "at an unknown price" if cost is None else f"about ${cost:,.2f}"

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from behavesim.analysis.diversity import DiversityAt
-from behavesim.analysis.groups import Group, grouped, repeats
+from behavesim.analysis.groups import RunGroup, grouped, repeats
 from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
 from behavesim.analysis.report import RunReport
@@ -92,7 +92,7 @@ class TaskComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Reports of runs with the values of all metrics, and what they say together.
 
     `repeats` names the runs that repeat another and do not count.
@@ -106,7 +106,7 @@ class Comparison:
 
 def comparison(
     runs: Sequence[RunReport], pairs: Pairs | None = None, metrics: Sequence[Metric] = METRICS
-) -> Comparison:
+) -> RunComparison:
     """For each task its groups with their results, and tests of the pairs named, or else of all pairs of groups.
 
     Holm's correction holds for all tests of one metric on all tasks. There are no tasks where one run only counts.
@@ -117,11 +117,11 @@ def comparison(
     counted = [run for place, run in enumerate(runs) if place not in again]
     names = tuple(runs[place].summary.run for place in sorted(again))
     tasks = _by_task(counted, pairs) if len(counted) > 1 else ()
-    return Comparison(tuple(metrics), tuple(runs), tasks, names)
+    return RunComparison(tuple(metrics), tuple(runs), tasks, names)
 
 
 def _by_task(runs: Sequence[RunReport], pairs: Pairs | None) -> tuple[TaskComparison, ...]:
-    by_task: dict[str, list[Group]] = {}
+    by_task: dict[str, list[RunGroup]] = {}
     for group in grouped(runs):
         by_task.setdefault(group.task, []).append(group)
     tests = _corrected({task: _tests(groups, pairs) for task, groups in by_task.items()})
@@ -132,7 +132,7 @@ def _by_task(runs: Sequence[RunReport], pairs: Pairs | None) -> tuple[TaskCompar
     )
 
 
-def _result(group: Group) -> GroupResult:
+def _result(group: RunGroup) -> GroupResult:
     asked = [run.summary.asked for run in group.runs]
     values = {name: _values(group, name) for name in group.runs[0].metrics}
     return GroupResult(
@@ -146,7 +146,7 @@ def _result(group: Group) -> GroupResult:
     )
 
 
-def _over_time(group: Group) -> tuple[MeanDiversity, ...]:
+def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
     """Means over the runs at every tenth of the budget; None where no run has a value."""
     moments: dict[int, list[DiversityAt]] = {}
     for then in (then for run in group.runs for then in run.diversity_over_time):
@@ -162,12 +162,12 @@ def _over_time(group: Group) -> tuple[MeanDiversity, ...]:
     )
 
 
-def _values(group: Group, metric: str) -> list[float]:
+def _values(group: RunGroup, metric: str) -> list[float]:
     values = (run.metrics[metric] for run in group.runs)
     return [value for value in values if value is not None]
 
 
-def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[GroupTest]:
+def _tests(groups: Sequence[RunGroup], pairs: Pairs | None) -> list[GroupTest]:
     by_label = {group.label: group for group in groups}
     chosen = list(combinations(by_label, 2)) if pairs is None else pairs
     tests = []
@@ -181,7 +181,7 @@ def _tests(groups: Sequence[Group], pairs: Pairs | None) -> list[GroupTest]:
     return tests
 
 
-def _choices(groups: Sequence[Group]) -> list[Choice]:
+def _choices(groups: Sequence[RunGroup]) -> list[Choice]:
     """By gap and by gain on the template, as far as they are known."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]

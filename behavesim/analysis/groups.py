@@ -16,7 +16,7 @@ UNNAMED = {"seed", "proposer", "models", "task", "method"}
 
 
 @dataclass(frozen=True)
-class Group:
+class RunGroup:
     """Runs on one task that differ in their seeds alone."""
 
     task: str
@@ -40,14 +40,14 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
     return found
 
 
-def grouped(runs: Sequence[RunReport]) -> list[Group]:
+def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
     """The runs by task and by settings that could change what they find, in order of first appearance."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
     members = list(found.values())
     labels = _labels([alike[0] for alike in members])
-    return [Group(alike[0].summary.task, label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
+    return [RunGroup(alike[0].summary.task, label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
 
 
 def _conditions(run: RunReport) -> str:

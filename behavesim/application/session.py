@@ -1,4 +1,4 @@
-"""A session of a run: its search, from the first ticket or the last event to an end, and the choice of a program.
+"""A session of a run: its search, from its first candidate or its last event to an end, and the choice of a program.
 
 Each function returns what ended the search: "budget", "finished" where nothing was left of it, or the cap that was
 reached. `tell` is told, in half a sentence, what is begun that takes a while. Cancelled, it stops

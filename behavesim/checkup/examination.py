@@ -88,7 +88,7 @@ async def _building_blocks(task: Task) -> Finding:
         proposer = GeneticProposer(task, seed=0)
     except TaskError as error:
         return Finding("building blocks", "mend", str(error))
-    replies = [await proposer.propose(Prompt("", "template"), ticket) for ticket in range(GROWN)]
+    replies = [await proposer.propose(Prompt("", "template"), number) for number in range(GROWN)]
     missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
     if missing:
         return Finding(

@@ -23,7 +23,7 @@ GROWTH = 3
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """Requests and their tokens, and the cost in USD at the dearest model's price, None where one is unknown.
 
     `answered` is how many requests made so far it goes by; where there are none, it is a guess.
@@ -35,7 +35,7 @@ class Estimate:
     answered: int
 
 
-def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> Estimate:
+def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
     """What the runs that still ask a model, at least one, will take if they go on like the planned ones so far."""
     made = {run.name: runs_dir / run.name / "run.db" for run in planned}
     known = {name: progress(journal) for name, journal in made.items() if journal.exists()}
@@ -49,7 +49,7 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
     known_costs = [cost for cost in costs if cost is not None]
     cost = max(known_costs) if len(known_costs) == len(costs) else None
     tokens = Tokens(calls, prompt=calls * round(each_in), completion=calls * round(each_out))
-    return Estimate(models, tokens, cost, answered)
+    return CostEstimate(models, tokens, cost, answered)
 
 
 def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from behavesim.analysis.comparison import Comparison, comparison
+from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
@@ -21,7 +21,7 @@ async def compared(
     runs_dir: Path,
     metrics: Sequence[Metric],
     tell: Callable[[str], None],
-) -> Comparison:
+) -> RunComparison:
     """The runs that were made compared; kept as report.json, and as CSV files in tables/."""
     runs = [load_run(runs_dir / run.name) for run in made]
     found = comparison(await reported(runs, tell, experiment.held_out), experiment.tests, metrics)

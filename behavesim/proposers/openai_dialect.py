@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 MODEL_PURPOSE = 101
-"""The part of the seed that keeps the choice of a model apart from every other decision about a ticket."""
+"""The part of the seed that keeps the choice of a model apart from every other decision about a candidate."""
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Most endpoints know the first name, OpenAI's own models with reasoning only the second."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from behavesim.events import Prompt, Reply, Usage
 from behavesim.plugins import failures_named
-from behavesim.protocols import Proposer
+from behavesim.protocols import Responder
 
 Cost = Callable[[str, Usage], float | None]
 """What a request to a model costs in USD if made now; None where that is unknown."""
@@ -16,7 +16,7 @@ Cost = Callable[[str, Usage], float | None]
 class Weighing:
     """Answers as another proposer does; what costs money and says nothing of it is estimated, and never nothing."""
 
-    def __init__(self, proposer: Proposer, cost: Cost | None) -> None:
+    def __init__(self, proposer: Responder, cost: Cost | None) -> None:
         """`cost` is None of a proposer that costs no money."""
         self._proposer = proposer
         self._cost = cost

@@ -20,8 +20,7 @@ from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
-from behavesim.protocols import Journal
-from behavesim.protocols import Proposer as AnswersPrompts
+from behavesim.protocols import Journal, Responder
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task
@@ -58,7 +57,7 @@ class Toy(Task):
         return Trajectory.prefixes(np.random.default_rng([int(solution[0]), instance]).permutation(CITIES))
 
 
-class Proposer:
+class ToyProposer:
     """Answers from the number and the examples alone; now and then with nothing of use, after a delay of its own."""
 
     def __init__(self, seed: int = 0, delay: random.Random | None = None, connections: int = 8) -> None:
@@ -83,7 +82,7 @@ class Proposer:
         return Reply(f"```python\ndef number() -> int:\n    return {number}\n```", "toy", usage)
 
 
-class Judge:
+class ToyJudge:
     """Judges by the number in the source; thirteen and its multiples fail, as a program may."""
 
     def __init__(self, task: Task, delay: random.Random | None = None, workers: int = 1) -> None:
@@ -163,20 +162,20 @@ async def search(
     journal: Journal,
     settings: Mapping[str, Any],
     delay: random.Random | None = None,
-    proposer: AnswersPrompts | None = None,
+    proposer: Responder | None = None,
 ) -> Search:
     """A search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = fitting(settings)
     caps = Caps.of(resolved, price, Heartbeat(), active_before_s=0.0)
-    proposer = proposer or Proposer(resolved.seed, delay, resolved.connections)
-    built = assembled(resolved, task, Parts(proposer, Judge(task, delay, resolved.workers), journal), caps)
+    proposer = proposer or ToyProposer(resolved.seed, delay, resolved.connections)
+    built = assembled(resolved, task, Parts(proposer, ToyJudge(task, delay, resolved.workers), journal), caps)
     async for _, event in journal.read():
         built.fold(event)
     if built.state.started is not None:
         await built.record(RunResumed((), "none"))
         return built
-    verdict = await Judge(task).evaluate(task.template)
+    verdict = await ToyJudge(task).evaluate(task.template)
     assert isinstance(verdict, Verdict)
     template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
     for event in (RunStarted(resolved.flat(), {"direction": "minimise"}, "none"), template):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from behavesim.analysis.comparison import Choice, Comparison, GroupResult, GroupTest, TaskComparison
+from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
 
@@ -15,7 +15,7 @@ TITLES: Mapping[About, str] = {
 }
 
 
-def comparison_tables(found: Comparison) -> list[Table]:
+def comparison_tables(found: RunComparison) -> list[Table]:
     """For each task the groups with mean ± standard deviation and a 95 % interval, and the tests between them."""
     metrics = {metric.name: metric for metric in found.metrics}
     tables = []

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.comparison import Comparison, TaskComparison
+from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.report import RunReport
 from behavesim.errors import UsageError
 
 Row = Mapping[str, Any]
 
 
-def write_csv(comparison: Comparison, folder: Path) -> None:
+def write_csv(comparison: RunComparison, folder: Path) -> None:
     """Write every table as a .csv file; raises UsageError where it cannot."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

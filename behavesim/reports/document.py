@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from behavesim.analysis.comparison import Comparison
+from behavesim.analysis.comparison import RunComparison
 from behavesim.analysis.report import RunReport
 
 
-def document(comparison: Comparison) -> dict[str, Any]:
+def document(comparison: RunComparison) -> dict[str, Any]:
     """`{runs: […], comparison: […]}`; what is unknown is None, scores are in the task's unit, gaps are fractions."""
     return {"runs": [_run(run) for run in comparison.runs], "comparison": [asdict(each) for each in comparison.tasks]}
 

@@ -57,12 +57,13 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
         Column("gap", FRACTION),
     )
     rows = (
-        (each.run, each.state, each.task, each.method, each.seed, each.asked, *_worth(each.best)) for each in summaries
+        (each.run, each.state, each.task, each.method, each.seed, each.asked, *_score_and_gap(each.best))
+        for each in summaries
     )
     return Table("list", "", columns, tuple(rows))
 
 
-def _worth(best: Scored | None) -> tuple[float | None, float | None]:
+def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:
     return (None, None) if best is None else (best.score, best.gap)
 
 

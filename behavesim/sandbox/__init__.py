@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from behavesim.sandbox.judge import Judge
+    from behavesim.sandbox.judge import SandboxJudge
     from behavesim.sandbox.limits import Limits
     from behavesim.sandbox.pool import Pool
 
-__all__ = ["Judge", "Limits", "Pool"]
+_HOMES = {"Limits": "limits", "Pool": "pool", "SandboxJudge": "judge"}
+
+__all__ = ["Limits", "Pool", "SandboxJudge"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name at first use: the zygote, which lives in this room too, shall not carry an event loop."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{name.lower()}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.random  # numpy loads it late, which here would be in each child
 from numpy.typing import NDArray
 
-from behavesim.sandbox.frames import FrameError, TooLarge, encode_failure, encode_solutions, printable
+from behavesim.sandbox.frames import FrameError, TooLarge, as_message, encode_failure, encode_solutions
 from behavesim.sandbox.remains import Solve
 from behavesim.task import InvalidSolution, as_arrays
 
@@ -133,7 +133,7 @@ def _last_line(error: BaseException) -> str:
         at = at.tb_next
     place = f" (line {lines[-1]})" if lines else ""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return printable(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
+    return as_message(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
 
 
 def _read(fd: int, size: int) -> bytes:

@@ -69,7 +69,7 @@ def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int
 
 def encode_failure(reason: str, message: str) -> bytes:
     """The frame of a candidate that has no solutions to show."""
-    return _frame({"failure": reason, "message": printable(message)}, b"")
+    return _frame({"failure": reason, "message": as_message(message)}, b"")
 
 
 def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
@@ -88,7 +88,7 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
     _refuse("its header has other keys than it should")
 
 
-def printable(text: str) -> str:
+def as_message(text: str) -> str:
     """At most 500 characters that no terminal, database or markup takes for a command."""
     return "".join(c if c.isprintable() else " " for c in text[:MESSAGE_LIMIT])
 
@@ -120,7 +120,7 @@ def _header(encoded: bytes) -> dict[str, Any]:
 def _failure(reason: object, message: object) -> Failure:
     if not isinstance(message, str) or not isinstance(reason, str) or reason not in OWN_REASONS:
         _refuse("its reason is not in the list")
-    return Failure(reason, printable(message))
+    return Failure(reason, as_message(message))
 
 
 def _solutions(described: object, data: memoryview, instances: int) -> tuple[Solution, ...]:

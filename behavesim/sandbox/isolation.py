@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from behavesim.sandbox import processes
-from behavesim.sandbox.layers import Shell
+from behavesim.sandbox.layers import Confinement
 
 LEVELS = ("process", "partial", "strong", "strong+")
 """Weakest first: limits alone; one of Landlock and seccomp; both; both within namespaces."""
@@ -29,10 +29,10 @@ Attempt = Callable[[], object]
 
 @dataclass(frozen=True)
 class Isolation:
-    """A level, the shell that reaches it (without layers that do not hold), and what keeps it from being the best."""
+    """A level, the layers that reach it (without those that do not hold), and what keeps it from being the best."""
 
     level: str
-    shell: Shell
+    confinement: Confinement
     notes: tuple[str, ...]
 
 
@@ -66,22 +66,23 @@ class ReachableTargets:
         os.kill(self.process, 0)
 
 
-def find(shell: Shell, targets: ReachableTargets) -> Isolation:
+def find(confinement: Confinement, targets: ReachableTargets) -> Isolation:
     """Try each layer on its own, and name the level of those that hold."""
-    bare = replace(shell, rules=None, calls=None)
+    bare = replace(confinement, rules=None, calls=None)
     holds = {
-        "landlock": shell.rules is not None and _prevents(replace(bare, rules=shell.rules), (_list_root, _make_file)),
-        "seccomp": shell.calls is not None
-        and _prevents(replace(bare, calls=shell.calls), (socket.socket, _fork, _signal_parent)),
-        "namespaces": shell.own_pids is not None
+        "landlock": confinement.rules is not None
+        and _prevents(replace(bare, rules=confinement.rules), (_list_root, _make_file)),
+        "seccomp": confinement.calls is not None
+        and _prevents(replace(bare, calls=confinement.calls), (socket.socket, _fork, _signal_parent)),
+        "namespaces": confinement.own_pids is not None
         and _prevents(bare, (targets.connect, targets.connect_abstract, targets.signal, _list_processes)),
     }
     proven = replace(
-        shell,
-        rules=shell.rules if holds["landlock"] else None,
-        calls=shell.calls if holds["seccomp"] else None,
+        confinement,
+        rules=confinement.rules if holds["landlock"] else None,
+        calls=confinement.calls if holds["seccomp"] else None,
     )
-    notes = (*shell.notes, *(_REMEDIES[layer] for layer, held in holds.items() if not held))
+    notes = (*confinement.notes, *(_REMEDIES[layer] for layer, held in holds.items() if not held))
     return Isolation(_level(**holds), proven, notes)
 
 
@@ -91,17 +92,17 @@ def _level(landlock: bool, seccomp: bool, namespaces: bool) -> str:
     return "partial" if landlock or seccomp else "process"
 
 
-def _prevents(shell: Shell, attempts: Sequence[Attempt]) -> bool:
-    """Whether every attempt fails in a child within the shell."""
-    shell.before_fork()
+def _prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
+    """Whether every attempt fails in a child within the confinement."""
+    confinement.before_fork()
     child = os.fork()
     if child == 0:
         try:
-            shell.enclose(2)
+            confinement.enclose(2)
             os._exit(0 if all(map(_fails, attempts)) else 1)
         finally:
             os._exit(2)
-    shell.after_fork()
+    confinement.after_fork()
     return os.waitpid(child, 0)[1] == 0
 
 

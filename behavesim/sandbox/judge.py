@@ -12,7 +12,7 @@ import numpy as np
 
 from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
-from behavesim.sandbox.frames import printable
+from behavesim.sandbox.frames import as_message
 from behavesim.task import InvalidSolution, Split, Task
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
@@ -28,7 +28,7 @@ FURTHEST = 1e100
 """Coordinates of a vector, in either direction: the squares of their differences can still be added up."""
 
 
-class Judge:
+class SandboxJudge:
     """Scores what programs return, for the instances of one split, in this process and off the event loop."""
 
     def __init__(self, task: Task, split: Split, sandbox: Sandbox) -> None:
@@ -63,7 +63,7 @@ class Judge:
             found = [self._called("trajectory", self._task.trajectory, *pair) for pair in pairs]
             return Verdict(mean, scores, usable(self._task, found), solved.cpu_s)
         except (InvalidSolution, TaskError) as error:
-            return Failure("invalid-solution", printable(str(error) or "the task says no more"), solved.cpu_s)
+            return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
 
     def _number(self, name: str, *arguments: Any) -> float:
         return self._called(name, lambda: float(getattr(self._task, name)(*arguments)))

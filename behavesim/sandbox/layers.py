@@ -1,6 +1,6 @@
 """The layers between a candidate and everything else: one function for each, with its reason.
 
-The zygote puts on what all its children share (`prepare`); each child puts on the rest (`Shell.enclose`).
+The zygote puts on what all its children share (`prepare`); each child puts on the rest (`Confinement.enclose`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 @dataclass(frozen=True)
-class Shell:
-    """The layers that this zygote could put on, or prepare: None where it could not or should not."""
+class Confinement:
+    """The layers that this zygote put on, and those prepared for its children; None stands for one it could not have.
+
+    `own_pids`, `rules` and `calls` are a file of the namespace, a Landlock ruleset and a seccomp program.
+    """
 
     limits: Limits
     zygote: int
@@ -53,7 +56,7 @@ class Shell:
             namespaces.next_child_alone(self.own_pids)
 
     def enclose(self, fd: int) -> None:
-        """Close the shell around this process, a child that keeps one open file; raises OSError where a layer fails."""
+        """Put the other layers on this process, a child that keeps one open file; raises OSError where one fails."""
         detach()
         die_with_zygote(None if self.own_pids is not None else self.zygote)
         limit_resources(self.limits, self.address_space)
@@ -69,7 +72,7 @@ class Shell:
             restrict_calls(self.calls)
 
 
-def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Shell:
+def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Confinement:
     """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had.
 
     `hidden` files and folders are not to be read though they may lie among the libraries.
@@ -90,14 +93,14 @@ def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = 
 
     attempt("user", lambda: leave_root(readable))
     if not processes.LINUX:
-        return Shell(
+        return Confinement(
             limits, os.getpid(), address_space, tasks, notes=(*notes, "this system has none of Linux's layers")
         )
     own_pids = attempt("namespaces", namespaces.enter)
     rules = attempt("landlock", lambda: landlock.ruleset(readable, hidden))
     calls = attempt("seccomp", seccomp.program)
     hide_memory()
-    return Shell(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
+    return Confinement(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
 
 
 def require_memory(limits: Limits, address_space: int) -> None:

@@ -12,13 +12,13 @@ from typing import Self
 from behavesim.errors import SandboxError, UsageError
 from behavesim.heartbeat import Heartbeat
 from behavesim.protocols import Solved
+from behavesim.sandbox.connection import ProcessOutput, ZygoteDied
 from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.lineage import Lineage
-from behavesim.sandbox.link import Run, ZygoteDied
-from behavesim.sandbox.orders import OUT_OF_MEMORY, Assignment, Ready
+from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ready
+from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.task import Split, TaskReference
 from behavesim.verdict import Failure
 
@@ -61,16 +61,16 @@ class Pool:
         self._limits = limits or Limits()
         clock = clock or Heartbeat()
         assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
-        self._basic = Lineage(assignment, self._accept, clock)
+        self._basic = ZygoteSupervisor(assignment, self._accept, clock)
         with_scipy = replace(assignment, preloaded=preloaded + scientific)
-        self._scientific = Lineage(with_scipy, self._accept, clock)
+        self._scientific = ZygoteSupervisor(with_scipy, self._accept, clock)
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
         try:
-            await self._basic.living()
+            await self._basic.connection()
         except BaseException:
             await self._close()
             raise
@@ -102,9 +102,9 @@ class Pool:
         zygote = self._scientific if "scipy" in source else self._basic
         async with self._free:
             try:
-                run = await (await zygote.living()).run(source)
+                run = await (await zygote.connection()).run(source)
             except ZygoteDied:  # not the program's fault: once more
-                run = await (await zygote.living()).run(source)
+                run = await (await zygote.connection()).run(source)
         return result(run, self._limits, self._entered().instances)
 
     def _accept(self, ready: Ready) -> None:
@@ -124,7 +124,7 @@ class Pool:
         return self._ready
 
 
-def result(run: Run, limits: Limits, instances: int) -> Solved | Failure:
+def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
     """What a program's run comes to."""
     failure = _ended_badly(run, limits)
     if failure is None:
@@ -139,7 +139,7 @@ def result(run: Run, limits: Limits, instances: int) -> Solved | Failure:
     return replace(failure, cpu_s=run.ending.cpu_s)
 
 
-def _ended_badly(run: Run, limits: Limits) -> Failure | None:
+def _ended_badly(run: ProcessOutput, limits: Limits) -> Failure | None:
     ending = run.ending
     if run.overflowed:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")

@@ -21,7 +21,7 @@ from behavesim.clock import STEP_S, Clock
 from behavesim.errors import BehavesimError, SandboxError
 from behavesim.sandbox import candidate, isolation, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.orders import FORK, ORDER, OUT_OF_MEMORY, Assignment, Ending, Ready, line
+from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
 from behavesim.task import TaskReference
 
 
@@ -38,11 +38,13 @@ class _Child:
 class Zygote:
     """Forks, watches and reaps candidates."""
 
-    def __init__(self, control: socket.socket, work: candidate.Work, limits: Limits, shell: layers.Shell) -> None:
+    def __init__(
+        self, control: socket.socket, work: candidate.Work, limits: Limits, confinement: layers.Confinement
+    ) -> None:
         self._control = control
         self._work = work
         self._limits = limits
-        self._shell = shell
+        self._confinement = confinement
         self._clock = Clock()
         self._children: dict[int, _Child] = {}
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
@@ -67,16 +69,16 @@ class Zygote:
             if key.fileobj is self._wakeup:
                 if signal.SIGTERM in self._wakeup.recv(4096):
                     return False
-            elif not self._obey():
+            elif not self._handle_request():
                 return False
         return True
 
-    def _obey(self) -> bool:
-        data, fds, _, _ = socket.recv_fds(self._control, ORDER.size, 1)
-        if len(data) < ORDER.size:
+    def _handle_request(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 1)
+        if len(data) < REQUEST.size:
             return False
-        order, job = ORDER.unpack(data)
-        if order == FORK:
+        request, job = REQUEST.unpack(data)
+        if request == FORK:
             self._fork(job, fds[0])
         else:
             for child in self._children.values():
@@ -86,7 +88,7 @@ class Zygote:
 
     def _fork(self, job: int, fd: int) -> None:
         try:
-            self._shell.before_fork()
+            self._confinement.before_fork()
             pid = os.fork()
         except OSError as error:
             advice = "raise the limit on processes, or set fewer workers"
@@ -95,7 +97,7 @@ class Zygote:
             raise
         if pid == 0:
             self._run_candidate(fd)
-        self._shell.after_fork()
+        self._confinement.after_fork()
         os.close(fd)
         self._children[pid] = _Child(job, pid, self._clock() + self._limits.wall_s)
 
@@ -103,7 +105,7 @@ class Zygote:
         leave = os._exit
         try:
             source = candidate.receive(fd)
-            self._shell.enclose(fd)
+            self._confinement.enclose(fd)
             candidate.send(fd, candidate.outcome(source, self._work))
             leave(0)
         except MemoryError:
@@ -165,7 +167,7 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # or a collection in a fork would touch, and so copy, all that is loaded
     control.sendall(line(Ready(found.level, found.notes, len(work.instances))))
-    Zygote(control, work, assignment.limits, found.shell).serve()
+    Zygote(control, work, assignment.limits, found.confinement).serve()
 
 
 def _mute() -> None:

@@ -19,7 +19,7 @@ BASE = 100
 
 
 class Niches:
-    """Programs by what they do, added in ticket order; the cost of choosing grows with what is new since the last time.
+    """Programs by what they do; the cost of choosing the best grows with what is new since the last time.
 
     Programs with equal trajectories share a behaviour, for which the preferred one of them stands.
     """

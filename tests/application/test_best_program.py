@@ -87,7 +87,7 @@ async def test_the_programs_of_every_task_run_in_a_bare_interpreter(
 ) -> None:
     task = TaskReference(name).load()
     folder = RunFolder(tmp_path)
-    replies = [await GeneticProposer(task, seed=0).propose(Prompt("", "template"), ticket) for ticket in range(3)]
+    replies = [await GeneticProposer(task, seed=0).propose(Prompt("", "template"), number) for number in range(3)]
     for text in (fenced(task.template), *(reply.text for reply in replies)):
         folder.write_best(taken(text, task), "score 1")
         assert call(folder.best, task.entry_point, *arguments_of(task)) != "None\n"

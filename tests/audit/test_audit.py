@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from behavesim.audit import Audit, difference
+from behavesim.audit import Audit, discrepancy
 from behavesim.events import DECISIONS, Asked, RunStarted
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS, SMALL
@@ -43,7 +43,7 @@ async def test_an_audit_finds_nothing_in_a_run_that_died_and_was_resumed(
         event = decode(*row)
         if isinstance(event, DECISIONS):
             decided += 1
-            assert difference(number, audit.due(event), event) is None
+            assert discrepancy(number, audit.due(event), event) is None
         audit.take(event)
     assert decided >= 110
     assert isinstance(decode(*journal.rows[0]), RunStarted)
@@ -60,7 +60,7 @@ async def test_an_audit_finds_an_ask_that_jumps_a_due_repair() -> None:
     for event in events[:repaired]:
         audit.take(event)
     assert audit.state.open[events[repaired].candidate].outcome is not None
-    assert difference(repaired, audit.due(events[repaired]), events[repaired]) is None
-    jumped = difference(repaired, audit.due(events[asked]), events[asked])
+    assert discrepancy(repaired, audit.due(events[repaired]), events[repaired]) is None
+    jumped = discrepancy(repaired, audit.due(events[asked]), events[asked])
     assert jumped is not None
     assert f"candidate={events[repaired].candidate}, " in jumped.expected

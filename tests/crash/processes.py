@@ -126,7 +126,7 @@ def asked_again(folder: Path) -> int:
             case Responded(candidate):
                 assert candidate in waiting, f"candidate {candidate} is answered twice"
                 waiting.remove(candidate)
-            case RunResumed(tickets):
-                assert set(tickets) == waiting, "what is asked again is what had no reply"
-                again += len(tickets)
+            case RunResumed(again_asked):
+                assert set(again_asked) == waiting, "what is asked again is what had no reply"
+                again += len(again_asked)
     return again

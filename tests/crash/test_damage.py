@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.audit import Audit, difference
+from behavesim.audit import Audit, discrepancy
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, Responded
 from behavesim.recover import recover
@@ -86,7 +86,7 @@ def test_the_first_decision_that_does_not_follow_is_named(
     settings = recorded_settings(run.read_settings())
     audit = Audit(settings, TaskReference(settings.task).load())
     for number, _, recorded in read_events(run.journal):
-        if isinstance(recorded, DECISIONS) and (found := difference(number, audit.due(recorded), recorded)):
+        if isinstance(recorded, DECISIONS) and (found := discrepancy(number, audit.due(recorded), recorded)):
             break
         audit.take(recorded)
     assert (found.seq, found.event) == (seq, type(recorded).__name__)

@@ -23,7 +23,7 @@ from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.protocols import Solved
 from behavesim.recover import Salvage
-from behavesim.sandbox import Judge
+from behavesim.sandbox import SandboxJudge
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
 from behavesim.state import RunState
 from behavesim.store import codec
@@ -93,7 +93,7 @@ def decoder(data: bytes) -> None:
     except FrameError as error:
         storable(Rejected(0, "evaluation", "output", str(error)))
         return
-    outcome = held if isinstance(held, Failure) else Judge(task, "search", None)._score(Solved(held, 0.0))
+    outcome = held if isinstance(held, Failure) else SandboxJudge(task, "search", None)._score(Solved(held, 0.0))
     if isinstance(outcome, Verdict):
         storable(Evaluated(0, "", outcome.score, outcome.scores, outcome.trajectories))
     else:

@@ -25,7 +25,7 @@ def by_the_paper(utility: np.ndarray, similarity: np.ndarray) -> list[float]:
 
 
 def members(utilities: list[float]) -> list[Member]:
-    return [Member(ticket, f"program {ticket}", -utility, utility) for ticket, utility in enumerate(utilities)]
+    return [Member(number, f"program {number}", -utility, utility) for number, utility in enumerate(utilities)]
 
 
 def random_case(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ def prompt(text: str = "hello") -> Prompt:
 
 async def replies(proposer: OpenAIProposer, count: int) -> list[Reply]:
     """The replies to the prompts p0, p1, …, all asked for at once."""
-    return await asyncio.gather(*(proposer.propose(prompt(f"p{ticket}"), ticket) for ticket in range(count)))
+    return await asyncio.gather(*(proposer.propose(prompt(f"p{number}"), number) for number in range(count)))
 
 
 def counted(reply: Reply) -> list[Usage]:

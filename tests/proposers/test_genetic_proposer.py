@@ -24,8 +24,8 @@ def prompt(operator, *sources):
     return Prompt("Improve this.\n\n" + "\n\n".join(f"```python\n{source}\n```" for source in sources), operator)
 
 
-async def program(proposer, ticket, operator="template", *sources):
-    reply = await proposer.propose(prompt(operator, *sources), ticket)
+async def program(proposer, number, operator="template", *sources):
+    reply = await proposer.propose(prompt(operator, *sources), number)
     return fenced_blocks(reply.text)[0]
 
 
@@ -37,20 +37,20 @@ def task(request):
 @pytest.mark.parametrize("operator", ["template", "improve", "i1", "e1", "e2", "m1", "m2", "m3", "crossover", "repair"])
 async def test_every_operator_is_answered_with_one_program_for_the_entry_point(task, operator):
     proposer = GeneticProposer(task, seed=1)
-    examples = [await program(proposer, ticket) for ticket in (1, 2)]
-    for ticket in range(20):
-        reply = await proposer.propose(prompt(operator, *examples), ticket)
+    examples = [await program(proposer, number) for number in (1, 2)]
+    for number in range(20):
+        reply = await proposer.propose(prompt(operator, *examples), number)
         found = extract(reply.text, task.template, task.entry_point)
         assert isinstance(found, Program), found
         assert reply.calls == ()
 
 
-async def test_the_same_programs_seed_and_ticket_give_the_same_reply_whatever_was_asked_before(task):
+async def test_the_same_programs_seed_and_candidate_give_the_same_reply_whatever_was_asked_before(task):
     first, second = GeneticProposer(task, seed=7), GeneticProposer(task, seed=7)
-    examples = [await program(first, ticket) for ticket in (1, 2)]
+    examples = [await program(first, number) for number in (1, 2)]
     asked = prompt("improve", *examples)
-    replies = [(await first.propose(asked, ticket)).text for ticket in range(30)]
-    assert replies == [(await second.propose(asked, ticket)).text for ticket in range(29, -1, -1)][::-1]
+    replies = [(await first.propose(asked, number)).text for number in range(30)]
+    assert replies == [(await second.propose(asked, number)).text for number in range(29, -1, -1)][::-1]
     assert len(set(replies)) > 20
     assert replies[0] != (await GeneticProposer(task, seed=8).propose(asked, 0)).text
 
@@ -58,10 +58,10 @@ async def test_the_same_programs_seed_and_ticket_give_the_same_reply_whatever_wa
 @pytest.mark.parametrize("operator", ["i1", "e1", "e2", "m1", "m2", "m3"])
 async def test_replies_begin_with_the_thought_in_braces_on_one_line_where_it_is_asked_for(task, operator):
     proposer = GeneticProposer(task, seed=1)
-    examples = [await program(proposer, ticket) for ticket in (1, 2)]
-    for ticket in range(10):
+    examples = [await program(proposer, number) for number in (1, 2)]
+    for number in range(10):
         asked = replace(prompt(operator, *examples), asks_thought=True)
-        text = (await proposer.propose(asked, ticket)).text
+        text = (await proposer.propose(asked, number)).text
         assert re.match(r"\{[A-Z][^{}\n]*\.\}\n\n```python\n", text)
 
 
@@ -75,11 +75,11 @@ async def test_a_program_it_cannot_read_gets_a_fresh_one(task):
 async def test_a_number_that_no_float_holds_is_none_it_can_change():
     task = TravellingSalesman()
     proposer = GeneticProposer(task, seed=3)
-    sources = [await program(proposer, ticket) for ticket in range(20)]
+    sources = [await program(proposer, number) for number in range(20)]
     huge = [re.sub(r"\b\d+\.\d+\b", "1" + 400 * "0", source) for source in sources]
     assert huge != sources
-    for ticket, source in enumerate(huge):
-        assert ast.parse(await program(proposer, ticket, "m2", source))
+    for number, source in enumerate(huge):
+        assert ast.parse(await program(proposer, number, "m2", source))
 
 
 async def test_without_a_grammar_programs_bring_the_library_they_use():
@@ -88,14 +88,14 @@ async def test_without_a_grammar_programs_bring_the_library_they_use():
         grammar = ""
 
     proposer = GeneticProposer(Plain(), seed=0)
-    sources = [await program(proposer, ticket) for ticket in range(30)]
+    sources = [await program(proposer, number) for number in range(30)]
     assert any("np." in source for source in sources)
     assert not set().union(*(missing_names(source) for source in sources))
 
 
 async def test_a_timid_proposer_mostly_says_the_same_in_other_words(task):
     plain, timid = GeneticProposer(task, seed=1), GeneticProposer(task, seed=1, habit="timid")
-    parents = [await program(plain, ticket) for ticket in range(2)]
+    parents = [await program(plain, number) for number in range(2)]
     done = [outcome(task, source) for source in parents]
 
     async def shares(proposer):
@@ -112,8 +112,8 @@ async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
     async def ideas(habit):
         proposer = GeneticProposer(task, seed=1, habit=habit)
         rules = Counter()
-        for ticket in range(60):
-            rules.update(proposer._read(await program(proposer, ticket)).rules())
+        for number in range(60):
+            rules.update(proposer._read(await program(proposer, number)).rules())
         return sum(sorted(rules.values())[-3:]) / sum(rules.values())
 
     assert await ideas("biased") > await ideas("none")
@@ -135,9 +135,9 @@ def outcome(task, source):
 async def test_fresh_programs_solve_circle_and_bin_packing(task, instance):
     proposer = GeneticProposer(task, seed=1)
     scores = []
-    for ticket in range(20):
+    for number in range(20):
         namespace = {}
-        exec(await program(proposer, ticket), namespace)
+        exec(await program(proposer, number), namespace)
         with np.errstate(all="ignore"):
             scores.append(task.score(instance, task.solve(namespace[task.entry_point], instance)))
     assert len(set(scores)) > 3
@@ -146,10 +146,10 @@ async def test_fresh_programs_solve_circle_and_bin_packing(task, instance):
 async def test_at_least_95_per_cent_of_proposals_are_feasible(task):
     proposer = GeneticProposer(task, seed=4)
     pool, failed = [], 0
-    for ticket in range(60):
-        random = np.random.default_rng(ticket)
+    for number in range(60):
+        random = np.random.default_rng(number)
         examples = [pool[int(index)] for index in random.permutation(len(pool))[:2]]
-        source = await program(proposer, ticket, "improve" if len(pool) > 5 else "template", *examples)
+        source = await program(proposer, number, "improve" if len(pool) > 5 else "template", *examples)
         try:
             assert np.isfinite(outcome(task, source))
             pool.append(source)

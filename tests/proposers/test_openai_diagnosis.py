@@ -223,5 +223,5 @@ async def test_what_would_stop_a_run_at_its_start_is_ridden_out_once_it_has_had_
 ) -> None:
     server.behaviour = chat.script(chat.echo, *[chat.web_page()] * 5)
     async with proposer_of() as proposer:
-        for ticket in range(2):
-            assert (await proposer.propose(prompt(), ticket)).text == "reply to hello"
+        for number in range(2):
+            assert (await proposer.propose(prompt(), number)).text == "reply to hello"

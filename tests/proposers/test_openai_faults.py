@@ -140,7 +140,7 @@ async def test_an_error_of_megabytes_is_read_like_any_other(proposer_of: Any, se
 async def test_a_refusal_in_the_middle_stops_every_further_request(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(*[chat.echo] * 20, then=chat.fails(401))
     async with proposer_of(connections=4) as proposer:
-        tasks = [asyncio.create_task(proposer.propose(prompt(), ticket)) for ticket in range(200)]
+        tasks = [asyncio.create_task(proposer.propose(prompt(), number)) for number in range(200)]
         results = await asyncio.gather(*tasks, return_exceptions=True)
     assert Counter(type(result) for result in results) == {Reply: 20, ProposerError: 180}
     assert len(server.asked) <= 20 + 4
@@ -162,7 +162,7 @@ async def test_a_prompt_that_always_fails_is_given_up_while_others_are_answered(
     server.behaviour = lambda asked: chat.fails(500) if asked.prompt == "p1" else chat.echo(asked).after(0.01)
     async with proposer_of(connections=2, patience=Patience(attempts=3, backoff_s=0.001)) as proposer:
         answered = await replies(proposer, 20)
-    assert [ticket for ticket, reply in enumerate(answered) if not reply.text] == [1]
+    assert [number for number, reply in enumerate(answered) if not reply.text] == [1]
     assert len(answered[1].calls) >= 3
 
 
@@ -194,13 +194,13 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
     assert 60 < now[0] < 63
 
 
-async def test_with_a_fifth_of_faults_every_ticket_gets_its_own_reply_exactly_once(
+async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly_once(
     proposer_of: Any, server: Any
 ) -> None:
     server.behaviour = chat.faulty(0.2, seed=1)
     async with proposer_of(connections=16, patience=Patience(request_s=0.5, backoff_s=0.005)) as proposer:
         answered = await replies(proposer, 300)
-    assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(300)]
+    assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(300)]
     assert len(server.asked) > 300
 
 

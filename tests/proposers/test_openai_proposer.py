@@ -113,19 +113,19 @@ async def test_a_thousand_requests_never_exceed_the_limit_of_eight(proposer_of: 
     server.behaviour = chat.slow(chat.echo, 0.001)
     async with proposer_of(connections=8) as proposer:
         answered = await replies(proposer, 1000)
-    assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(1000)]
+    assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(1000)]
     assert server.most_in_flight == 8
     assert len(server.asked) == 1000
 
 
-async def test_replies_out_of_order_reach_the_tickets_they_belong_to(proposer_of: Any, server: Any) -> None:
+async def test_replies_out_of_order_reach_the_candidates_they_belong_to(proposer_of: Any, server: Any) -> None:
     server.behaviour = lambda asked: chat.echo(asked).after(0.03 * (7 * asked.number % 5))
     async with proposer_of() as proposer:
         answered = await replies(proposer, 40)
-    assert [reply.text for reply in answered] == [f"reply to p{ticket}" for ticket in range(40)]
+    assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(40)]
 
 
-async def test_models_are_drawn_by_weight_as_a_function_of_the_ticket(proposer_of: Any) -> None:
+async def test_models_are_drawn_by_weight_as_a_function_of_the_candidate(proposer_of: Any) -> None:
     async with (
         proposer_of(models={"a": 3.0, "b": 1.0}, seed=5) as one,
         proposer_of(models={"a": 3.0, "b": 1.0}, seed=5, temperature=1.0) as other,
@@ -200,7 +200,7 @@ def test_an_unusable_environment_is_refused_before_anything_is_sent(
 async def test_a_cancelled_request_gives_its_place_back(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(*[chat.stall(5)] * 4)
     async with proposer_of(connections=2, patience=Patience()) as proposer:
-        tasks = [asyncio.create_task(proposer.propose(prompt(), ticket)) for ticket in range(4)]
+        tasks = [asyncio.create_task(proposer.propose(prompt(), number)) for number in range(4)]
         while len(server.asked) < 2:
             await asyncio.sleep(0.001)
         server.behaviour = chat.echo

@@ -15,30 +15,30 @@ from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.replay import ReplayProposer
-from behavesim.protocols import Proposer
+from behavesim.protocols import Responder
 from tests.proposers.writing import answered
 
 TASK = TravellingSalesman()
 
 
 class ProposerContract:
-    """Subclasses give a `proposer` that can answer the tickets 0 to 29."""
+    """Subclasses give a `proposer` that can answer the candidates 0 to 29."""
 
-    async def test_a_reply_is_a_frozen_value_that_names_its_model(self, proposer: Proposer) -> None:
+    async def test_a_reply_is_a_frozen_value_that_names_its_model(self, proposer: Responder) -> None:
         reply = await proposer.propose(prompt(0), 0)
         assert isinstance(reply, Reply)
         assert reply.text
         assert reply.model
         assert hash(reply.calls) is not None
 
-    async def test_tickets_are_answered_at_once_each_with_its_own_reply(self, proposer: Proposer) -> None:
-        together = await asyncio.gather(*(proposer.propose(prompt(ticket), ticket) for ticket in range(30)))
-        alone = [await proposer.propose(prompt(ticket), ticket) for ticket in reversed(range(30))]
+    async def test_candidates_are_answered_at_once_each_with_its_own_reply(self, proposer: Responder) -> None:
+        together = await asyncio.gather(*(proposer.propose(prompt(number), number) for number in range(30)))
+        alone = [await proposer.propose(prompt(number), number) for number in reversed(range(30))]
         assert [reply.text for reply in together] == [reply.text for reply in reversed(alone)]
         assert len({reply.text for reply in together}) > 15
 
-    async def test_a_request_that_is_given_up_harms_no_other(self, proposer: Proposer) -> None:
-        doomed = [asyncio.ensure_future(proposer.propose(prompt(ticket), ticket)) for ticket in range(20)]
+    async def test_a_request_that_is_given_up_harms_no_other(self, proposer: Responder) -> None:
+        doomed = [asyncio.ensure_future(proposer.propose(prompt(number), number)) for number in range(20)]
         await asyncio.sleep(0)
         for task in doomed:
             task.cancel()
@@ -46,26 +46,26 @@ class ProposerContract:
         assert (await proposer.propose(prompt(25), 25)).text
 
 
-def prompt(ticket: int) -> Prompt:
-    return Prompt(f"Task {ticket}.\n\n```python\n{TASK.template}\n```", "improve")
+def prompt(number: int) -> Prompt:
+    return Prompt(f"Task {number}.\n\n```python\n{TASK.template}\n```", "improve")
 
 
 class TestOpenAI(ProposerContract):
     @pytest.fixture
-    async def proposer(self, proposer_of: Any) -> AsyncIterator[Proposer]:
+    async def proposer(self, proposer_of: Any) -> AsyncIterator[Responder]:
         async with proposer_of() as proposer:
             yield proposer
 
 
 class TestCommand(ProposerContract):
     @pytest.fixture
-    def proposer(self) -> Proposer:
+    def proposer(self) -> Responder:
         return CommandProposer("cat; echo reply")
 
 
 class TestFolder(ProposerContract):
     @pytest.fixture
-    async def proposer(self, tmp_path: Path) -> AsyncIterator[Proposer]:
+    async def proposer(self, tmp_path: Path) -> AsyncIterator[Responder]:
         answering = asyncio.create_task(answered(tmp_path))
         yield FolderProposer(tmp_path, rest_s=0.0)
         answering.cancel()
@@ -73,11 +73,11 @@ class TestFolder(ProposerContract):
 
 class TestReplay(ProposerContract):
     @pytest.fixture
-    def proposer(self) -> Proposer:
-        return ReplayProposer({ticket: Reply(f"reply {ticket}", "m") for ticket in range(30)})
+    def proposer(self) -> Responder:
+        return ReplayProposer({number: Reply(f"reply {number}", "m") for number in range(30)})
 
 
 class TestGenetic(ProposerContract):
     @pytest.fixture
-    def proposer(self) -> Proposer:
+    def proposer(self) -> Responder:
         return GeneticProposer(TASK, seed=0)

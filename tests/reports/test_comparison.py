@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.comparison import Comparison, comparison
+from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
 from behavesim.reports.comparison import comparison_tables
@@ -39,7 +39,7 @@ def test_a_gain_on_the_template_stands_in_for_a_gap_that_is_not_known() -> None:
     assert "held-out gain" not in gaps
 
 
-def on_tsp() -> Comparison:
+def on_tsp() -> RunComparison:
     return comparison([run for run in grid() if run.summary.task == "tsp"])
 
 

@@ -94,18 +94,18 @@ OWN_FUNCTIONS = (
     """),
     body_of("orders to the zygote", "output", """
         import os
-        from behavesim.sandbox.orders import FORK, KILL, ORDER
+        from behavesim.sandbox.messages import FORK, KILL, REQUEST
         for fd in range(3, 4096):
             for order in (FORK, KILL):
                 for job in range(4):
                     try:
-                        os.write(fd, ORDER.pack(order, job))
+                        os.write(fd, REQUEST.pack(order, job))
                     except OSError:
                         pass
     """),
     body_of("words of the zygote", "output", """
         import os
-        from behavesim.sandbox.orders import Ending, Ready, line
+        from behavesim.sandbox.messages import Ending, Ready, line
         lines = [line(said) for said in (Ready("strong+", (), 2), Ending(0, 0, "", 0.0, 0), {"error": "BREACH"})]
         for fd in range(3, 4096):
             for said in lines:

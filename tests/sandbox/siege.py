@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from behavesim.sandbox import Judge, Limits, Pool
+from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.task import TaskReference
 from behavesim.verdict import Failure, Verdict
 from tests.sandbox.attack import Attack
@@ -37,7 +37,10 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
         Pool(reference, "search", 4, PATIENT, True, switched_on) as pool,
         Pool(reference, "search", 12, HASTY, True, switched_on, preloaded=()) as hasty_pool,
     ):
-        judge, hasty = Judge(reference.load(), "search", pool), Judge(reference.load(), "search", hasty_pool)
+        judge, hasty = (
+            SandboxJudge(reference.load(), "search", pool),
+            SandboxJudge(reference.load(), "search", hasty_pool),
+        )
         demanding = [] if names else [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))]
         endless = [attack for attack in attacks if "timeout" in attack.expected or "seccomp" not in layers]
         chosen = [hasty if attack in endless else judge for attack in attacks]

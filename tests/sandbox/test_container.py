@@ -13,9 +13,9 @@ import pytest
 
 from behavesim.heartbeat import Heartbeat
 from behavesim.sandbox import Limits
+from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied
 from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.link import Link, ZygoteDied
-from behavesim.sandbox.orders import Assignment
+from behavesim.sandbox.messages import Assignment
 from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import COMMAND
@@ -102,7 +102,7 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
 
 
 async def test_a_zygote_that_may_start_no_process_says_so(cities: TaskReference) -> None:
-    link, _ = await Link.open(Assignment(cities.text, "search", Limits(), LAYERS, ()), Heartbeat())
+    link, _ = await ZygoteConnection.open(Assignment(cities.text, "search", Limits(), LAYERS, ()), Heartbeat())
     zygote = processes_naming(cities.text)
     try:
         with container(len(zygote), MEMORY_MB) as limits:

@@ -20,10 +20,10 @@ from behavesim.sandbox.frames import (
     PREFIX,
     FrameError,
     TooLarge,
+    as_message,
     decode,
     encode_failure,
     encode_solutions,
-    printable,
 )
 from behavesim.verdict import Failure
 
@@ -238,7 +238,7 @@ def test_any_bytes_are_refused_or_decoded(data: bytes) -> None:
 @given(st.text(max_size=800))
 @settings(max_examples=200, deadline=None)
 def test_printable_text_is_short_and_commands_no_terminal(text: str) -> None:
-    safe = printable(text + "\x1b[2J\ud800\n")
+    safe = as_message(text + "\x1b[2J\ud800\n")
     assert len(safe) <= 500
     assert safe.isprintable()
     safe.encode()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from behavesim.errors import TaskError
 from behavesim.protocols import Solved
-from behavesim.sandbox import Judge
+from behavesim.sandbox import SandboxJudge
 from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
@@ -61,13 +61,13 @@ class Scored(Task):
 
 
 async def judged(task: Task, solution: object = 1) -> Verdict | Failure:
-    return await Judge(task, "search", Returns(solution)).evaluate("")
+    return await SandboxJudge(task, "search", Returns(solution)).evaluate("")
 
 
 async def test_the_verdict_holds_scores_and_trajectories_of_each_instance() -> None:
     task = CITIES.load()
     tours = (np.arange(10), np.arange(10)[::-1])
-    verdict = await Judge(task, "search", Returns(*tours)).evaluate("")
+    verdict = await SandboxJudge(task, "search", Returns(*tours)).evaluate("")
     assert isinstance(verdict, Verdict)
     expected = [task.score(*each) for each in zip(task.instances("search"), tours, strict=True)]
     assert list(verdict.scores) == expected
@@ -81,11 +81,11 @@ async def test_a_failure_of_the_sandbox_is_handed_on() -> None:
         async def evaluate(self, source: str) -> Solved | Failure:
             return Failure("timeout", "x", 1.0)
 
-    assert await Judge(CITIES.load(), "search", Fails()).evaluate("") == Failure("timeout", "x", 1.0)
+    assert await SandboxJudge(CITIES.load(), "search", Fails()).evaluate("") == Failure("timeout", "x", 1.0)
 
 
 async def test_a_broken_rule_is_an_invalid_solution_in_the_tasks_words() -> None:
-    verdict = await Judge(CITIES.load(), "search", Returns(np.zeros(10, int), np.zeros(10, int))).evaluate("")
+    verdict = await SandboxJudge(CITIES.load(), "search", Returns(np.zeros(10, int), np.zeros(10, int))).evaluate("")
     assert verdict == Failure("invalid-solution", "the tour must visit each point once", 0.25)
 
 
@@ -143,7 +143,7 @@ async def test_whatever_a_solution_provokes_in_a_tasks_code_rejects_it_and_names
 
 async def test_an_interruption_by_the_user_is_no_failure_of_a_program() -> None:
     with pytest.raises(KeyboardInterrupt):
-        Judge(Scored(raising(KeyboardInterrupt)), "search", Returns(1))._score(Solved((1,), 0.0))
+        SandboxJudge(Scored(raising(KeyboardInterrupt)), "search", Returns(1))._score(Solved((1,), 0.0))
 
 
 async def test_a_score_is_taken_as_float_takes_it() -> None:
@@ -187,7 +187,7 @@ async def test_a_trajectory_as_long_as_may_be_is_taken() -> None:
 
 async def test_instances_that_are_others_in_the_sandbox_are_the_tasks_fault() -> None:
     with pytest.raises(TaskError, match="must give the same on every call"):
-        await Judge(Scored(lambda _: 1.0), "search", Returns(1, 2)).evaluate("")
+        await SandboxJudge(Scored(lambda _: 1.0), "search", Returns(1, 2)).evaluate("")
 
 
 @cache
@@ -223,7 +223,7 @@ def test_our_own_tasks_refuse_by_their_rules_whatever_is_done_to_a_solution(name
             damaged.flat[place] = np.array(extreme).astype(damaged.dtype)
     if (reshaped := data.draw(st.none() | st.sampled_from(SHAPES))) is not None:
         damaged = reshaped(damaged)
-    verdict = Judge(task, "search", Returns())._score(Solved((damaged, *solutions[1:]), 0.0))
+    verdict = SandboxJudge(task, "search", Returns())._score(Solved((damaged, *solutions[1:]), 0.0))
     assert isinstance(verdict, Verdict) or verdict.reason in ("invalid-solution", "non-finite")
     assert isinstance(verdict, Verdict) or "raised" not in verdict.message
 

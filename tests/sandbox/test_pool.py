@@ -241,7 +241,7 @@ async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: P
 
 
 async def test_a_zygote_that_goes_silent_is_replaced(cities: TaskReference, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("behavesim.sandbox.link.GRACE_S", 0.1)
+    monkeypatch.setattr("behavesim.sandbox.connection.GRACE_S", 0.1)
     limits = Limits(timeout_s=0.05)
     async with Pool(cities, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
         before = processes_naming(cities.text)
@@ -295,7 +295,7 @@ async def test_two_thousand_mixed_programs_leak_nothing_and_are_all_judged_alike
     }
     await pool.evaluate(HONEST)
     files, processes = open_files(), processes_naming(cities.text)
-    kinds = [list(mixture)[ticket % len(mixture)] for ticket in range(2000)]
+    kinds = [list(mixture)[number % len(mixture)] for number in range(2000)]
     results = await asyncio.gather(*[pool.evaluate(mixture[kind]) for kind in kinds])
     reasons = [each.reason if isinstance(each, Failure) else "solved" for each in results]
     assert reasons == kinds if pool.isolation != "process" else "timeout" not in reasons

@@ -15,7 +15,7 @@ from behavesim.events import DECISIONS, Asked, Event, Prompt, Reply, Responded, 
 from behavesim.loop import Search
 from behavesim.store.codec import decode
 from behavesim.store.journal import SqliteJournal, read_events
-from tests.search.toys import MemoryJournal, Proposer, finished, search
+from tests.search.toys import MemoryJournal, ToyProposer, finished, search
 
 SMALL = {"budget": 40, "window": 8, "n_init": 5}
 
@@ -120,7 +120,7 @@ class TellingJournal(SqliteJournal):
         await super().append(events)
 
 
-class Refusing(Proposer):
+class Refusing(ToyProposer):
     """Answers seven questions at once, and refuses the eighth for good as those answers are committed."""
 
     def __init__(self, committing: asyncio.Event) -> None:

@@ -15,7 +15,7 @@ from behavesim.proposers.replay import ReplayProposer, injected_again
 from behavesim.state import RunState
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
-from tests.search.toys import MemoryJournal, Proposer, Stop, Toy, fitting, search
+from tests.search.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, search
 
 SMALL = {"budget": 40, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
 
@@ -48,7 +48,7 @@ def put_in_after(run: Search, registered: int, *sources: str) -> None:
 
 
 async def with_programs(journal: MemoryJournal, method: str, *sources: str, **more: Any) -> Search:
-    proposer = Proposer()
+    proposer = ToyProposer()
     run = await search(journal, {**SMALL, "method": method, **more}, random.Random(1), proposer)
     put_in_after(run, 12, *sources)
     assert await run.run() == "budget"

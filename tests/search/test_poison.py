@@ -31,10 +31,10 @@ from behavesim.events import (
 )
 from behavesim.loop import Search
 from behavesim.protocols import Solved
-from behavesim.sandbox import Judge, Limits
+from behavesim.sandbox import Limits, SandboxJudge
+from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
-from behavesim.sandbox.link import Run
-from behavesim.sandbox.orders import Ending
+from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.pool import result
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
@@ -139,13 +139,13 @@ class Sandbox:
         data = FRAMES[word[1]] if word and word[1] in FRAMES else encode_failure("exception", source[-200:])
         if number:
             data = sent(np.full((2, 2), float(number[1])))
-        return result(Run(Ending(0, 0, "", 0.1, 0), data, False), Limits(), 1)
+        return result(ProcessOutput(Ending(0, 0, "", 0.1, 0), data, False), Limits(), 1)
 
 
 async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Search:
     """A search that meets nothing else, new or as its journal left it."""
     task, resolved = Careless(), fitting(settings)
-    judge = Judge(task, "search", Sandbox())
+    judge = SandboxJudge(task, "search", Sandbox())
     built = assembled(resolved, task, Parts(Poisoner(), judge, journal), Caps(resolved.budget, lambda *usage: 0.0))
     async for _, event in journal.read():
         built.fold(event)

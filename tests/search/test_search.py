@@ -26,7 +26,7 @@ from behavesim.events import (
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Proposer, Stop, finished, search
+from tests.search.toys import MemoryJournal, Stop, ToyProposer, finished, search
 
 METHODS = [
     "funsearch",
@@ -69,7 +69,7 @@ async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> No
     assert events[-1] == RunStopped("budget")
 
 
-async def test_no_ticket_is_asked_before_the_window_admits_it() -> None:
+async def test_no_candidate_is_asked_before_the_window_admits_it() -> None:
     journal = MemoryJournal()
     await (await search(journal, {**SMALL, "method": "funsearch"}, random.Random(2))).run()
     told = 0
@@ -104,7 +104,7 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
     with pytest.raises(Stop):
         await broken.run()
     paid = {e.candidate for e in (decode(*row) for row in journal.rows) if isinstance(e, Responded)}
-    proposer = Proposer()
+    proposer = ToyProposer()
     resumed = await search(MemoryJournal(journal.rows), settings, proposer=proposer)
     await resumed.run()
     assert paid
@@ -226,9 +226,9 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
 class Verbose:
     """Answers with a program as long as may be, and every third time with one of two million characters."""
 
-    async def propose(self, prompt: Prompt, ticket: int) -> Reply:
-        program = f"def number() -> int:\n    return {1 + ticket}\n"
-        comment = "x" * (2_000_000 if ticket % 3 == 0 else LONGEST_PROGRAM - len(program) - 2)
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        program = f"def number() -> int:\n    return {1 + number}\n"
+        comment = "x" * (2_000_000 if number % 3 == 0 else LONGEST_PROGRAM - len(program) - 2)
         return Reply(f"{{{'A thought ' * 20_000}}}\n```python\n{program}# {comment}\n```", "toy")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from behavesim.loop import Search
-from behavesim.rehearsal.world import Judge, MemoryJournal, Proposer, Stop, Toy, fitting, pause, price, search
+from behavesim.rehearsal.world import MemoryJournal, Stop, Toy, ToyJudge, ToyProposer, fitting, pause, price, search
 
-__all__ = ["Judge", "MemoryJournal", "Proposer", "Stop", "Toy", "finished", "fitting", "pause", "price", "search"]
+__all__ = ["MemoryJournal", "Stop", "Toy", "ToyJudge", "ToyProposer", "finished", "fitting", "pause", "price", "search"]
 
 
 async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:

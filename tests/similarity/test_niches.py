@@ -19,11 +19,11 @@ def programs(seed: int, count: int) -> list[Program]:
     """Programs on two instances; a third of them repeat a behaviour, at other lengths."""
     rng = np.random.default_rng(seed)
     made: list[Program] = []
-    for ticket in range(count):
+    for number in range(count):
         pair = tuple(Trajectory.prefixes(rng.permutation(6)) for _ in range(2))
         if made and rng.random() < 0.33:
             pair = made[int(rng.integers(len(made)))][0]
-        made.append((pair, (float(rng.integers(8)), int(rng.integers(20, 30)), ticket)))
+        made.append((pair, (float(rng.integers(8)), int(rng.integers(20, 30)), number)))
     return made
 
 

@@ -1,7 +1,7 @@
 """What the daemon (the process that searches) and its zygotes say to one another, both being trusted.
 
-The daemon sends orders of a fixed size: fork, with the candidate's own socket attached, and kill. A zygote sends lines
-of JSON: one `Ready` (or {"error": …} where it cannot be), then one `Ending` for each candidate's process.
+The daemon sends requests of a fixed size: fork, with the candidate's own socket attached, and kill. A zygote sends
+lines of JSON: one `Ready` (or {"error": …} where it cannot be), then one `Ending` for each candidate's process.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from behavesim.sandbox.limits import Limits
 from behavesim.task import Split
 
-ORDER = struct.Struct("<cQ")
-"""The order, and the daemon's number for the candidate."""
+REQUEST = struct.Struct("<cQ")
+"""What is requested, and the daemon's number for the candidate."""
 FORK, KILL = b"f", b"k"
 OUT_OF_MEMORY = 77
 """The exit status of a candidate's process that had too little memory left even to say so."""

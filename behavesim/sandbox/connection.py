@@ -21,7 +21,7 @@ from behavesim.heartbeat import Heartbeat
 from behavesim.sandbox.candidate import SOURCE_PREFIX
 from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
 from behavesim.sandbox.limits import MEGABYTE
-from behavesim.sandbox.orders import FORK, KILL, ORDER, Assignment, Ending, Ready
+from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
 
 START_S = 120.0
 GRACE_S = 5.0
@@ -46,7 +46,7 @@ class ZygoteDied(SandboxError):
 
 
 @dataclass(frozen=True)
-class Run:
+class ProcessOutput:
     """How a candidate's process ended and the bytes it sent, whole or not; `overflowed` says there were too many."""
 
     ending: Ending
@@ -54,7 +54,7 @@ class Run:
     overflowed: bool
 
 
-class Link:
+class ZygoteConnection:
     """A zygote, from its start to its end; how long it may be silent is a matter of `clock`."""
 
     def __init__(
@@ -72,16 +72,16 @@ class Link:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[Link, Ready]:
+    async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
         """Start a zygote and wait until it serves; raises SandboxError, in the zygote's words, if it never does."""
         with _enough_files(), tempfile.TemporaryFile() as errors:
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
             with theirs:
-                link = cls(_start(assignment, theirs, errors.fileno()), ours, assignment, clock)
+                connection = cls(_start(assignment, theirs, errors.fileno()), ours, assignment, clock)
             try:
                 async with clock.timeout(START_S):
-                    return link, await link._ready
+                    return connection, await connection._ready
             except TimeoutError as error:
                 raise SandboxError(
                     f"the sandbox did not start within {START_S:g} s; does its task load, and its template end?"
@@ -91,10 +91,10 @@ class Link:
                 said = errors.read().decode(errors="replace").strip().splitlines()
                 raise SandboxError(f"the sandbox did not start: {said[-1] if said else error}") from error
             finally:
-                if not link._ready.done() or link._ready.cancelled() or link._ready.exception():
-                    await link.close()
+                if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
+                    await connection.close()
 
-    async def run(self, source: str) -> Run:
+    async def run(self, source: str) -> ProcessOutput:
         """Have one program run; raises ZygoteDied if the zygote did not outlive it. Cancelling kills the program."""
         with _enough_files():
             ours, theirs = socket.socketpair()
@@ -105,20 +105,20 @@ class Link:
             exchange = asyncio.create_task(self._exchange(ours, source, job))
             try:
                 with theirs:
-                    self._order(FORK, job, theirs.fileno())
+                    self._request(FORK, job, theirs.fileno())
                 async with self._clock.timeout(self._limits.wall_s + GRACE_S):
                     ended = await asyncio.shield(ending)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
                 frame, overflowed = exchange.result() if exchange.done() else (b"", False)
-                return Run(ended, frame, overflowed)
+                return ProcessOutput(ended, frame, overflowed)
             except TimeoutError:
                 self.alive = False
                 raise ZygoteDied("the zygote went silent") from None
             except asyncio.CancelledError:
                 with contextlib.suppress(ZygoteDied, TimeoutError):
-                    self._order(KILL, job)
+                    self._request(KILL, job)
                     async with self._clock.timeout(GRACE_S):
                         await asyncio.shield(ending)
                 raise
@@ -138,12 +138,12 @@ class Link:
         await asyncio.wait([self._listening])
         self._control.close()
 
-    def _order(self, order: bytes, job: int, *fds: int) -> None:
+    def _request(self, request: bytes, job: int, *fds: int) -> None:
         try:
-            socket.send_fds(self._control, [ORDER.pack(order, job)], fds)
+            socket.send_fds(self._control, [REQUEST.pack(request, job)], fds)
         except OSError as error:  # it is dead, or so stuck that its queue is full
             self.alive = False
-            raise ZygoteDied(f"the zygote takes no orders: {error}") from error
+            raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
     async def _exchange(self, ours: socket.socket, source: str, job: int) -> tuple[bytes, bool]:
         """Send the program, then read one frame, or as much of one as comes."""
@@ -155,7 +155,7 @@ class Link:
             while chunk := await loop.sock_recv(ours, _CHUNK):
                 frame += chunk
                 if len(frame) > self._frame_limit:
-                    self._order(KILL, job)
+                    self._request(KILL, job)
                     return b"", True
         return bytes(frame), False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.audit import SHOWN, Difference, difference, misfit
+from behavesim.audit import SHOWN, Discrepancy, discrepancy, misfit
 from behavesim.events import Added, Asked, Compared, Event, NotAdded, Prompt, RunStopped
 
 
@@ -13,7 +13,7 @@ def asked(text: str, operator: str = "improve") -> Asked:
 
 
 def test_an_event_that_is_the_one_expected_differs_in_nothing() -> None:
-    assert difference(7, Added(4, "0"), Added(4, "0")) is None
+    assert discrepancy(7, Added(4, "0"), Added(4, "0")) is None
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def test_an_event_that_is_the_one_expected_differs_in_nothing() -> None:
     ],
 )
 def test_what_differs_is_shown_on_both_sides(expected: Event | None, recorded: Event, shown: tuple[str, str]) -> None:
-    found = difference(7, expected, recorded)
-    assert found == Difference(7, type(recorded).__name__, 4, *shown)
+    found = discrepancy(7, expected, recorded)
+    assert found == Discrepancy(7, type(recorded).__name__, 4, *shown)
 
 
 def test_long_texts_are_shown_from_shortly_before_where_they_part() -> None:
-    found = difference(7, asked("x" * 50 + "1" + "y" * 500), asked("x" * 50 + "2" + "y" * 500))
+    found = discrepancy(7, asked("x" * 50 + "1" + "y" * 500), asked("x" * 50 + "2" + "y" * 500))
     assert found is not None
     assert found.expected.startswith(f"prompt=…'{'x' * 20}1y")
     assert found.recorded.startswith(f"prompt=…'{'x' * 20}2y")
@@ -41,23 +41,23 @@ def test_long_texts_are_shown_from_shortly_before_where_they_part() -> None:
 
 
 def test_texts_that_part_at_once_or_where_one_ends_are_shown_from_there() -> None:
-    early = difference(7, asked("abc"), asked("xyz"))
+    early = discrepancy(7, asked("abc"), asked("xyz"))
     assert early is not None
     assert (early.expected, early.recorded) == ("prompt='abc'", "prompt='xyz'")
-    longer = difference(7, asked("x" * 50), asked("x" * 50 + "and more"))
+    longer = discrepancy(7, asked("x" * 50), asked("x" * 50 + "and more"))
     assert longer is not None
     assert (longer.expected, longer.recorded) == (f"prompt=…'{'x' * 20}'", f"prompt=…'{'x' * 20}and more'")
 
 
 def test_prompts_of_different_operators_are_shown_whole() -> None:
-    found = difference(7, asked("a", "improve"), asked("b", "repair"))
+    found = discrepancy(7, asked("a", "improve"), asked("b", "repair"))
     assert found is not None
     assert "operator='improve'" in found.expected
     assert "operator='repair'" in found.recorded
 
 
 def test_an_event_of_no_candidate_is_named_without_one() -> None:
-    assert misfit(7, "something else", RunStopped("x" * 500)) == Difference(
+    assert misfit(7, "something else", RunStopped("x" * 500)) == Discrepancy(
         7, "RunStopped", None, "something else", f"{RunStopped('x' * 500)!r}"[:SHOWN] + "…"
     )
     short = misfit(7, "something else", RunStopped("x"))
