@@ -202,6 +202,10 @@ class Blocking:
         self._blocked = blocked
 
 
+def _digits(values: Values) -> str:
+    return "".join(map(str, values))
+
+
 class AdmissibleSet(Task):
     """Find large admissible sets: ternary vectors of length n with w non-zero values and supports all different.
 
@@ -215,7 +219,7 @@ class AdmissibleSet(Task):
     rules = f"""\
 - There is one instance: n = {SIZES["search"][0][0]}, w = {SIZES["search"][0][1]}.
 - A group is three neighbouring coordinates: 0 to 2, 3 to 5, and so on. In every candidate vector each group is one of
-  {", ".join("".join(map(str, symbol)) for symbol in SYMBOLS)}.
+  {", ".join(map(_digits, SYMBOLS))}.
 - A group with different values has three rotations (012, 201, 120), one with equal values has one. A candidate brings
   all combinations of the rotations of its groups: the product of these numbers is the count of vectors that it adds.
 - The function is called once for each candidate vector (2 432 of them) before any is chosen. It sees neither
@@ -235,7 +239,7 @@ class AdmissibleSet(Task):
 
     def in_words(self, instance: AdmissibleSets, decision: int) -> str:
         """The vector of the row that is picked."""
-        return "the vector " + "".join(map(str, instance.vectors[decision]))
+        return f"the vector {_digits(instance.vectors[decision])}"
 
     def objective_on(self, split: Split) -> Objective:
         """On search and validation the number of supports, which no set exceeds, is reached; elsewhere nobody knows."""

@@ -78,7 +78,7 @@ async def test_a_run_without_a_program_ends_with_what_was_replied_and_goes_on_wh
     assert "50 of the last 50 candidates were rejected" in again.stderr
     assert len(server.asked) == asked
     server.behaviour = chat.improving
-    more = ("--set", f"max_calls={asked + 30}", "--json")
+    more = ("--set", f"max_calls={asked + 200}", "--json")  # a resume counts what may have been sent before
     going_on = await run("--set", "max_rejected_share=1", *more, verb="resume")
     assert json.loads(going_on.stdout)["feasible"] > 0, going_on.stderr
     verified = await run(verb="verify")
