@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit import Audit, difference
+from behavesim.audit import Audit, discrepancy
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, INJECTED, Asked, Evaluated, Event, Injected, Prompt, Rejected, Reply, Responded
 from behavesim.loop import Search
@@ -78,7 +78,7 @@ async def test_a_program_that_is_put_in_is_tried_once_in_place_of_a_question_and
     audit = Audit(fitting({**SMALL, "method": method}), Toy())
     for number, event in enumerate(events, 1):
         if isinstance(event, DECISIONS):
-            assert difference(number, audit.due(event), event) is None
+            assert discrepancy(number, audit.due(event), event) is None
         audit.take(event)
 
 
