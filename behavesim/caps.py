@@ -67,7 +67,7 @@ class Caps:
 
     @classmethod
     def of(cls, settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
-        """The limits of a session that begins now."""
+        """The limits of a session that begins now, of a run that has been active for so many seconds before."""
         return cls(
             settings.budget,
             price,

@@ -34,7 +34,7 @@ class Rules:
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:
-        """The rules of a run."""
+        """The rules that a run's settings set."""
         return cls(settings.window, settings.repair)
 
 

@@ -220,15 +220,15 @@ class SalvagedMethod(Method[Any]):
         self._asked = asked
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """As the method does."""
+        """What the method decides."""
         return self._method.regroup(state)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """As the method does."""
+        """What the method decides."""
         return self._method.compare(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """As the method does."""
+        """What the method decides."""
         return self._method.register(state, candidate)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:

@@ -81,7 +81,7 @@ class OpenCandidate:
 
     @property
     def id(self) -> CandidateId:
-        """Its number."""
+        """The candidate's number."""
         return self.asked.candidate
 
     @property
@@ -114,7 +114,7 @@ class Note:
 
     @property
     def text(self) -> str:
-        """What was answered."""
+        """What was answered; empty while it is awaited."""
         return "" if self.reply is None else self.reply.text
 
 
@@ -123,6 +123,7 @@ class RunState:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
+        """Which scores are better, and the best one known."""
         self.started: RunStarted | None = None
         """The settings and the provenance in force: those the run began or was last forked with."""
         self.isolation = ""
@@ -132,7 +133,7 @@ class RunState:
         self.asked = 0
         """Candidates asked for."""
         self.registered = 0
-        """Candidates that the method has been told of, in the order in which they were asked for."""
+        """Candidates registered with the method, in the order in which they were asked for."""
         self.open: dict[CandidateId, OpenCandidate] = {}
         """Candidates asked for and not registered, in that order."""
         self.last_asked: Asked | None = None
@@ -142,6 +143,7 @@ class RunState:
         self.injected_names: set[str] = set()
         """The names of all programs that people put in, those tried already included."""
         self.template: Member | None = None
+        """The program that the search starts from; None until it was evaluated, before the first candidate."""
         self.members: dict[CandidateId, Member] = {}
         """The archive: every program that a group holds, that waits for a group, and the template."""
         self.groups: dict[GroupName, Group] = {}
@@ -153,6 +155,7 @@ class RunState:
         self.best: Member | None = None
         """The best program registered, the first of several as good."""
         self.recommended: Recommended | None = None
+        """The program chosen last on validation instances, with the scores of all that were tried there."""
         self.feasible = 0
         """Candidates with a score."""
         self.rejected: Counter[str] = Counter()
@@ -166,7 +169,7 @@ class RunState:
         self.recent: deque[bool] = deque(maxlen=RECENT)
         """Whether each of the candidates registered last was feasible."""
         self.tokens: dict[str, Tokens] = {}
-        """Tokens by model."""
+        """What the replies of each model took together, by its name."""
         self.largest: dict[str, Tokens] = {}
         """The most calls, prompt and completion that any single reply of a model took, estimates included."""
         self.unanswered = 0

@@ -32,7 +32,7 @@ class Tokens:
 
     @classmethod
     def of(cls, reply: Reply) -> Tokens:
-        """What all requests made for a reply took."""
+        """What the requests made for a reply took together."""
         calls = reply.calls
         silent = [call.prompt is None or call.completion is None for call in calls]
         costs = [call.cost_usd or 0.0 for call in calls]

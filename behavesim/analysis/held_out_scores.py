@@ -22,7 +22,7 @@ class HeldOutScore:
 
     @classmethod
     def of(cls, verdict: Verdict | Failure) -> HeldOutScore:
-        """The score by a judge's verdict."""
+        """The scores of a verdict, or the reason of a failure."""
         if isinstance(verdict, Failure):
             return cls(None, reason=verdict.reason)
         return cls(verdict.score, verdict.scores)
@@ -56,7 +56,7 @@ class KnownScores:
         }
 
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
-        """Add what has become known."""
+        """Add scores by their programs' sources; failures are left out."""
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh

@@ -101,7 +101,7 @@ def summary(run: Run) -> Summary:
 
 
 def state_of(run: Run) -> State:
-    """What goes on with a run."""
+    """Whether a run goes on, and how it ended where it does not."""
     match run.state.stopped:
         case None:
             return "running" if run.folder.is_running() else "failed"

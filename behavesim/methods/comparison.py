@@ -18,7 +18,7 @@ class Comparison:
     members: tuple[CandidateId, ...] = ()
 
     def decide(self, behaviours: Behaviours) -> Compared:
-        """The similarities."""
+        """The event that holds the similarities to the groups and the members named."""
         to_groups = behaviours.means(self.candidate, self.groups) if self.groups else {}
         to_members = behaviours.similarities(self.candidate, self.members) if self.members else {}
         return Compared(self.candidate, to_groups, to_members)

@@ -54,7 +54,7 @@ class EoH(Method[EoHSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether dominance-dissimilarity decides."""
+        """Whether parents and survivors are chosen by dominance and dissimilarity."""
         return self.settings.selection == "dissimilarity"
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:

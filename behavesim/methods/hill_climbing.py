@@ -18,7 +18,7 @@ class HillClimbing(Method[MethodSettings]):
     """Every prompt shows the current program, the template at first; a child that is no worse takes its place."""
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
-        """For a better program than the current one."""
+        """The question for a better program than the current one, which it shows."""
         template = state.template
         assert template is not None, "every run begins with its template"
         parent = next(iter(state.members_of(CURRENT)), template)

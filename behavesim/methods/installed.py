@@ -23,11 +23,11 @@ def method_type(name: str) -> type[Method[Any]]:
 
 
 def method_owner(name: str) -> Owner:
-    """Whose settings those of a method are."""
+    """The owner of a method's settings, by the method's name or file; raises UsageError where it cannot be had."""
     return Owner(f"method {name}", method_type(name).settings_type)
 
 
 def method(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
-    """The method that the settings name."""
+    """The method that the settings name, for one run; `takes_notes` says whether its proposer writes texts."""
     brief = Brief(settings.seed, Prompts.of_run(settings, task), takes_notes)
     return method_type(settings.method)(settings.of_method, brief)

@@ -85,7 +85,7 @@ class MapElites(Method[MapElitesSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Always: cells are behaviours."""
+        """True: cells are made of behaviours."""
         return True
 
     def regroup(self, state: RunState) -> Spread | FirstMap | None:
@@ -110,7 +110,7 @@ class MapElites(Method[MapElitesSettings]):
         return question(candidate, elites, self.prompts.of("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """With the centre of every cell."""
+        """A comparison with the centre of every cell."""
         if not state.islands:
             return None
         return Comparison(candidate.id, members=tuple(state.groups[CENTRES].members))
@@ -130,7 +130,7 @@ class MapElites(Method[MapElitesSettings]):
         return Added(candidate.id, cell, (elite.candidate,))
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """How many cells the map has."""
+        """The number of cells, once there is a map."""
         if not state.islands:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
         return {"cells": str(len(state.islands))}

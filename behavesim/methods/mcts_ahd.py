@@ -136,7 +136,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         return kept_if_feasible(candidate, TREE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """How large the tree is."""
+        """The number of programs in the tree."""
         tree = Tree.of(state)
         depth = max((len(tree.path(node)) for node in tree.members), default=0)
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}

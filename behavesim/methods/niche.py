@@ -72,7 +72,7 @@ class Niche(Method[NicheSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Always: elites differ in what they do."""
+        """True: elites are those that differ in what they do."""
         return True
 
     def regroup(self, state: RunState) -> Election | None:

@@ -21,7 +21,7 @@ def proposer_type(text: str) -> type[Proposer[Any]]:
 
 
 def proposer_owner(text: str) -> Owner:
-    """Whose settings those of a proposer are."""
+    """The owner of a proposer's settings, by its name or file; raises UsageError where it cannot be had."""
     return Owner(f"proposer {_name(text)}", proposer_type(text).settings_type)
 
 
@@ -43,7 +43,7 @@ def argument(text: str) -> str:
 
 
 def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
-    """The proposer that the settings name."""
+    """The proposer that the settings name, for one run, not entered yet; raises UsageError where it cannot be had."""
     chosen = proposer_type(settings.proposer)
     with failures_named(chosen, "proposer"):
         return chosen.of(settings.of_proposer, errand)

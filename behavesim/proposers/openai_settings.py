@@ -44,11 +44,11 @@ class OpenAISettings(ProposerSettings):
     """Further fields of every request, as the endpoint knows them."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """The models."""
+        """The names of the models that may be asked."""
         return tuple(self.models)
 
     def sampling(self, seed: int) -> Sampling:
-        """How they are asked."""
+        """The fields of a request that settings decide; the model is drawn by `seed` and the candidate's number."""
         return Sampling(
             self.models,
             seed,

@@ -25,7 +25,7 @@ class Secrets:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """Those of an environment."""
+        """The secrets among an environment's variables, by their names."""
         found = {v for name, v in environment.items() if _SECRET_NAME.search(name) and len(v) >= SHORTEST}
         return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
 

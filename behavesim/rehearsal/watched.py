@@ -26,23 +26,23 @@ class Watched(Method[Any]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """As the method has it."""
+        """What the watched method says."""
         return self._method.uses_behaviour
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """As the method does."""
+        """What the watched method decides; raises Impure where it changed the state."""
         return self._watched("regroup", state, lambda: self._method.regroup(state))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """As the method does."""
+        """What the watched method decides; raises Impure where it changed the state."""
         return self._watched("ask", state, lambda: self._method.ask(state, candidate))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """As the method does."""
+        """What the watched method decides; raises Impure where it changed the state."""
         return self._watched("compare", state, lambda: self._method.compare(state, candidate))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """As the method does."""
+        """What the watched method decides; raises Impure where it changed the state."""
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:

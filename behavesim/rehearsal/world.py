@@ -45,7 +45,7 @@ class Toy(Task):
         return (1, 2)
 
     def solve(self, function: Any, instance: Any) -> Any:
-        """The number."""
+        """What the program returns, as an array of one number."""
         return np.array([function()])
 
     def score(self, instance: int, solution: Any) -> float:

@@ -25,7 +25,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """The limits of a run."""
+        """The limits that a run's settings set."""
         return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
     @property

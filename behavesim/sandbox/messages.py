@@ -32,12 +32,12 @@ class Assignment:
     preloaded: tuple[str, ...]
 
     def to_json(self) -> str:
-        """As the argument."""
+        """The assignment as JSON, to be an argument of a command line."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Assignment:
-        """From the argument."""
+        """The assignment of such an argument."""
         fields = json.loads(text)
         tuples = {name: tuple(fields[name]) for name in ("layers", "preloaded")}
         return cls(**{**fields, **tuples, "limits": Limits(**fields["limits"])})

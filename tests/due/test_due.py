@@ -42,7 +42,7 @@ class Likeness:
         return Compared(self.candidate)
 
 
-class Told(Method[MethodSettings]):
+class Events(Method[MethodSettings]):
     """Decides as it was told to."""
 
     def __init__(self, regrouped: Regrouped | None = None, question: Any = "ask", compares: bool = False) -> None:
@@ -82,7 +82,7 @@ def test_a_runs_rules_are_those_of_its_settings() -> None:
 
 def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registration() -> None:
     state = state_of(opened=[candidate(0, 1.0), rejected(1)])
-    method = Told(REGROUPED)
+    method = Events(REGROUPED)
     assert due(state, method, RULES, ALL) == REGROUPED
     repair = due(state, method, RULES, Permits(regroup=False, repair=True, ask=True))
     assert isinstance(repair, Asked)
@@ -93,7 +93,7 @@ def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registrat
 
 class TestRepair:
     def test_the_first_rejected_candidate_is_asked_for_again_with_what_went_wrong(self) -> None:
-        repair = due(state_of(opened=[candidate(0), rejected(1), rejected(2)]), Told(), RULES, ALL)
+        repair = due(state_of(opened=[candidate(0), rejected(1), rejected(2)]), Events(), RULES, ALL)
         assert isinstance(repair, Asked)
         assert repair.candidate == 1
         for said in ("question 1", "no program", "syntax", "line 1"):
@@ -101,12 +101,12 @@ class TestRepair:
 
     def test_a_candidate_gets_as_many_tries_as_granted(self) -> None:
         spent = state_of(opened=[rejected(0, repairs=1)])
-        assert due(spent, Told(), RULES, Permits(True, True, False)) == NotAdded(0)
-        repair = due(spent, Told(), Rules(window=4, repairs=2), Permits(True, True, False))
+        assert due(spent, Events(), RULES, Permits(True, True, False)) == NotAdded(0)
+        repair = due(spent, Events(), Rules(window=4, repairs=2), Permits(True, True, False))
         assert isinstance(repair, Asked)
         assert repair.prompt.operator == "repair"
         fresh = state_of(opened=[rejected(0)])
-        assert due(fresh, Told(), Rules(window=4, repairs=0), Permits(True, True, False)) == NotAdded(0)
+        assert due(fresh, Events(), Rules(window=4, repairs=0), Permits(True, True, False)) == NotAdded(0)
 
 
 class TestAsk:
@@ -118,38 +118,38 @@ class TestAsk:
     ) -> None:
         waiting = [candidate(number) for number in range(registered, registered + opened)]
         state = state_of(opened=waiting, registered=registered)
-        assert due(state, Told(), RULES, ALL) == (asked(registered + opened) if may_ask else None)
+        assert due(state, Events(), RULES, ALL) == (asked(registered + opened) if may_ask else None)
 
     def test_a_method_that_waits_for_more_lets_others_be_registered(self) -> None:
         state = state_of(opened=[candidate(0, 1.0)])
-        assert due(state, Told(question=None), RULES, ALL) == Added(0, "0")
+        assert due(state, Events(question=None), RULES, ALL) == Added(0, "0")
 
     def test_a_note_is_asked_for_though_another_is_awaited_and_nothing_else_is(self) -> None:
         state = noted(state_of(opened=[candidate(0, 1.0)]), answered=False)
-        assert due(state, Told(question=NOTE), RULES, ALL) == NOTE
-        assert due(state, Told(), RULES, ALL) is None
-        assert due(state, Told(question=None), RULES, ALL) is None
-        assert due(noted(state, answered=True), Told(), RULES, ALL) == asked(1)
+        assert due(state, Events(question=NOTE), RULES, ALL) == NOTE
+        assert due(state, Events(), RULES, ALL) is None
+        assert due(state, Events(question=None), RULES, ALL) is None
+        assert due(noted(state, answered=True), Events(), RULES, ALL) == asked(1)
 
 
 class TestRegister:
     def test_candidates_are_registered_in_the_order_in_which_they_were_asked_for(self) -> None:
-        assert due(state_of(opened=[candidate(0), candidate(1, 1.0)]), Told(), RULES, NONE) is None
+        assert due(state_of(opened=[candidate(0), candidate(1, 1.0)]), Events(), RULES, NONE) is None
         later = state_of(opened=[candidate(3, 1.0), candidate(4, 2.0)], registered=3)
-        assert due(later, Told(), RULES, NONE) == Added(3, "0")
-        assert due(state_of(), Told(), RULES, NONE) is None
+        assert due(later, Events(), RULES, NONE) == Added(3, "0")
+        assert due(state_of(), Events(), RULES, NONE) is None
 
     def test_a_feasible_candidate_is_compared_first_and_once(self) -> None:
         state = state_of(opened=[candidate(0, 1.0)])
-        assert due(state, Told(compares=True), RULES, NONE) == Likeness(0)
+        assert due(state, Events(compares=True), RULES, NONE) == Likeness(0)
         state.open[0].compared = Compared(0)
-        assert due(state, Told(compares=True), RULES, NONE) == Added(0, "0")
+        assert due(state, Events(compares=True), RULES, NONE) == Added(0, "0")
 
     def test_a_rejected_one_is_not_compared(self) -> None:
-        assert due(state_of(opened=[rejected(0)]), Told(compares=True), RULES, NONE) == NotAdded(0)
+        assert due(state_of(opened=[rejected(0)]), Events(compares=True), RULES, NONE) == NotAdded(0)
 
 
 def test_a_feasible_candidate_is_no_case_for_repair() -> None:
     opened = candidate(0, 1.0)
     assert isinstance(opened.outcome, Evaluated)
-    assert due(state_of(opened=[opened]), Told(), RULES, Permits(True, True, False)) == Added(0, "0")
+    assert due(state_of(opened=[opened]), Events(), RULES, Permits(True, True, False)) == Added(0, "0")

@@ -13,8 +13,8 @@ from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
 from behavesim.programs.extract import fenced_blocks
 from behavesim.similarity import BehaveSim
 from behavesim.state import RunState
+from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.methods.told import events_of, final, steps
 from tests.search.toys import Toy
 
 METHODS = ["eoh", "eoh+behavesim"]

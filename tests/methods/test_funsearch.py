@@ -12,8 +12,8 @@ from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdd
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
 from behavesim.methods.installed import method
 from behavesim.state import Group, Member, RunState
+from tests.methods.runs import Events, events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.methods.told import Told, events_of, final, steps
 from tests.search.toys import Toy, fitting
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
@@ -30,15 +30,15 @@ def homes(state: RunState, member: int) -> set[str]:
     return {name for name, island in state.groups.items() if member in island.members}
 
 
-def founding(events: Told) -> Regrouped:
+def founding(events: Events) -> Regrouped:
     return next(e for e in events if isinstance(e, Regrouped))
 
 
-def restarts(events: Told) -> list[Regrouped]:
+def restarts(events: Events) -> list[Regrouped]:
     return [event for event in events if isinstance(event, Regrouped)][1:]
 
 
-def improving(events: Told) -> list[tuple[RunState, Asked]]:
+def improving(events: Events) -> list[tuple[RunState, Asked]]:
     return [(s, e) for s, e in steps(events) if isinstance(e, Asked) and e.prompt.operator == "improve"]
 
 

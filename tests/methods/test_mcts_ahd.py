@@ -10,8 +10,8 @@ import pytest
 from behavesim.events import Added, Asked, NotAdded
 from behavesim.methods.mcts_ahd import EXPANSION, ROOT, TREE, MctsAhd, MctsAhdSettings, Tree
 from behavesim.state import Member, RunState
+from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.methods.told import events_of, final, steps
 
 #   root ─┬─ 0 (3) ─┬─ 2 (1) ── 4 (2)
 #         └─ 1 (5)  └─ 3 (4)             a program's number, and its score in brackets: the less the better

@@ -10,8 +10,8 @@ import pytest
 from behavesim.events import TEMPLATE, Added, Asked, Evaluated, Regrouped
 from behavesim.methods.niche import ARCHIVE, ELITES, Election, Niche, NicheSettings
 from behavesim.similarity.niches import Preference
+from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, member, state_of
-from tests.methods.told import events_of, final, steps
 from tests.search.toys import Toy
 
 

@@ -11,8 +11,8 @@ import pytest
 from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, NoteReceived, Prompt, Regrouped, Reply
 from behavesim.methods.reevo import ELITE, POPULATION, ReEvo, ReEvoSettings
 from behavesim.state import Note, RunState
+from tests.methods.runs import events_of, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.methods.told import events_of, steps
 from tests.search.toys import Toy
 
 # 4 initial programs, then generations of 4 children (4 to 7, 10 to 13, …) and 2 mutants (8, 9, 14, 15, …)

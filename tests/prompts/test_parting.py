@@ -16,7 +16,7 @@ from behavesim.settings import resolve
 from behavesim.state import Member, RunState
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
-from tests.methods.told import events_of
+from tests.methods.runs import events_of
 
 TSP = TaskReference("tsp").load()
 DECISIONS = st.lists(st.integers(0, 3), min_size=1, max_size=8)

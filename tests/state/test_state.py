@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -325,3 +327,13 @@ def test_an_event_that_nobody_handles_is_loud() -> None:
 def test_every_event_has_a_name_under_which_it_is_stored() -> None:
     assert set(STORED_AS.values()) == set(get_args(Event))
     assert len(STORED_AS) == len(get_args(Event))
+
+
+def test_every_attribute_of_a_state_says_what_it_is() -> None:
+    (kind,) = [node for node in ast.parse(inspect.getsource(RunState)).body if isinstance(node, ast.ClassDef)]
+    (made,) = [node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    said = [isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in made.body]
+    for place, node in enumerate(made.body):
+        target = getattr(node, "target", None) or next(iter(getattr(node, "targets", [])), None)
+        if isinstance(target, ast.Attribute) and not target.attr.startswith("_"):
+            assert said[place + 1], f"RunState.{target.attr} says nothing of itself"

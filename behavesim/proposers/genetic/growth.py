@@ -25,7 +25,7 @@ def choose(items: Sequence[Item], random: np.random.Generator) -> Item:
 
 
 def fresh(grammar: Grammar, random: np.random.Generator) -> Term:
-    """A whole program."""
+    """A new program of the grammar, drawn from nothing."""
     return Term(PROGRAM, children=tuple(grown(grammar, kind, DEPTH, random) for kind in grammar.roots.values()))
 
 

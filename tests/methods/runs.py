@@ -1,4 +1,4 @@
-"""A run on the toy task, told event by event: what the method knew before each, and what it decided."""
+"""A run on the toy task, event by event: what the method knew before each, and what it decided."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from behavesim.state import RunState
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Toy, search
 
-Told = tuple[Event, ...]
+Events = tuple[Event, ...]
 
 
 @cache
-def events_of(**settings: Any) -> Told:
+def events_of(**settings: Any) -> Events:
     """The events of a whole run, which is a function of its settings."""
 
-    async def run() -> Told:
+    async def run() -> Events:
         journal = MemoryJournal()
         await (await search(journal, {"budget": 200, "window": 8, **settings})).run()
         return tuple(decode(*row) for row in journal.rows)
@@ -27,7 +27,7 @@ def events_of(**settings: Any) -> Told:
     return asyncio.run(run())
 
 
-def steps(events: Told) -> Iterator[tuple[RunState, Event]]:
+def steps(events: Events) -> Iterator[tuple[RunState, Event]]:
     """Each event with the state just before it."""
     state = RunState(Toy.objective)
     for event in events:
@@ -35,7 +35,7 @@ def steps(events: Told) -> Iterator[tuple[RunState, Event]]:
         state.apply(event)
 
 
-def final(events: Told) -> RunState:
+def final(events: Events) -> RunState:
     """The state after the last event."""
     state = RunState(Toy.objective)
     for event in events:
