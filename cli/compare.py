@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -16,6 +16,7 @@ from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import show
 from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
+from behavesim.similarity.settings import Measure
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure
@@ -23,7 +24,7 @@ from behavesim.verdict import Failure
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
 from .output import REJECTED, busy, print_json, tell
 
-Metric = Literal["dtw", "erp", "mean", "cosine"]
+ALIGNMENTS = "dtw, erp, mean or cosine"
 
 
 def compare(
@@ -31,7 +32,7 @@ def compare(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE FILE...", help="Programs; `template` is the task's own.")
     ],
-    metric: Annotated[Metric, typer.Option("--metric", help="How trajectories are aligned.")] = "dtw",
+    metric: Annotated[str, typer.Option("--metric", help=f"How trajectories are aligned: {ALIGNMENTS}.")] = "dtw",
     normaliser: Annotated[
         str | None, typer.Option("--normaliser", help="The greatest distance of two solutions, or 'pair'.")
     ] = None,
@@ -50,7 +51,7 @@ def compare(
     reference = TaskReference(task).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
-    measure = BehaveSim(_normaliser(normaliser, loaded), metric, truncate, skip, clip=not raw)
+    measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
     if figure is not None:
         check_figure(figure)
     programs = [(str(file), read_program(file, loaded)) for file in files]
@@ -71,6 +72,16 @@ def compare(
         return
     typer.echo(f"BehaveSim: {metric}, {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
     show(found.tables())
+
+
+def _measure(text: str) -> Measure:
+    for known in get_args(Measure):
+        if text == known:
+            return known  # type: ignore[no-any-return]
+    raise UsageError(
+        f"compare's --metric is how trajectories are aligned, {ALIGNMENTS}, not {text!r}; "
+        "metrics of runs, also of one's own, are for `behavesim report`"
+    )
 
 
 def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:

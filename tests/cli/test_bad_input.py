@@ -28,6 +28,7 @@ from tests.cli.command import Command
         (["resume", "nope"], "no run 'nope'"),
         (["report", "nope"], "no run 'nope'"),
         (["evaluate", "tsp", "nofile.py"], "nofile.py"),
+        (["compare", "tsp", "template", "template", "--metric", "mine.py"], "for `behavesim report`"),
     ],
 )
 def test_a_slip_is_one_line_and_exit_code_2(
