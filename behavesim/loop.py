@@ -77,14 +77,14 @@ class Search:
         self._journal = journal
         self.behaviours = behaviours
         self.show = show
-        self._arrived: list[Event] = []
-        self._steps: deque[Event] = deque()
-        self._woken = asyncio.Event()
+        self._arrived: list[Event] = []  # by workers, and not committed yet
+        self._steps: deque[Event] = deque()  # committed events whose next step has not been started
+        self._woken = asyncio.Event()  # set where there may be something to do again
         self._workers: set[asyncio.Task[None]] = set()
         self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
-        self._first: dict[str, CandidateId] = {}
+        self._first: dict[str, CandidateId] = {}  # by program hash, whose verdict all that are equal take
         self._injecting: set[str] = set()
-        self._evaluating: dict[CandidateId, asyncio.Event] = {}
+        self._evaluating: dict[CandidateId, asyncio.Event] = {}  # for which equal programs wait
         self._interrupted: str | None = None
         self._warming: asyncio.Task[None] | None = None
         self._measuring: tuple[Measurement, asyncio.Task[Event]] | None = None
@@ -101,7 +101,9 @@ class Search:
 
     async def record(self, *events: Event) -> None:
         """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
-        await self._journal.append(events)
+        await self._journal.append(
+            events
+        )  # first: what is applied and then lost would be decided on and not known again
         for event in events:
             self.fold(event)
             self.show(event, self.state)
@@ -138,12 +140,13 @@ class Search:
                 if self.behaviours is not None:
                     self._warming = group.create_task(asyncio.to_thread(self.behaviours.warm))
                 await self._work()
+                # requests under way are given up: a stop must not wait minutes for a model, and resuming asks again
                 for task in (watching, self._warming, self._measuring and self._measuring[1], *self._workers):
                     if task is not None:
                         task.cancel()
         except BaseExceptionGroup as failures:
-            failure = failures.exceptions[0]
-            if not isinstance(failure, JournalError):
+            failure = failures.exceptions[0]  # the first is the cause; the others were cancelled for its sake
+            if not isinstance(failure, JournalError):  # a journal that failed takes nothing more
                 await self._commit_arrived()
                 await self._journal.append([RunStopped("failed")])
             raise failure from None

@@ -176,8 +176,8 @@ class RunState:
         """Requests that were sent and never answered, which may have been billed all the same."""
         self.cpu_s = 0.0
         """CPU seconds that programs took."""
-        self._behaviours: set[int] = set()
-        self._digest = hashlib.sha256()
+        self._behaviours: set[int] = set()  # hashes, not trajectories: those would be most of the memory of a run
+        self._digest = hashlib.sha256()  # fed as candidates are registered, or a report would have to keep them all
 
     @property
     def budget(self) -> int:
@@ -232,6 +232,7 @@ class RunState:
             case RunStarted():
                 self.started, self.isolation = event, event.isolation
             case RunForked(_, settings, provenance):
+                # from here on a fork is like any run: whoever asks what is in force need not know where it came from
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
                 self.stopped, self.isolation = None, event.isolation
@@ -308,7 +309,7 @@ class RunState:
         if not isinstance(before.outcome, Rejected):
             raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
         self.rejected[before.outcome.reason] -= 1
-        self.rejected = +self.rejected
+        self.rejected = +self.rejected  # without the reasons that nobody was rejected for in the end
         self.repairs += 1
         self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1)
 
@@ -331,6 +332,7 @@ class RunState:
             self.ungrouped.append(candidate)
         else:
             group = self.groups.setdefault(name, Group())
+            # the group's best may have been evicted; then whoever comes next is an improvement on what is left
             best = None if group.improved_at is None else self.members.get(group.improved_at)
             if best is None or member.utility > best.utility:
                 group.improved_at = candidate
@@ -345,6 +347,7 @@ class RunState:
     def _register(self, candidate: CandidateId, group: GroupName | None) -> None:
         """The one place where a candidate is closed: counted, hashed, and forgotten but for what the archive keeps."""
         opened = self._opened(candidate)
+        # in the order of their numbers, whatever arrived first: nothing that a method decides may depend on timing
         if opened.outcome is None or candidate != self.registered:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
         del self.open[candidate]
@@ -355,6 +358,7 @@ class RunState:
             score, utility = outcome.score, self.objective.utility(outcome.score)
             if self.best is None or utility > self.best.utility:
                 self.best = self.member(opened)
+        # the group by its place, so that a digest stays what it was where a method calls its groups otherwise
         place = None if group is None else list(self.groups).index(group)
         self._hash(candidate, outcome.source, score is not None, score, place)
 
@@ -366,7 +370,7 @@ class RunState:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
             best = self.best_member(members).candidate if members else None
             self.groups[name] = Group(list(members), 0, self.registered, best, event.selection)
-        if is_first and not event.selection:
+        if is_first and not event.selection:  # later ones follow from what is hashed already
             self._hash("clustered", *event.groups.values())
         if not event.selection:
             self.ungrouped = []
@@ -375,7 +379,7 @@ class RunState:
     def _forget(self) -> None:
         """Drop members that nothing holds any more: no group, nor those that wait for one, nor the template's seat."""
         held = {TEMPLATE, *self.ungrouped, *(m for group in self.groups.values() for m in group.members)}
-        if len(held) < len(self.members):
+        if len(held) < len(self.members):  # or a dictionary as large as the archive would be copied for nothing
             self.members = {m: member for m, member in self.members.items() if m in held}
 
     def _member(

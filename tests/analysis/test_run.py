@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +175,15 @@ def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) 
         write(tmp_path / f"{number}", events)
         with pytest.raises(JournalError, match=f"run {number} does not begin with its settings"):
             load_run(tmp_path / f"{number}")
+
+
+def test_a_candidate_has_the_status_that_the_journals_view_gives_it(tmp_path: Path) -> None:
+    repaired = [*rejected(2, "timeout")[:-1], *asked(2), *feasible(2, 3.0)[2:]]
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout"), repaired, asked(3))
+    with closing(sqlite3.connect(tmp_path / "first" / "run.db")) as db:
+        viewed = dict(db.execute("SELECT candidate, status FROM candidates ORDER BY candidate").fetchall())
+    assert viewed == {candidate.candidate: candidate.status for candidate in run.candidates}
+    assert list(viewed.values()) == ["feasible", "rejected", "feasible", "open"]
 
 
 @pytest.mark.parametrize(
