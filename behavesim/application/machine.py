@@ -36,7 +36,7 @@ async def findings(models: Sequence[str]) -> dict[str, str | int]:
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
         "key": "set" if os.environ.get("OPENAI_API_KEY") else NO_KEY,
-        **(await _endpoint(models) if has_endpoint() else {}),
+        **(await _endpoint(models) if has_endpoint() else {"endpoint": "not asked"}),
         "sandbox": await _sandbox(),
     }
 
@@ -52,7 +52,7 @@ async def _endpoint(models: Sequence[str]) -> dict[str, str]:
     prices, today = PriceList(base_url()), date.today().isoformat()
     known = {f"model {model}": "; ".join(remarks(model, listed, prices, today)) for model in models}
     host = urlsplit(base_url()).hostname  # alone: before it a password may stand
-    return {"endpoint": f"{host} lists {len(listed)} models", "prices": name_of_list(), **known}
+    return {"endpoint": f"{host} answers; models listed: {len(listed)}", "prices": name_of_list(), **known}
 
 
 def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, today: str) -> list[str]:

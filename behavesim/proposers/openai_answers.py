@@ -167,7 +167,8 @@ def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -
     if status in (400, 422) and _TOO_LONG.search(error.text):
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if _NO_SUCH_MODEL.search(f"{error.code} {error.text}"):
-        return Fault("fatal", f"the endpoint has no such model {said}; choose one that it has with --model")
+        advice = "choose another with --model, or with --fork for a run under way; `behavesim doctor --model NAME` asks"
+        return Fault("fatal", f"the endpoint has no such model {said}; {advice}")
     if status in (404, 405):
         return Fault("path", f"nothing answers chat completions there {said}; check OPENAI_BASE_URL")
     return Fault("request", f"the endpoint refuses the request {said}")

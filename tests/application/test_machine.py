@@ -37,7 +37,7 @@ async def said(*models: str) -> dict[str, Any]:
 async def test_the_models_of_an_endpoint_are_compared_with_those_to_be_asked(server: Any) -> None:
     server.models = lambda asked: chat.lists(gpt_6_luna=None, gpt_5_nano="2999-12-11", gpt_4="2024-01-01")
     found = await said("gpt-6-luna", "gpt-5-nano", "gpt-4", "gpt-6-lunar", "zzz")
-    assert found["endpoint"] == "127.0.0.1 lists 3 models"
+    assert found["endpoint"] == "127.0.0.1 answers; models listed: 3"
     assert found["model gpt-6-luna"] == f"served; {UNPRICED}"
     assert found["model gpt-5-nano"] == f"served, and ends on 2999-12-11; choose another with --model; {UNPRICED}"
     assert found["model gpt-4"] == f"ended on 2024-01-01; choose another with --model; {UNPRICED}"
@@ -64,7 +64,7 @@ async def test_the_version_is_added_where_the_url_lacks_it(server: Any, monkeypa
 
 async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert (await said("m"))["endpoint"] == "127.0.0.1 lists 1 models"
+    assert (await said("m"))["endpoint"] == "127.0.0.1 answers; models listed: 1"
     assert "Authorization" not in server.asked[0].headers
 
 
@@ -80,8 +80,11 @@ async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: p
         (chat.invalid_json(), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.document([1, None, {}]), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.document({"data": {"a": 1}}), "answers with no list of models; check OPENAI_BASE_URL"),
-        (chat.document({"data": None}), "lists 0 models"),
-        (chat.document({"data": [{"id": 3, "shutdown_date": 4}, {"id": "m", "shutdown_date": [5]}]}), "lists 1 models"),
+        (chat.document({"data": None}), "answers; models listed: 0"),
+        (
+            chat.document({"data": [{"id": 3, "shutdown_date": 4}, {"id": "m", "shutdown_date": [5]}]}),
+            "answers; models listed: 1",
+        ),
     ],
 )
 async def test_whatever_an_endpoint_answers_is_said_in_one_line(
@@ -100,7 +103,7 @@ async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPat
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     found = await said("gpt-6-luna")
-    assert "endpoint" not in found
+    assert found["endpoint"] == "not asked"
     assert "offline proposer" in found["key"]
     assert os.environ.get("OPENAI_API_KEY") is None
 

@@ -11,7 +11,7 @@ from behavesim_cli.commands import COMMANDS
 
 from tests.cli.command import Command
 
-HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas"}
+HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas", "openai", "genai_prices", "httpx2"}
 
 REPORT_MODULES = """
 import sys

@@ -101,7 +101,7 @@ FATAL = [
     ("fails(401)", "check OPENAI_API_KEY"),
     ("fails(402, 'Insufficient Balance')", "no credit"),
     ("fails(403, 'Country not supported')", "Country not supported"),
-    ("fails(404, 'The model `m` does not exist', 'model_not_found')", "--model"),
+    ("fails(404, 'The model `m` does not exist', 'model_not_found')", "`behavesim doctor --model NAME` asks"),
     ("fails(404, 'model \"m\" not found, try pulling it first')", "--model"),
     ("fails(400, 'm is not a valid model ID')", "--model"),
     ("fails(404, 'Not Found')", "OPENAI_BASE_URL"),
