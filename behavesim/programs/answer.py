@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from behavesim.programs.fences import fenced
@@ -23,6 +23,8 @@ _THOUGHT_ENDS = re.compile(
     r"<\|channel\|>[^<]*(?:<\|constrain\|>\w*)?<\|message\|>|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]"
 )
 """Of gpt-oss's channels any but `analysis` is addressed to somebody."""
+_BARE_CHANNEL = re.compile(r"analysis(?=[A-Z])")
+"""How a reply of gpt-oss begins where a server has left out its special tokens and nothing else."""
 _SPECIAL_TOKEN = re.compile(r"<\|start\|>\w+|<\|[\w ]{1,40}\|>|</s>")
 _DOCUMENT_BEGINS = re.compile(r"^(?:[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n)?[ \t]*+(?=[{\[])", re.MULTILINE)
 _FENCE_ENDS = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
@@ -62,8 +64,8 @@ def written_out(document: object) -> str:
 
 def _in_one_dialect(text: str) -> str:
     """The text with all thoughts between `<think>` and `</think>`, and with line breaks for other special tokens."""
-    if text.startswith("analysis"):  # gpt-oss, where a server left the tokens out and the words between them in
-        text = text.replace("assistantfinal", "</think>")
+    if _BARE_CHANNEL.match(text):
+        text = f"<think>{text.replace('assistantfinal', '</think>')}"
     if any(mark in text for mark in _DIALECTS):
         text = _THOUGHT_ENDS.sub("</think>", _THOUGHT_BEGINS.sub("<think>", text))
         text = _SPECIAL_TOKEN.sub("\n", text)
@@ -84,7 +86,7 @@ def _unwrapped(text: str) -> str:
             document, end = _DECODER.raw_decode(text, begin.end())
         except (ValueError, RecursionError):
             document, end = None, begin.end() + 1
-        strings = list(_strings(document))
+        strings = _strings(document)
         if any(map(_FUNCTION.search, strings)):
             fence = _FENCE_ENDS.match(text, end) if begin["fence"] else None
             parts += [text[place : begin.start()], f"\n{_written(strings)}\n"]
@@ -95,23 +97,25 @@ def _unwrapped(text: str) -> str:
     return "".join([*parts, text[place:]]) if parts else text
 
 
-def _strings(document: object) -> Iterator[str]:
+def _strings(document: object) -> list[str]:
     """The strings in a document, in their order; those of a document within a string instead of that string."""
-    match document:
-        case str():
-            inner = _document(document) if document.lstrip()[:1] in ("{", "[", '"') else None
-            if inner is None:
-                yield clean(document)
-            else:
-                yield from _strings(inner)
-        case {"arguments": arguments} | {"parameters": arguments} | {"input": arguments}:
-            yield from _strings(arguments)
-        case list():
-            for item in document:
-                yield from _strings(item)
-        case Mapping():
-            for item in document.values():
-                yield from _strings(item)
+    found: list[str] = []
+    waiting = [document]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                inner = _document(text) if text.lstrip()[:1] in ("{", "[", '"') else None
+                if inner is None:
+                    found.append(clean(text))
+                else:
+                    waiting.append(inner)
+            case {"arguments": arguments} | {"parameters": arguments} | {"input": arguments}:
+                waiting.append(arguments)
+            case list(items):
+                waiting += reversed(items)
+            case Mapping() as members:
+                waiting += reversed([*members.values()])
+    return found
 
 
 def _document(text: str) -> object:

@@ -10,6 +10,7 @@ from behavesim.programs.definitions import Definitions, bound_by, missing_names
 
 OFFERED = """
 import bisect, collections, copy, functools, heapq, itertools, math, operator, random, typing
+import numba
 import numpy
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial, reduce
 from itertools import chain, combinations, permutations, product
+from numba import jit, njit, prange
 from numpy.typing import ArrayLike, NDArray
 from typing import (
     Any, Callable, Dict, Final, FrozenSet, Generator, Generic, Iterable, Iterator, List, Literal, Mapping, NamedTuple,

@@ -111,6 +111,8 @@ TAKEN = {
     "indented code without a fence": Case(f"So:\n\n{indent(BODY, '    ')}\n\nThat is x = 1 better."),
     "indented code below a list": Case(f"1. **Last** node.\n2. That is all.\n\n{indent(BODY, '    ')}"),
     "a list, then a block": Case(f"- **Idea:** the last\n- *Why*: it is free\n\n{fenced(BODY)}"),
+    "a fence opened twice and closed twice": Case(f"```python\n{fenced(BODY)}\n```"),
+    "a page's button above the code": Case(f"python\nCopy code\n{BODY}"),
     "a block with a file's name": Case(f"```python:pick.py\n{BODY}\n```"),
     "HTML": Case(fenced("def pick(a, b, c):\n    return b[-1] if a &lt; 1 and not a &gt; 1 else &quot;no&quot;")),
     "a notebook's cell": Case(fenced(f"!pip install numpy\n%matplotlib inline\n{BODY}")),

@@ -28,7 +28,7 @@ def test_a_text_is_cleaned_of_what_python_refuses_and_nobody_sees() -> None:
         ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "b"),
         ("a<|end|><|start|>assistant<|channel|>final<|message|>b", "b"),
         ("<|channel|>commentary to=f <|constrain|>json<|message|>a<|call|>", "a"),
-        ("analysisassistant a assistantfinalb", "b"),
+        ("analysisWe think.assistantfinalb", "b"),
         ("analysis of a", "analysis of a"),
         ("a<|im_end|>", "a"),
         ("a</s>", "a"),
@@ -42,6 +42,7 @@ def test_thoughts_are_set_aside_and_special_tokens_are_gone(text: str, said: str
 def test_a_model_that_only_thinks_says_that_unless_it_was_cut_off() -> None:
     assert answer("<think>a</think>").strip() == "<think>a</think>"
     assert answer("<think>a", is_whole=False) == ""
+    assert answer("analysisWe think.", is_whole=False) == ""
 
 
 F = "def f(a):\n    return a"
@@ -61,6 +62,7 @@ FENCED = f"```python\n{F}\n```"
         (json.dumps({"name": "write", "arguments": json.dumps({"code": F, "k": 3})}), [FENCED]),
         (json.dumps({"name": "write", "parameters": {"code": F}}), [FENCED]),
         (json.dumps([{"type": "tool_use", "input": {"code": F}}]), [FENCED]),
+        ("[" * 500 + json.dumps(F) + "]" * 500, [FENCED]),
         (json.dumps({"code": F.replace("\n", "\r\n")}), [FENCED]),
         ('{"code": "' + F + '"}', [FENCED]),
     ],

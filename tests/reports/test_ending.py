@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStarted, RunStopped, Usage
-from behavesim.reports.ending import ending
-from behavesim.settings import resolve
+from behavesim.reports.ending import ADVICE, ending
+from behavesim.settings import owners, resolve
 from behavesim.store.folder import RunFolder
 
 
@@ -55,3 +56,9 @@ def test_a_run_that_ended_at_an_unknown_price_names_the_model_and_where_its_pric
 def test_a_finished_run_is_to_be_reported() -> None:
     assert ended("budget")[-1] == "next: behavesim report first"
     assert ended("finished") == ["run first is finished; give it a larger --budget to go on"]
+
+
+def test_advice_names_settings_that_there_are() -> None:
+    settings = {name for owner in owners() if owner.options is not None for name in owner.options.model_fields}
+    named = {name for advice in ADVICE.values() for name in re.findall(r"\w+_\w+", advice)}
+    assert "max_completion_tokens" in named and named <= settings
