@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -211,8 +212,8 @@ def load_run(path: str | Path) -> Run:
     Raises UsageError where there is no run, JournalError where its journal cannot be read.
     """
     folder = RunFolder.find(Path("runs"), str(path))
-    events = ((at, event) for _, at, event in read_events(folder.journal))
-    return Run(folder, events, count_registered(folder.journal))
+    with closing(read_events(folder.journal)) as events:
+        return Run(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
 
 
 def _objective(provenance: Mapping[str, str]) -> Objective:

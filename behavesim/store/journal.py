@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -157,7 +157,9 @@ class SqliteJournal:
         return self._connection
 
 
-def read_events(path: Path, after: int = 0, only: Sequence[type] = ()) -> Iterator[tuple[int, float, Event]]:
+def read_events(
+    path: Path, after: int = 0, only: Sequence[type] = ()
+) -> Generator[tuple[int, float, Event], None, None]:
     """The events of a journal for a reader that is not the run itself: sequence number, time, event.
 
     `after` is the last number that is known already; `only` some types, where not all are wanted.

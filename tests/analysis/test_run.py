@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -222,3 +223,12 @@ def test_candidates_make_a_data_frame(tmp_path: Path) -> None:
     assert list(frame.index) == [0, 1]
     assert list(frame["status"]) == ["feasible", "rejected"]
     assert frame.loc[0, "score"] == 5.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+def test_a_journal_that_cannot_be_followed_is_closed_at_once(tmp_path: Path) -> None:
+    write(tmp_path / "first", started(), [answered(7)])
+    with pytest.raises(JournalError, match="candidate 7 is not open") as raised:
+        load_run(tmp_path / "first")
+    files = [path.resolve() for path in Path("/proc/self/fd").iterdir()]
+    assert [path for path in files if path.is_relative_to(tmp_path)] == [], f"while somebody holds {raised.value}"

@@ -24,7 +24,8 @@ from behavesim.store.journal import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from behavesim.verify import verify
-from tests.crash.processes import Subject, carried_out
+from tests.cli.command import Command
+from tests.crash.processes import Subject
 
 BUDGET = 40
 PAGE = 4096
@@ -125,14 +126,16 @@ async def test_missing_and_unreadable_events_are_damage(run: RunFolder) -> None:
 
 
 @pytest.mark.parametrize("command", ["resume", "report", "watch"])
-async def test_an_event_that_cannot_follow_those_before_it_is_named_in_one_line(run: RunFolder, command: str) -> None:
+def test_an_event_that_cannot_follow_those_before_it_is_named_in_one_line(
+    behavesim: Command, run: RunFolder, command: str
+) -> None:
     seq = event(run, "type = 'Responded' AND candidate = 9")
     change(run, f"UPDATE events SET payload = json_set(payload, '$.candidate', 777) WHERE seq = {seq}")
-    ended = await carried_out(command, str(run.path))
-    assert ended.code == 1, ended.stderr
-    assert "candidate 777 is not open: it was never asked for" in " ".join(ended.stderr.split())
-    assert "Traceback" not in ended.stderr
-    (found,) = (await verify(run)).differences
+    ended = behavesim(command, run.path)
+    assert ended.code == 1, ended.err
+    assert "candidate 777 is not open: it was never asked for" in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
+    (found,) = asyncio.run(verify(run)).differences
     assert found.seq == seq
     assert "an event that can follow those before it" in found.expected
 
@@ -154,12 +157,12 @@ async def test_what_nothing_can_follow_from_is_a_finding_of_verify_and_no_fault(
 
 
 @pytest.mark.parametrize("command", ["resume", "report", "verify"])
-async def test_settings_that_nobody_can_read_are_named_in_one_line(run: RunFolder, command: str) -> None:
+def test_settings_that_nobody_can_read_are_named_in_one_line(behavesim: Command, run: RunFolder, command: str) -> None:
     change(run, "UPDATE events SET payload = json_set(payload, '$.settings.window', 'wide') WHERE seq = 1")
-    ended = await carried_out(command, str(run.path))
-    assert ended.code == 2, ended.stderr
-    assert "setting window should be a valid integer" in " ".join(ended.stderr.split())
-    assert "Traceback" not in ended.stderr
+    ended = behavesim(command, run.path)
+    assert ended.code == 2, ended.err
+    assert "setting window should be a valid integer" in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
 
 
 def truncate(data: bytearray, rng: random.Random) -> bytearray:

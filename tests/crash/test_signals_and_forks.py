@@ -18,7 +18,8 @@ from behavesim.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal, read_events
 from behavesim.verify import verify
-from tests.crash.processes import CALM, Subject, carried_out, ended, start
+from tests.cli.command import Command
+from tests.crash.processes import CALM, Subject, ended, start
 
 
 async def reached(subject: Subject, events: int) -> None:
@@ -108,16 +109,16 @@ settings = { method = "niche", budget = 5000 }
 """
 
 
-async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, calm: Subject) -> None:
+def test_what_changed_is_named_and_a_fork_goes_on_with_it(behavesim: Command, tmp_path: Path, calm: Subject) -> None:
     shutil.copytree(calm.folder, tmp_path / "first")
     here = ("--runs-dir", str(tmp_path))
     changes = ("--set", "restart_every=10", "--set", "p_s1=0.5", "--budget", "80")
-    refused = await carried_out("resume", "first", *changes, *here)
+    refused = behavesim("resume", "first", *changes, *here)
     assert refused.code == 2
-    assert "restart_every was 500 and is 10" in refused.stderr
-    assert "--fork NEW-ID" in refused.stderr
-    forked = await carried_out("resume", "first", *changes, "--fork", "second", *here)
-    assert forked.code == 0, forked.stderr
+    assert "restart_every was 500 and is 10" in refused.err
+    assert "--fork NEW-ID" in refused.err
+    forked = behavesim("resume", "first", *changes, "--fork", "second", *here)
+    assert forked.code == 0, forked.err
     first, second = ([e for _, _, e in read_events(tmp_path / name / "run.db")] for name in ("first", "second"))
     assert second[: len(first)] == first
     assert isinstance(second[len(first)], RunForked)
@@ -126,11 +127,11 @@ async def test_what_changed_is_named_and_a_fork_goes_on_with_it(tmp_path: Path, 
     # the founding, the restart that was overdue at the fork, and the one at 70
     assert sum(isinstance(event, Regrouped) for event in second) == 3
     assert load_run(tmp_path / "first").state.registered == 60
-    verified = await carried_out("verify", "second", *here)
-    assert verified.code == 0, verified.stdout
-    islands = await carried_out("resume", "first", "--set", "islands=3", "--fork", "third", *here)
+    verified = behavesim("verify", "second", *here)
+    assert verified.code == 0, verified.out
+    islands = behavesim("resume", "first", "--set", "islands=3", "--fork", "third", *here)
     assert islands.code == 2
-    assert "a fork keeps its islands" in islands.stderr
+    assert "a fork keeps its islands" in islands.err
 
 
 DEARER = """
@@ -143,20 +144,20 @@ task = Dearer()
 """
 
 
-async def test_a_changed_task_is_named_and_a_fork_judges_by_it(tmp_path: Path) -> None:
+def test_a_changed_task_is_named_and_a_fork_judges_by_it(behavesim: Command, tmp_path: Path) -> None:
     task = tmp_path / "tours.py"
     task.write_text((Path(__file__).parents[2] / "tasks/tsp.py").read_text())
-    arguments = [str(task), "--method", "best-of-n", "--budget", "10", "--set", "recommend=false"]
-    assert (await Subject(tmp_path / "first", arguments).finish()).code == 0
+    arguments = (task, "--method", "best-of-n", "--set", "recommend=false", "--name", "first")
+    assert behavesim("run", *arguments, "--runs-dir", tmp_path, "--budget", 10).code == 0
     task.write_text(task.read_text() + DEARER)
-    here = ("--runs-dir", str(tmp_path), "--budget", "20")
-    refused = await carried_out("resume", "first", *here)
+    here = ("--runs-dir", tmp_path, "--budget", 20)
+    refused = behavesim("resume", "first", *here)
     assert refused.code == 2
-    assert "its task changed" in refused.stderr
-    assert (await carried_out("resume", "first", "--fork", "second", *here)).code == 0
+    assert "its task changed" in refused.err
+    assert behavesim("resume", "first", "--fork", "second", *here).code == 0
     scores = {c.candidate: c.score for c in load_run(tmp_path / "second").feasible if c.score is not None}
     assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
     assert max(scores) >= 10
-    found = await verify(RunFolder(tmp_path / "second"), workers=2)
+    found = asyncio.run(verify(RunFolder(tmp_path / "second"), workers=2))
     assert found.is_sound
     assert found.unchecked["under another task"] == 10 + 1  # the template

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.cli.command import Command
 from tests.crash.processes import CALM, Subject, carried_out, ended
 
 
@@ -20,34 +20,33 @@ def runs(calm: Subject, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs(
-    runs: Path, calm: Subject
+def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs(
+    behavesim: Command, runs: Path, calm: Subject
 ) -> None:
     replay = [*CALM, "--proposer", "replay:first", "--json", "--runs-dir", str(runs)]
-    same = json.loads((await carried_out(*["run", *replay, "--name", "same"])).stdout)
+    same = behavesim("run", *replay, "--name", "same").document
     assert same["replay"] == {"of": "first", "candidates": 60, "differing": {}, "first": {}}
     assert same["digest"] == calm.digest
-    other = json.loads((await carried_out(*["run", *replay, "--name", "other", "--set", "placement=random"])).stdout)
+    other = behavesim("run", *replay, "--name", "other", "--set", "placement=random").document
     differing = other["replay"]["differing"]
     assert differing["group"] > 10
     assert not differing.keys() & {"program", "outcome", "score"}, "the replies are the same, and so is their worth"
     assert other["replay"]["first"]["group"] < other["replay"]["first"]["prompt"]
 
 
-async def test_verify_and_recover_tell_what_to_do_about_damage(runs: Path, tmp_path: Path) -> None:
+def test_verify_and_recover_tell_what_to_do_about_damage(behavesim: Command, runs: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     for name in ("run.db", "settings.toml"):
         data = (runs / "first" / name).read_bytes()
         (damaged / name).write_bytes(b"?" * 5000 + data[5000:] if name == "run.db" else data)
-    verified = await carried_out("verify", "damaged", "--runs-dir", str(tmp_path))
+    verified = behavesim("verify", "damaged", "--runs-dir", tmp_path)
     assert verified.code == 1
-    assert f"behavesim recover {tmp_path / 'damaged'}" in verified.stdout
-    recovered = await carried_out("recover", "damaged", "--name", "whole", "--runs-dir", str(tmp_path))
-    assert recovered.code == 0, recovered.stderr
-    assert "run whole holds the" in recovered.stdout
-    again = await carried_out("recover", "damaged", "--name", "whole", "--runs-dir", str(tmp_path))
-    assert again.code == 2
+    assert f"behavesim recover {tmp_path / 'damaged'}" in verified.out
+    recovered = behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path)
+    assert recovered.code == 0, recovered.err
+    assert "run whole holds the" in recovered.out
+    assert behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path).code == 2
 
 
 async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ async def test_a_run_without_a_program_ends_with_what_was_replied_and_goes_on_wh
     assert "50 of the last 50 candidates were rejected" in again.stderr
     assert len(server.asked) == asked
     server.behaviour = chat.improving
-    more = ("--set", f"max_calls={asked + 200}", "--json")  # a resume counts what may have been sent before
-    going_on = await run("--set", "max_rejected_share=1", *more, verb="resume")
+    # 64 more than the 50 were asked for, and each resume counts the 8 that may have been sent before
+    going_on = await run("--set", "max_rejected_share=1", "--set", "max_calls=150", "--json", verb="resume")
     assert json.loads(going_on.stdout)["feasible"] > 0, going_on.stderr
     verified = await run(verb="verify")
     assert verified.code == 0, verified.stdout

@@ -34,7 +34,7 @@ NOISY = [
 ]
 
 
-async def behavesim(*arguments: str, folder: Path, url: str) -> tuple[int, bytes]:
+async def in_a_process(*arguments: str, folder: Path, url: str) -> tuple[int, bytes]:
     """The command in a process of its own: its exit code, and all it printed."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -55,7 +55,7 @@ async def test_the_key_is_in_no_file_of_a_run_and_in_nothing_it_prints(
 ) -> None:
     server.behaviour = chat.script(*NOISY, then=then)
     options = ("--proposer", "openai", "--budget", "4", "--connections", "2", "--workers", "1", "--name", "spied")
-    returned, printed = await behavesim(
+    returned, printed = await in_a_process(
         *("run", "tsp", *options, "--runs-dir", "runs", "--set", "temperature=0.5", "--set", "n_init=0"),
         folder=tmp_path,
         url=server.url,
