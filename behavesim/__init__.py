@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from behavesim.analysis.table import Unit
     from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.errors import BehavesimError
-    from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply, Usage
+    from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
     from behavesim.methods.comparison import Comparison
     from behavesim.methods.method import Method, MethodSettings, question
     from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.state import Member, OpenCandidate, RunState
     from behavesim.task import InvalidSolution, Objective, Split, Task
+    from behavesim.tokens import Usage
     from behavesim.trajectory import Trajectory
 
 _HOMES = {
@@ -49,7 +50,7 @@ _HOMES = {
     "Task": "task",
     "Trajectory": "trajectory",
     "Unit": "analysis.table",
-    "Usage": "events",
+    "Usage": "tokens",
     "load_run": "analysis.run",
     "resume_sync": "application.python",
     "resume": "application.python",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 CandidateId = int
@@ -23,14 +23,6 @@ Stage = Literal["extraction", "evaluation"]
 INJECTED = "injected"
 """The operator of a candidate that a person put in, and the model of its reply: nobody was asked for it."""
 
-BYTES_PER_TOKEN = 2
-"""What a token is taken to hold where nobody counts: prompts and programs have 2.6 to 4.5 bytes a token, mostly 3.5."""
-
-
-def estimated_tokens(text: str) -> int:
-    """The tokens of a text, at the cautious end: rather more than a model's own count."""
-    return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
-
 
 @dataclass(frozen=True)
 class Prompt:
@@ -43,36 +35,6 @@ class Prompt:
     text: str
     operator: str
     asks_thought: bool = False
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Tokens of one request as the endpoint counted them; None where it did not say.
-
-    Those read from a cache and written to one are among those of the prompt, reasoning is among the completion's. The
-    estimates stand in for prompt and completion where it did not say, and nowhere else. `tier` is the service tier that
-    the answer names. `cost_usd` is what the request cost when it was made, by list prices and with the estimates; None
-    where that is unknown.
-    """
-
-    prompt: int | None = None
-    cached: int | None = None
-    completion: int | None = None
-    reasoning: int | None = None
-    cache_write: int | None = None
-    tier: str | None = None
-    cost_usd: float | None = None
-    estimated_prompt: int | None = None
-    estimated_completion: int | None = None
-
-    def with_estimates(self, prompt: str, completion: str) -> Usage:
-        """The same with estimates from what was sent and what came back, for what has neither count nor estimate."""
-        estimates: dict[str, Any] = {}
-        if self.prompt is None and self.estimated_prompt is None:
-            estimates["estimated_prompt"] = estimated_tokens(prompt)
-        if self.completion is None and self.estimated_completion is None:
-            estimates["estimated_completion"] = estimated_tokens(completion)
-        return replace(self, **estimates)
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ class RunState:
         return opened
 
     def _apply_reply(self, reply: Reply) -> None:
-        own, known = Tokens.of(reply), self.tokens.get(reply.model, Tokens())
+        own, known = Tokens.of(reply.calls), self.tokens.get(reply.model, Tokens())
         self.tokens[reply.model] = known + own
         if own.calls:  # what nobody was asked for says nothing of what the next request may take
             self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())

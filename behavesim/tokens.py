@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from behavesim.events import Reply
+BYTES_PER_TOKEN = 2
+"""What a token is taken to hold where nobody counts: prompts and programs have 2.6 to 4.5 bytes a token, mostly 3.5."""
+
+
+def estimated_tokens(text: str) -> int:
+    """The tokens of a text, at the cautious end: rather more than a model's own count."""
+    return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one request as the endpoint counted them; None where it did not say.
+
+    Those read from a cache and written to one are among those of the prompt, reasoning is among the completion's. The
+    estimates stand in for prompt and completion where it did not say, and nowhere else. `tier` is the service tier that
+    the answer names. `cost_usd` is what the request cost when it was made, by list prices and with the estimates; None
+    where that is unknown.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    completion: int | None = None
+    reasoning: int | None = None
+    cache_write: int | None = None
+    tier: str | None = None
+    cost_usd: float | None = None
+    estimated_prompt: int | None = None
+    estimated_completion: int | None = None
+
+    def with_estimates(self, prompt: str, completion: str) -> Usage:
+        """The same with estimates from what was sent and what came back, for what has neither count nor estimate."""
+        estimates: dict[str, Any] = {}
+        if self.prompt is None and self.estimated_prompt is None:
+            estimates["estimated_prompt"] = estimated_tokens(prompt)
+        if self.completion is None and self.estimated_completion is None:
+            estimates["estimated_completion"] = estimated_tokens(completion)
+        return replace(self, **estimates)
 
 
 @dataclass(frozen=True)
@@ -31,9 +68,8 @@ class Tokens:
     estimated_cost_usd: float = 0.0
 
     @classmethod
-    def of(cls, reply: Reply) -> Tokens:
-        """What the requests made for a reply took together."""
-        calls = reply.calls
+    def of(cls, calls: Sequence[Usage]) -> Tokens:
+        """What some requests took together."""
         silent = [call.prompt is None or call.completion is None for call in calls]
         costs = [call.cost_usd or 0.0 for call in calls]
         return cls(

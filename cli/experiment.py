@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.own_metrics import known_metrics
+from behavesim.application.experiment.estimate import COMPLETION, CostEstimate, estimate
+from behavesim.application.experiment.execution import Execution, unfinished
+from behavesim.application.experiment.plan import Planned, plan, read_experiment
+from behavesim.application.experiment.report import compared
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.errors import UsageError
-from behavesim.experiment.estimate import COMPLETION, CostEstimate, estimate
-from behavesim.experiment.execution import Execution, unfinished
-from behavesim.experiment.plan import Planned, plan, read_experiment
-from behavesim.experiment.report import compared
 from behavesim.proposers.installed import proposer_type
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.document import document

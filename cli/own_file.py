@@ -17,7 +17,7 @@ def write_example(noun: str, name: str) -> None:
     if not name.isidentifier():
         raise UsageError(f"a {noun}'s name is a Python name, not {name!r}")
     path = Path(f"{name}.py")
-    text = Path(__file__).with_name(f"example_{noun}.py").read_text(encoding="utf-8").replace("NAME", name)
+    text = (Path(__file__).parent / f"examples/{noun}.py.txt").read_text(encoding="utf-8").replace("NAME", name)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -40,7 +40,7 @@ ROOMS = {
     "trajectory": (["behavesim/trajectory.py"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),
-    "experiment": (["behavesim/experiment"], ["tests/experiment"]),
+    "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
     "state": (["behavesim/state.py"], ["tests/state"]),

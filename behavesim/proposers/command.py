@@ -13,7 +13,7 @@ from pydantic import Field
 
 from behavesim.config import Adjustable
 from behavesim.errors import ProposerError, UsageError
-from behavesim.events import Prompt, Reply, Usage
+from behavesim.events import Prompt, Reply
 from behavesim.heartbeat import Heartbeat
 from behavesim.notices import Sparing
 from behavesim.proposers.limiter import backoff_s
@@ -21,6 +21,7 @@ from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.proposers.secrets import Secrets
 from behavesim.proposers.shell import Ended, carried_out
+from behavesim.tokens import Usage
 
 MODEL = "command"
 """What the model is called whose replies these are: a name for `prices`, which nobody else can know."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply, Usage
+from behavesim.events import Prompt, Reply
 from behavesim.heartbeat import Heartbeat
 from behavesim.notices import Sparing
 from behavesim.proposers.limiter import Limiter, backoff_s
@@ -20,6 +20,7 @@ from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_settings import OpenAISettings, base_url
 from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.tokens import Usage
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from behavesim.events import Usage
+from behavesim.tokens import Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation

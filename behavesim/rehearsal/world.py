@@ -16,7 +16,7 @@ import numpy as np
 from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
 from behavesim.config import OWN, Settings
-from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted, Usage
+from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search
 from behavesim.methods.installed import method_type
@@ -24,7 +24,7 @@ from behavesim.protocols import Journal, Responder
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task
-from behavesim.tokens import Tokens
+from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
 

@@ -23,10 +23,10 @@ from behavesim.events import (
     Responded,
     RunStarted,
     RunStopped,
-    Usage,
 )
 from behavesim.settings import resolve
 from behavesim.store.journal import SqliteJournal
+from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 PROVENANCE = {"task": "1", "instances": "2", "template": "3", "direction": "minimise", "best_known": "2.0"}

@@ -11,12 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CHAIN = [
-    {"clock", "errors", "finding", "similarity.kernels", "text"},
+    {"clock", "errors", "finding", "similarity.kernels", "text", "tokens"},
     {"config", "heartbeat", "notices", "plugins"},
     {"trajectory"},
     {"similarity", "task"},
     {"events", "verdict"},
-    {"protocols", "provenance", "tokens"},
+    {"protocols", "provenance"},
     {"programs", "state"},
     {"behaviours"},
     {"prompts"},
@@ -32,7 +32,7 @@ CHAIN = [
     {"analysis"},
     {"reports"},
     {"application"},
-    {"experiment"},
+    {"application.experiment"},
     {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}

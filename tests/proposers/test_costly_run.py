@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.events import Asked, Responded, RunResumed, RunStopped, estimated_tokens
+from behavesim.events import Asked, Responded, RunResumed, RunStopped
 from behavesim.store.journal import read_events
+from behavesim.tokens import estimated_tokens
 from tests.crash.processes import Ended, carried_out
 from tests.proposers import chat_server as chat
 

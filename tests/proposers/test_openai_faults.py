@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from behavesim.errors import ProposerError
-from behavesim.events import Reply, Usage
+from behavesim.events import Reply
 from behavesim.heartbeat import Heartbeat
 from behavesim.proposers import openai
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.tokens import Usage
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import OWN, prompt, replies
 

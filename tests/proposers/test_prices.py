@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from behavesim.errors import UsageError
-from behavesim.events import Reply, Usage
 from behavesim.proposers.prices import Prices
-from behavesim.tokens import Tokens
+from behavesim.tokens import Tokens, Usage
 
 MILLION = Tokens(7, prompt=1_000_000, cached=1_000_000, completion=0, cost_usd=9.0)
 
@@ -53,11 +52,11 @@ def test_without_an_own_price_requests_cost_what_was_said_when_they_were_made() 
     estimated = Usage(prompt=10, estimated_completion=5, cost_usd=0.5)
     unknown = Usage(prompt=10, completion=5)
     prices = Prices.named({})
-    tokens = Tokens.of(Reply("", "m", (counted, counted, estimated)))
+    tokens = Tokens.of((counted, counted, estimated))
     assert prices.cost("m", tokens) == 0.5
     assert prices.cost("m", tokens.with_estimates()) == 1.0
-    assert prices.cost("m", tokens + Tokens.of(Reply("", "m", (unknown,)))) is None
-    assert prices.cost("m", tokens.or_more(Tokens.of(Reply("", "m", (counted,))))) == 0.5
+    assert prices.cost("m", tokens + Tokens.of((unknown,))) is None
+    assert prices.cost("m", tokens.or_more(Tokens.of((counted,)))) == 0.5
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply, Usage
+from behavesim.events import Prompt, Reply
 from behavesim.proposers.replay import ReplayProposer
+from behavesim.tokens import Usage
 
 RECORDED = {0: Reply("a", "m", (Usage(1, 0, 1, 0),), "stop"), 2: Reply("", "n", (), "length")}
 

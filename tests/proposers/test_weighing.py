@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from behavesim.events import Prompt, Reply, Usage, estimated_tokens
+from behavesim.events import Prompt, Reply
 from behavesim.proposers.weighing import Weighing
+from behavesim.tokens import Usage, estimated_tokens
 from tests.proposers.asking import OWN, prompt
 
 

@@ -10,24 +10,27 @@ from behavesim.errors import UsageError
 from behavesim.finding import Finding
 from behavesim.rehearsal.examination import examined
 
-SOUND = Path(__file__).parents[2] / "cli" / "example_method.py"
+SOUND = (Path(__file__).parents[2] / "cli/examples/method.py.txt").read_text()
 
 
 async def found(path: Path) -> dict[str, Finding]:
     return {finding.name: finding async for finding in examined(str(path))}
 
 
-def changed(folder: Path, before: str, after: str) -> Path:
-    """The example with a fault in it."""
-    text = SOUND.read_text()
-    assert before in text
-    path = folder / "faulty.py"
-    path.write_text(text.replace(before, after))
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.py"
+    path.write_text(text)
     return path
 
 
-async def test_the_example_is_in_order() -> None:
-    results = {name: finding.result for name, finding in (await found(SOUND)).items()}
+def changed(folder: Path, before: str, after: str) -> Path:
+    """The example with a fault in it."""
+    assert before in SOUND
+    return written(folder, SOUND.replace(before, after))
+
+
+async def test_the_example_is_in_order(tmp_path: Path) -> None:
+    results = {name: finding.result for name, finding in (await found(written(tmp_path, SOUND))).items()}
     assert results == dict.fromkeys(["documented", "complete", "deterministic", "resumable"], "ok")
 
 

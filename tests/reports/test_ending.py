@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStarted, RunStopped, Usage
+from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStarted, RunStopped
 from behavesim.reports.ending import ADVICE, ending
 from behavesim.settings import owners, resolve
 from behavesim.store.folder import RunFolder
+from behavesim.tokens import Usage
 
 
 def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from behavesim.events import Added, Asked, Evaluated, Prompt, Regrouped, Rejected, Reply, Responded, RunStarted, Usage
+from behavesim.events import Added, Asked, Evaluated, Prompt, Regrouped, Rejected, Reply, Responded, RunStarted
 from behavesim.notices import Notice
 from behavesim.reports.panels import Moment, clock, dashboard, line
 from behavesim.settings import resolve
 from behavesim.state import RunState
 from behavesim.task import Objective
+from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 SETTINGS = resolve({"task": "tsp", "budget": 60, "n_init": 20})

@@ -32,11 +32,10 @@ from behavesim.events import (
     RunResumed,
     RunStarted,
     RunStopped,
-    Usage,
 )
 from behavesim.state import RECENT, RunState
 from behavesim.task import Objective
-from behavesim.tokens import Tokens
+from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
 
 STARTED = RunStarted({"budget": 20}, {"task": "1"}, "strong")

@@ -29,10 +29,10 @@ from behavesim.events import (
     RunResumed,
     RunStarted,
     RunStopped,
-    Usage,
 )
 from behavesim.store.codec import decode, encode, pack, unpack
 from behavesim.store.journal import SqliteJournal, read_events, read_trajectories
+from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 TOURS = (Trajectory.prefixes([0, 2, 1]), Trajectory.vectors([[0.0, 1.0], [0.5, 0.25]]))

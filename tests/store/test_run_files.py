@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped, Usage
+from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
 from behavesim.state import Member, RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Objective
+from behavesim.tokens import Usage
 
 ESTIMATED = Usage(estimated_prompt=7, estimated_completion=3)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from behavesim.events import NotAdded, Reply, Responded, Usage
-from behavesim.experiment.estimate import COMPLETION, GROWTH, estimate
-from behavesim.experiment.plan import Planned
+from behavesim.application.experiment.estimate import COMPLETION, GROWTH, estimate
+from behavesim.application.experiment.plan import Planned
+from behavesim.events import NotAdded, Reply, Responded
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
-from behavesim.tokens import Tokens
+from behavesim.tokens import Tokens, Usage
 from tests.store.written import written
 
 MODEL = {"proposer": "openai", "models": {"gpt-5-nano": 1.0}}

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from behavesim.analysis.metrics import METRICS
-from behavesim.experiment.plan import Experiment, plan
-from behavesim.experiment.report import compared
+from behavesim.application.experiment.plan import Experiment, plan
+from behavesim.application.experiment.report import compared
 from behavesim.reports.document import document
 from tests.analysis.journals import feasible, journalled, started
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from behavesim.analysis.run import load_run
+from behavesim.application.experiment.plan import Planned
 from behavesim.config import differences
 from behavesim.errors import UsageError
-from behavesim.experiment.plan import Planned
 from behavesim.reports.panels import clock
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
@@ -91,7 +91,7 @@ class Execution:
         settings = {**run.settings.flat(), "workers": self._workers}
         with folder.with_name(f"{run.name}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "behavesim.experiment.process"),
+                *(sys.executable, "-m", "behavesim.application.experiment.process"),
                 stdin=PIPE,
                 stdout=log,
                 stderr=log,

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from behavesim.application.experiment.plan import Planned
 from behavesim.config import Settings
-from behavesim.events import Reply, Usage
-from behavesim.experiment.plan import Planned
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices
 from behavesim.store.progress import Progress, progress
 from behavesim.task import TaskReference
-from behavesim.tokens import Tokens
+from behavesim.tokens import Tokens, Usage
 
 COMPLETION = 2500
 """Tokens of a reply, its reasoning included, where nothing is known of the model yet."""
@@ -56,8 +55,7 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
     """The cost of so many requests in USD, in the service tier they are made in."""
     tier = settings.flat().get("service_tier")
     listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
-    reply = Reply("", model, (replace(each, cost_usd=listed),))
-    one = Prices.named(settings.prices).cost(model, Tokens.of(reply))
+    one = Prices.named(settings.prices).cost(model, Tokens.of([replace(each, cost_usd=listed)]))
     return None if one is None else calls * one
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import load_run
+from behavesim.application.experiment.execution import Execution, unfinished
+from behavesim.application.experiment.plan import Planned
 from behavesim.errors import UsageError
 from behavesim.events import Added, NotAdded, Recommended
-from behavesim.experiment.execution import Execution, unfinished
-from behavesim.experiment.plan import Planned
 from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
 from tests.store.written import written

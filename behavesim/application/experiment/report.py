@@ -9,8 +9,8 @@ from pathlib import Path
 from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.run import load_run
+from behavesim.application.experiment.plan import Experiment, Planned
 from behavesim.application.held_out import reported
-from behavesim.experiment.plan import Experiment, Planned
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 

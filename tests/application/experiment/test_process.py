@@ -16,7 +16,7 @@ SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommen
 
 def made(folder: Path, parent: int) -> subprocess.CompletedProcess[str]:
     order = json.dumps({"parent": parent, "folder": str(folder), "settings": SETTINGS})
-    command = [sys.executable, "-m", "behavesim.experiment.process"]
+    command = [sys.executable, "-m", "behavesim.application.experiment.process"]
     return subprocess.run(command, input=order, capture_output=True, text=True)
 
 

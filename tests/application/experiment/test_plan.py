@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.application.experiment.plan import Planned, plan, read_experiment
 from behavesim.errors import UsageError
-from behavesim.experiment.plan import Planned, plan, read_experiment
 
-SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+SHIPPED = sorted((Path(__file__).parents[3] / "experiments").glob("*.toml"))
 
 
 def planned(tmp_path: Path, text: str) -> list[Planned]:
