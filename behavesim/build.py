@@ -113,7 +113,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         connections = recorded(launch.folder.read_settings()).connections
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
-        pool = sandbox(launch.settings, clock=launch.clock)
+        pool = sandbox(launch.settings, launch.task, clock=launch.clock)
         before_s = active_s(read_times(launch.folder.journal))
         search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
@@ -174,13 +174,13 @@ def active_s(times: Iterable[tuple[float, str]]) -> float:
     return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
 
 
-def sandbox(settings: Settings, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
+def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
     """The sandbox of a run for the instances of a split, not entered yet."""
     return Pool(
         TaskReference(settings.task),
         split,
         settings.workers,
-        Limits.of(settings),
+        Limits.of(settings).on(task, split),
         allow_weak_isolation=settings.allow_weak_isolation,
         clock=clock,
     )
@@ -191,7 +191,7 @@ async def judging(
     settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
 ) -> AsyncIterator[SandboxJudge]:
     """A judge of programs on the instances of a split, with its sandbox, under the limits of a run."""
-    async with sandbox(settings, split, clock) as pool:
+    async with sandbox(settings, task, split, clock) as pool:
         yield SandboxJudge(task, split, pool)
 
 

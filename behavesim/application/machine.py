@@ -14,6 +14,7 @@ from behavesim.errors import BehavesimError, nearest
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.settings import resolve
+from behavesim.task import TaskReference
 
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
 
@@ -76,7 +77,8 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 async def _sandbox() -> str:
     try:
-        async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True})) as pool:
+        task = TaskReference("tsp").load()
+        async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
             return "; ".join((pool.isolation, *pool.notes))
     except BehavesimError as error:
         return f"does not work: {error}"

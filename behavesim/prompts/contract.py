@@ -11,7 +11,7 @@ from behavesim.task import Task
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     """What every prompt tells a model beside the description; no part of it is fenced, as examples are.
 
-    `timeout_s` (CPU seconds over all instances) and `memory_mb` are those of the run.
+    `timeout_s` (CPU seconds over all instances of the search) and `memory_mb` are those of the run.
     """
     rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
     return "\n\n".join(
@@ -39,7 +39,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     return [
         f"- A program is judged on {judged}. What it keeps between calls is kept.",
         f"- It has {timeout_s:g} s of CPU time{together}, compiling and imports included, {memory_mb} MB of memory and "
-        "one thread.",
+        "one thread. On other instances, which it is tried on later, it has as much time for each.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
         "processes are out of its reach.",
         "- Random numbers that it does not seed come out the same each time, so that equal programs score equally.",

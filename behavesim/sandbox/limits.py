@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from behavesim.task import Split, Task
 
 if TYPE_CHECKING:
     from behavesim.config import Settings  # the zygote, which has limits too, shall not carry pydantic
@@ -25,8 +28,16 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """The limits that a run's settings set."""
+        """The limits of a run on the instances of its search."""
         return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
+
+    def on(self, task: Task, split: Split) -> Limits:
+        """The limits of a split, where these are those of the search: as much time and output for each instance.
+
+        Never less than the search's, since what a program takes before its first instance does not shrink with them.
+        """
+        share = max(1.0, len(task.instances(split)) / len(task.instances("search")))
+        return replace(self, timeout_s=self.timeout_s * share, output_mb=math.ceil(self.output_mb * share))
 
     @property
     def wall_s(self) -> float:

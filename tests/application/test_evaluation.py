@@ -8,6 +8,7 @@ import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
 from behavesim.errors import UsageError
+from behavesim.sandbox import Limits
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
 from behavesim.verdict import Failure, Verdict
@@ -30,6 +31,34 @@ async def test_programs_are_evaluated_in_their_order_each_with_the_stage_it_came
     assert isinstance(prose, Failure)
     assert isinstance(bad, Failure)
     assert "AttributeError" in bad.message
+
+
+BUSY = """
+import time
+def order(points):
+    begin = time.process_time()
+    while time.process_time() - begin < 0.1: pass
+    return range(10)
+"""
+
+
+async def test_a_program_has_as_much_time_for_each_instance_of_any_split(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "sandbox" / "cities.py").read_text()
+    file = tmp_path / "cities.py"
+    file.write_text(text.replace('"held-out": (4,)', '"held-out": tuple(range(10))'))
+    task, settings = TaskReference(str(file)).load(), resolve({"task": str(file), "timeout_s": 0.7})
+    for split in ("search", "validation", "held-out"):  # of 2, 1 and 10 instances
+        (found,) = await evaluate(settings, task, [("busy", BUSY)], split)
+        assert isinstance(found.verdict, Verdict), found.verdict
+
+
+def test_limits_grow_with_the_instances_and_never_shrink() -> None:
+    limits = Limits(timeout_s=50.0, memory_mb=512, output_mb=8)
+    assert limits.on(TSP, "search") == limits
+    assert limits.on(TSP, "validation") == Limits(60.0, 512, 10)  # 6 instances for the search's 5
+    assert limits.on(TSP, "held-out") == Limits(140.0, 512, 23)
+    one = TaskReference(str(Path(__file__).parents[1] / "sandbox" / "cities.py")).load()
+    assert limits.on(one, "validation") == limits  # 1 instance for the search's 2
 
 
 def test_a_program_is_a_file_or_the_template(tmp_path: Path) -> None:
