@@ -48,7 +48,7 @@ class Behaviours:
         from behavesim.similarity import BehaveSim
 
         def measure(clip: bool) -> BehaveSim:
-            return BehaveSim(task.normaliser, **settings.measuring(), clip=clip)
+            return BehaveSim(**settings.measuring(task.normaliser), clip=clip)
 
         return cls(raw=measure(clip=False), clipped=measure(clip=True))
 

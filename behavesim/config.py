@@ -96,6 +96,8 @@ class Settings(Options):
     """The last part of each trajectory that is left out (the paper's k)."""
     skip: int = Field(0, ge=0)
     """States skipped between two that are kept (the paper's n)."""
+    normaliser: Literal["constant", "pair"] = "constant"
+    """What distances are divided by: the task's constant, if it has one, or in each pair the longer solution."""
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
     """USD per million tokens by model: prompt, completion, cached and cache_write; they win over list prices."""
@@ -112,9 +114,10 @@ class Settings(Options):
         fields = {name: field for part in self._parts for name, field in type(part).model_fields.items()}
         return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
 
-    def measuring(self) -> dict[str, Any]:
-        """What `BehaveSim` is told of the run: all but what depends on the task."""
-        return {"measure": self.measure, "truncate": self.truncate, "skip": self.skip}
+    def measuring(self, constant: float | Literal["pair"]) -> dict[str, Any]:
+        """What `BehaveSim` is told of the run; `constant` is the task's normaliser."""
+        normaliser = "pair" if self.normaliser == "pair" else constant
+        return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
 
     @property
     def _parts(self) -> tuple[Options, Options, Options]:

@@ -143,7 +143,7 @@ class Run:
         from behavesim.similarity import BehaveSim
 
         task = TaskReference(self.settings.task).load()
-        return BehaveSim(task.normaliser, **self.settings.measuring(), clip=True, strict=False)
+        return BehaveSim(**self.settings.measuring(task.normaliser), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""

@@ -50,7 +50,8 @@ class EoH(Method[EoHSettings]):
     """
 
     settings_type: ClassVar[type[MethodSettings]] = EoHSettings
-    fixed_in_forks = frozenset({"selection", "measure", "truncate", "skip"})  # members are compared once, as each joins
+    # members are compared once, as each joins
+    fixed_in_forks = frozenset({"selection", "measure", "truncate", "skip", "normaliser"})
 
     @property
     def uses_behaviour(self) -> bool:

@@ -119,6 +119,8 @@ def test_the_matrix_is_of_the_candidates_named_else_of_all_feasible_ones(tmp_pat
 def test_the_measure_is_that_of_the_runs_settings_and_refuses_no_distance_that_the_run_took(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(measure="erp", truncate=0.5, skip=1))
     assert run.measure() == BehaveSim(50, "erp", 0.5, 1, clip=True, strict=False)
+    run = journalled(tmp_path / "second", started(normaliser="pair"))
+    assert run.measure().normaliser == "pair"
 
 
 def test_pauses_between_sessions_and_the_choice_at_the_end_are_no_active_time(tmp_path: Path) -> None:

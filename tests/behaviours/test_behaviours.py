@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from behavesim.behaviours import Behaviours
+from behavesim.build import Launch, new_search
+from behavesim.errors import TaskError
 from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped
+from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
+from behavesim.store.folder import RunFolder
+from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
 from tests.search.toys import Toy, fitting
 
@@ -137,6 +143,7 @@ class TestRefusal:
         ({"measure": "erp"}, {"measure": "erp"}),
         ({"truncate": 0.5}, {"truncate": 0.5}),
         ({"skip": 3}, {"skip": 3}),
+        ({"normaliser": "pair"}, {"normaliser": "pair"}),
         ({"method": "eoh+behavesim", "measure": "mean"}, {"measure": "mean"}),
         ({"method": "niche", "skip": 1}, {"skip": 1}),
     ],
@@ -144,5 +151,27 @@ class TestRefusal:
 def test_the_measure_of_a_run_is_that_of_its_settings(settings: dict[str, Any], measure: dict[str, Any]) -> None:
     behaviours = Behaviours.of_run(fitting(settings), Toy())
     for used in (behaviours._raw, behaviours._clipped):
-        assert {name: getattr(used, name) for name in measure} == measure
-        assert used.normaliser == Toy.normaliser
+        wanted = {"normaliser": Toy.normaliser, **measure}
+        assert {name: getattr(used, name) for name in wanted} == wanted
+
+
+def test_a_pairwise_normaliser_tells_short_solutions_apart_that_a_constant_takes_for_alike() -> None:
+    short = {TEMPLATE: Trajectory.prefixes([0, 1]), 0: Trajectory.prefixes([1, 0])}
+    similar = {}
+    for normaliser in ("constant", "pair"):
+        known = Behaviours.of_run(fitting({"normaliser": normaliser}), Toy())
+        for candidate, trajectory in short.items():
+            known.apply(Evaluated(candidate, "", 1.0, (1.0,), (trajectory,)), {TEMPLATE})
+        similar[normaliser] = known.similarities(0, [TEMPLATE])[TEMPLATE]
+    # the routes differ in one of one city, then in two of two; the toy's constant is six cities
+    assert similar == {"constant": pytest.approx(1 - (1 + 2) / 6 / 2), "pair": 0.0}
+
+
+async def test_a_run_whose_task_has_no_pairs_to_divide_by_does_not_begin(tmp_path: Path) -> None:
+    task = TaskReference("cpp").load()
+    settings = resolve({"task": "cpp", "normaliser": "pair", "budget": 1, "allow_weak_isolation": True}, task=task)
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(TaskError, match="vectors have no pairwise normaliser"):
+        async with new_search(Launch(settings, task, folder)):
+            pass
+    assert not folder.path.exists()
