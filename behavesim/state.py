@@ -59,7 +59,7 @@ class Member:
     operator: str = "template"
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
-    similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False, compare=False)
+    similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
 
     @property
     def identity(self) -> str:

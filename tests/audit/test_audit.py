@@ -7,8 +7,23 @@ import random
 import pytest
 
 from behavesim.audit import Audit, discrepancy
-from behavesim.events import DECISIONS, Asked, RunStarted
+from behavesim.errors import JournalError
+from behavesim.events import (
+    DECISIONS,
+    TEMPLATE,
+    Asked,
+    Evaluated,
+    Event,
+    Prompt,
+    Regrouped,
+    Rejected,
+    Reply,
+    Responded,
+    RunStarted,
+)
+from behavesim.programs.extract import Program
 from behavesim.store.codec import decode
+from behavesim.trajectory import Trajectory
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search
 
@@ -64,3 +79,38 @@ async def test_an_audit_finds_an_ask_that_jumps_a_due_repair() -> None:
     jumped = discrepancy(repaired, audit.due(events[asked]), events[asked])
     assert jumped is not None
     assert f"candidate={events[repaired].candidate}, " in jumped.expected
+
+
+TOLD = [
+    RunStarted({"budget": 50}, {}, "strong"),
+    Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), (Trajectory.prefixes([0, 1]),)),
+    Asked(0, (TEMPLATE,), None, Prompt("a prompt", "improve")),
+]
+"""The first events of a run."""
+
+
+def audit_after(*events: Event) -> Audit:
+    audit = Audit(fitting({**SMALL, "method": "funsearch", "samples_per_prompt": 1}), Toy())
+    for event in events:
+        audit.take(event)
+    return audit
+
+
+def test_where_no_method_could_decide_the_journal_is_at_fault() -> None:
+    audit = audit_after(*TOLD, Regrouped({"an island without a number": (TEMPLATE,)}))
+    with pytest.raises(JournalError, match="nothing can be decided after the events before it: IndexError"):
+        audit.due(Asked(1, (TEMPLATE,), "0", Prompt("", "improve")))
+
+
+def test_the_program_of_an_outcome_is_that_of_the_reply() -> None:
+    outcome = Rejected(0, "evaluation", "timeout")
+    audit = audit_after(*TOLD, Responded(0, Reply(f"```python\n{Toy.template}\n```", "m")))
+    program = audit.program(outcome)
+    assert isinstance(program, Program)
+    assert program.source.strip() == Toy.template.strip()
+
+
+@pytest.mark.parametrize("candidate", [0, 1])
+def test_an_outcome_before_the_reply_or_of_nobody_has_no_program(candidate: int) -> None:
+    with pytest.raises(JournalError, match=f"candidate {candidate} came to something before it was answered"):
+        audit_after(*TOLD).program(Rejected(candidate, "evaluation", "timeout"))

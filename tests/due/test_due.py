@@ -10,10 +10,12 @@ import pytest
 from behavesim.behaviours import Behaviours
 from behavesim.due import Permits, Rules, due
 from behavesim.events import (
+    INJECTED,
     Added,
     Asked,
     Compared,
     Evaluated,
+    Injected,
     NotAdded,
     NoteAsked,
     Prompt,
@@ -62,13 +64,14 @@ class Events(Method[MethodSettings]):
         return Added(opened.id, "0") if opened.is_feasible else NotAdded(opened.id)
 
 
-def asked(number: int) -> Asked:
-    return Asked(number, (), None, Prompt(f"question {number}", "improve"))
+def asked(number: int, operator: str = "improve") -> Asked:
+    return Asked(number, (), None, Prompt(f"question {number}", operator))
 
 
 def rejected(number: int, repairs: int = 0) -> OpenCandidate:
     outcome = Rejected(number, "extraction", "syntax", "line 1")
-    return OpenCandidate(asked(number), Reply("no program", "m"), outcome, repairs=repairs)
+    operator = "repair" if repairs else "improve"
+    return OpenCandidate(asked(number, operator), Reply("no program", "m"), outcome, repairs=repairs)
 
 
 def noted(state: RunState, answered: bool) -> RunState:
@@ -108,8 +111,19 @@ class TestRepair:
         fresh = state_of(opened=[rejected(0)])
         assert due(fresh, Events(), Rules(window=4, repairs=0), Permits(True, True, False)) == NotAdded(0)
 
+    def test_who_put_in_a_program_is_not_asked_to_mend_it(self) -> None:
+        injected = OpenCandidate(asked(0, INJECTED), Reply("no program", INJECTED), rejected(0).outcome)
+        assert due(state_of(opened=[injected]), Events(), RULES, Permits(True, True, False)) == NotAdded(0)
+
 
 class TestAsk:
+    def test_a_program_that_somebody_put_in_takes_the_place_of_the_next_question(self) -> None:
+        state = state_of()
+        state.injected = [Injected("later.py", "", not_before=1), Injected("now.py", "a program")]
+        assert due(state, Events(), RULES, ALL) == Asked(0, (), None, Prompt("a program", INJECTED))
+        assert due(state, Events(question=None), RULES, ALL) is None
+        assert due(state, Events(question=NOTE), RULES, ALL) == NOTE
+
     @pytest.mark.parametrize(
         ("registered", "opened", "may_ask"), [(0, 3, True), (0, 4, False), (2, 3, True), (2, 4, False)]
     )

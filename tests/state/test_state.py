@@ -12,6 +12,7 @@ import pytest
 
 from behavesim.errors import JournalError
 from behavesim.events import (
+    INJECTED,
     STORED_AS,
     TEMPLATE,
     Added,
@@ -19,6 +20,7 @@ from behavesim.events import (
     Compared,
     Evaluated,
     Event,
+    Injected,
     NotAdded,
     NoteAsked,
     NoteReceived,
@@ -160,11 +162,30 @@ class TestRepairs:
         assert state.rejected == {"timeout": 1}
 
 
+class TestInjected:
+    def test_a_program_waits_until_its_turn_and_takes_it_once(self) -> None:
+        late, early = Injected("late.py", "a program", not_before=1), Injected("early.py", "another")
+        state = state_after(STARTED, late, early)
+        assert (state.injected, state.injected_names) == ([late, early], {"late.py", "early.py"})
+        assert state.next_injected == early
+        state.apply(asked(0, INJECTED))
+        assert (state.injected, state.next_injected, state.last_asked) == ([late], late, None)
+        state.apply(asked(1, INJECTED))
+        assert (state.injected, state.next_injected) == ([], None)
+        assert state.injected_names == {"late.py", "early.py"}
+
+    def test_a_program_that_has_to_wait_does_not_hold_up_the_methods_own_questions(self) -> None:
+        state = state_after(STARTED, Injected("late.py", "a program", not_before=1))
+        assert state.next_injected is None
+        state.apply(asked(0))
+        assert (len(state.injected), state.last_asked) == (1, asked(0))
+
+
 class TestGroups:
     def test_an_added_program_joins_its_group_which_knows_when_it_got_better(self) -> None:
         state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0), added(1, 6.0), added(2, 5.0), added(3, 4.0, "1"))
         first, second = state.groups["0"], state.groups["1"]
-        assert (first.members, first.added, first.improved_at) == ([0, 1, 2], 3, 0)
+        assert (first.members, first.added, first.arranged_at, first.improved_at) == ([0, 1, 2], 3, 0, 0)
         assert (second.members, second.improved_at) == ([3], 3)
         assert state.members_of("0") == [state.members[0], state.members[1], state.members[2]]
         assert state.members_of("absent") == []
@@ -295,6 +316,8 @@ class TestSessions:
         ([asked(0), asked(1), replied(1), scored(1, 1.0), NotAdded(1)], "candidate 1 is registered out of turn"),
         ([asked(0), replied(0), NotAdded(0)], "or before anything became of it"),
         ([asked(0), replied(0), rejected(0), Added(0, "0")], "candidate 0 is not feasible"),
+        ([asked(0, INJECTED)], "nobody put in the program that candidate 0 is"),
+        ([Injected("late.py", "", not_before=1), asked(0, INJECTED)], "nobody put in the program that candidate 0 is"),
         ([asked(0), asked(0)], "candidate 0 is asked for again and was not rejected"),
         ([asked(0), replied(0), scored(0, 1.0), asked(0)], "candidate 0 is asked for again and was not rejected"),
         ([Regrouped({"0": (7,)})], "group '0' holds candidate 7, which is not in the archive"),
