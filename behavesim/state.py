@@ -187,6 +187,19 @@ class RunState:
         return int(self.started.settings["budget"])
 
     @property
+    def leader(self) -> Member | None:
+        """The best program there is: the template until a candidate is better; None before it is evaluated."""
+        known = [member for member in (self.template, self.best) if member is not None]
+        return max(known, key=lambda member: member.utility, default=None)
+
+    @property
+    def gain(self) -> float | None:
+        """How much better than the template the best candidate is, in the task's unit; None while one is missing."""
+        if self.best is None or self.template is None:
+            return None
+        return self.best.utility - self.template.utility
+
+    @property
     def islands(self) -> dict[GroupName, Group]:
         """The groups that hold programs of their own: all but selections."""
         return {name: group for name, group in self.groups.items() if not group.is_selection}

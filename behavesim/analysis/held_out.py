@@ -11,6 +11,7 @@ from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.errors import TaskError
+from behavesim.events import TEMPLATE
 from behavesim.protocols import Judge
 from behavesim.provenance import instances_hash, provenance
 from behavesim.task import Objective, Task
@@ -126,10 +127,15 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
         Column("reason", title="failed"),
     )
     caption = f"no better than the template, unlike in the search: {', '.join(map(str, found.fallen))}"
-    template = ("template", None, found.template.score, found.template.gap, None, None)
+
+    def name(candidate: int) -> str:
+        named = "template" if candidate == TEMPLATE else str(candidate)
+        return f"{named} (recommended)" if candidate == recommended else named
+
+    template = (name(TEMPLATE), None, found.template.score, found.template.gap, None, None)
     programs = (
         (
-            f"{each.candidate} (recommended)" if each.candidate == recommended else str(each.candidate),
+            name(each.candidate),
             *(each.search_score, each.score, each.gap, each.improvement, each.reason),
         )
         for each in found.programs
@@ -138,10 +144,10 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
 
 
 def _chosen(run: Run) -> list[Candidate]:
-    """The ten best distinct programs, and behind them the recommended one if it is not among them."""
+    """The ten best distinct programs, and behind them the recommended one unless it is one of them or the template."""
     top = run.ranked()[:TOP]
     recommended = run.recommended
-    known = {candidate.candidate for candidate in top}
+    known = {TEMPLATE, *(candidate.candidate for candidate in top)}
     return [*top, recommended] if recommended is not None and recommended.candidate not in known else top
 
 
@@ -154,8 +160,10 @@ def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, ob
 
 def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run) -> HeldOut:
     chosen = [each for each in programs if run.recommended and each.candidate == run.recommended.candidate]
+    is_template = run.recommended is not None and run.recommended.candidate == TEMPLATE
+    recommended = HeldOutMean(0.0, template.gap) if is_template else _mean(chosen)
     fallen = tuple(each.candidate for each in programs if _is_fallen(each, run))
-    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), _mean(chosen), fallen)
+    return HeldOut(template, tuple(programs), _mean(programs[:1]), _mean(programs[:TOP]), recommended, fallen)
 
 
 def _is_fallen(program: HeldOutProgram, run: Run) -> bool:

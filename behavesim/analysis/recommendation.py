@@ -28,8 +28,13 @@ def shortlist(run: Run) -> list[Candidate]:
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:
-    """The best of the shortlist over search and validation instances together; those that fail there are out."""
+    """The best of the shortlist, beside the template, over search and validation instances together.
+
+    Those that fail there are out; nothing is chosen where no candidate is on the list.
+    """
     listed = shortlist(run)
+    if listed and run.template is not None:
+        listed = [run.template, *listed]  # what is as good as the template is no reason to leave it
     verdicts = await asyncio.gather(*(validation.evaluate(candidate.source or "") for candidate in listed))
     judged = [(c, verdict) for c, verdict in zip(listed, verdicts, strict=True) if isinstance(verdict, Verdict)]
     scores = {candidate.candidate: (*candidate.scores, *verdict.scores) for candidate, verdict in judged}

@@ -80,6 +80,8 @@ class Run:
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self.active_s = 0.0
+        self.template: Candidate | None = None
+        """The program that the search starts from, as a candidate; it is none of `candidates`."""
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
@@ -116,7 +118,7 @@ class Run:
     def recommended(self) -> Candidate | None:
         """The program chosen on validation instances; None while none is."""
         event = self.state.recommended
-        return None if event is None or event.choice is None else self._candidates[event.choice]
+        return None if event is None or event.choice is None else self._program(event.choice)
 
     def ranked(self) -> list[Candidate]:
         """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
@@ -166,15 +168,10 @@ class Run:
                 self._candidates[candidate] = Candidate(candidate, "open", event.parents, event.prompt.operator)
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
-            case Evaluated(candidate) if candidate != TEMPLATE:
-                self._update(
-                    candidate,
-                    status="feasible",
-                    stage="evaluation",
-                    score=event.score,
-                    scores=event.scores,
-                    **_program(event),
-                )
+            case Evaluated(candidate) if candidate == TEMPLATE:
+                self.template = replace(Candidate(TEMPLATE, "open", (), "template"), **_evaluated(event))
+            case Evaluated(candidate):
+                self._update(candidate, **_evaluated(event))
             case Rejected(candidate):
                 self._update(
                     candidate,
@@ -190,11 +187,14 @@ class Run:
             case NotAdded():
                 self._remember()
             case Recommended(choice, validation) if choice is not None:
-                program = self._candidates.get(choice)
+                program = self._program(choice)
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():
                 self.settings = recorded(event.settings)
+
+    def _program(self, candidate: CandidateId) -> Candidate | None:
+        return self.template if candidate == TEMPLATE else self._candidates.get(candidate)
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
@@ -225,6 +225,11 @@ def _objective(provenance: Mapping[str, str]) -> Objective:
     except ValueError:
         raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None
     return Objective("maximise" if direction == "maximise" else "minimise", known)
+
+
+def _evaluated(event: Evaluated) -> dict[str, Any]:
+    worth = {"status": "feasible", "stage": "evaluation", "score": event.score, "scores": event.scores}
+    return {**worth, **_program(event)}
 
 
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance; scores in the task's unit, gaps as fractions, and None for what is unknown or not there.
 
+    `best` is the best candidate, and `gain` is how much better than the template it is, in the task's unit.
     `tokens` maps each of TOKEN_KINDS to a sum, None where no answer said what it took, and `cost_usd` is what those
     cost; `estimated` is both with estimates for the answers that did not say, None where all did. `unanswered` requests
     were sent and given up, and may have been billed. `seconds` leaves pauses out.
@@ -49,7 +50,9 @@ class Summary:
     asked: int
     feasible: int
     rejected: Mapping[str, int]
+    template: Scored | None
     best: Scored | None
+    gain: float | None
     recommended: RecommendedProgram | None
     top10_gap: float | None
     tokens: Mapping[str, int | None]
@@ -87,7 +90,9 @@ def summary(run: Run) -> Summary:
         asked=state.asked,
         feasible=state.feasible,
         rejected=dict(sorted(state.rejected.items())),
+        template=None if run.template is None else scored(run, run.template),
         best=None if best is None else scored(run, best),
+        gain=state.gain,
         recommended=_recommended(run),
         top10_gap=_top_gap(run),
         tokens=tokens(state),

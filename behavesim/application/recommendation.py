@@ -7,7 +7,7 @@ from behavesim.analysis.run import load_run
 from behavesim.build import judging
 from behavesim.errors import UsageError
 from behavesim.events import Recommended
-from behavesim.reports.summary import percent
+from behavesim.reports.summary import named, percent
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Task
@@ -35,8 +35,8 @@ def _write(folder: RunFolder, event: Recommended) -> None:
         return
     validation = event.validation[chosen.candidate]
     headline = (
-        f"run {folder.run}, candidate {chosen.candidate}: score {chosen.score!r}, "
+        f"run {folder.run}, {named(chosen.candidate)}: score {chosen.score!r}, "
         f"gap {percent(run.gap(chosen.score))}, on validation instances {validation!r}"
     )
     folder.write_recommended(chosen.source or "", headline)
-    folder.note(f"recommended candidate {chosen.candidate} of {sorted(event.validation)}")
+    folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")

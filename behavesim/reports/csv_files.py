@@ -40,10 +40,11 @@ def _run(run: RunReport) -> Row:
     """What a summary says in one word or number, and every metric; raises UsageError where two have one name."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
-    used = summary.pop("tokens")
+    template, used = summary.pop("template") or {}, summary.pop("tokens")
     row = {
         **summary,
         "rejected": run.summary.rejections,
+        "template_score": template.get("score"),
         "best_candidate": best.get("candidate"),
         **{f"recommended_{name}": recommended.get(name) for name in ("candidate", "score", "validation_score")},
         **{f"distinct_{name}": count for name, count in asdict(run.distinct).items()},

@@ -19,7 +19,7 @@ from behavesim.analysis.table import SCORE
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE
 from behavesim.notices import Notice
-from behavesim.reports.summary import dollars, percent
+from behavesim.reports.summary import beside_template, dollars, percent, worth
 from behavesim.state import RunState
 from behavesim.tokens import Tokens
 
@@ -84,10 +84,10 @@ def dashboard(moment: Moment) -> RenderableType:
 def line(moment: Moment) -> str:
     """The view in one plain line, for logs and pipes."""
     state, best = moment.state, moment.state.best
-    found = "no feasible program yet" if best is None else f"best {best.score:.6g} ({_gap(moment)})"
+    gap = "" if best is None or state.objective.gap(best.score) is None else f" (gap {_gap(moment)})"
     return (
         f"{state.registered}/{moment.settings.budget} done, {state.feasible} feasible, "
-        f"{sum(state.rejected.values())} rejected, {found}, {moment.rate:.1f}/s, {_left(moment)}"
+        f"{sum(state.rejected.values())} rejected, {_beside_template(state)}{gap}, {moment.rate:.1f}/s, {_left(moment)}"
     )
 
 
@@ -147,7 +147,8 @@ def _search(moment: Moment) -> Table:
     table.add_column()
     best = state.best
     rows = {
-        "best": "none yet" if best is None else f"{best.score:.6g}, gap {_gap(moment)} (candidate {best.candidate})",
+        "progress": _beside_template(state),
+        "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
         "in flight": f"{moment.waiting} requests, {moment.evaluating} evaluations",
         "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
         "repeats": f"{_share(state.repeated_programs, state)} a program known already, "
@@ -189,6 +190,13 @@ def _cost(moment: Moment) -> str:
 
 def _is_estimated(state: RunState) -> bool:
     return any(each.estimated_prompt or each.estimated_completion for each in state.tokens.values())
+
+
+def _beside_template(state: RunState) -> str:
+    """What has been reached, beside what the search started from."""
+    if state.template is None or state.best is None or state.gain is None:
+        return "nothing feasible yet"
+    return beside_template(state.template.score, state.best.score, state.gain)
 
 
 def _gap(moment: Moment) -> str:

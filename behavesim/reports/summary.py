@@ -9,6 +9,7 @@ from behavesim.analysis.metric import Metric
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
+from behavesim.events import TEMPLATE
 
 
 def percent(fraction: float | None) -> str:
@@ -21,6 +22,26 @@ def dollars(cost_usd: float | None) -> str:
     return "unknown" if cost_usd is None else f"${cost_usd:.4f}"
 
 
+def named(candidate: int) -> str:
+    """What a person calls a program."""
+    return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
+
+
+def worth(candidate: int, score: float, gap: float | None) -> str:
+    """What a program is worth in a line: its score, its gap where that is known, and which one it is."""
+    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
+
+
+def beside_template(template: float, best: float, gain: float) -> str:
+    """How the best score stands to the template's; `gain` is how much better it is, negative where it is worse."""
+    much = f"{100 * abs(gain / template):.1f} %" if template else SCORE.text(abs(gain))
+    said = f"template {SCORE.text(template)} → best {SCORE.text(best)}"
+    if gain > 0:
+        return f"{said}, {much} better"
+    worse = f", {much} worse" if gain < 0 else ""
+    return f"{said}{worse}: nothing has beaten the template yet"
+
+
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
     """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
@@ -29,9 +50,10 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
         "rejected": ", ".join(f"{reason} {count}" for reason, count in summary.rejected.items()) or "none",
+        **_beside_template(summary),
         "best": _program(summary.best),
         "recommended": _recommended(summary),
-        "top-10 gap": percent(summary.top10_gap),
+        **({} if summary.top10_gap is None else {"top-10 gap": percent(summary.top10_gap)}),
         **{metric.title: _with_unit(metric, value) for metric, value in metrics.items()},
         "tokens": _tokens(summary),
         "cost": dollars(summary.cost_usd),
@@ -72,10 +94,19 @@ def _candidates(summary: Summary) -> str:
     return f"{known}, {summary.open} open" if summary.open > 0 else known
 
 
+def _beside_template(summary: Summary) -> dict[str, str]:
+    template, best, gain = summary.template, summary.best, summary.gain
+    if template is None:
+        return {}
+    if best is None or gain is None:
+        return {"template": _program(template).removesuffix(" (the template)")}
+    return {"progress": beside_template(template.score, best.score, gain)}
+
+
 def _program(program: Scored | None) -> str:
     if program is None:
         return "none yet"
-    return f"{SCORE.text(program.score)}, gap {percent(program.gap)} (candidate {program.candidate})"
+    return worth(program.candidate, program.score, program.gap)
 
 
 def _recommended(summary: Summary) -> str:

@@ -38,9 +38,10 @@ class RunFiles:
 
     def __call__(self, event: Event, state: RunState) -> None:
         """Write best.py where there is a better program, and a line to the log where something happened to the run."""
-        if state.best is not None and state.best is not self._written:
-            self._folder.write_best(state.best.source, self._headline(state.best, state))
-            self._written = state.best
+        leader = state.leader
+        if leader is not None and leader is not self._written:
+            self._folder.write_best(leader.source, self._headline(leader, state))
+            self._written = leader
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply)
         if isinstance(event, RunResumed):
@@ -66,4 +67,5 @@ class RunFiles:
     def _headline(self, best: Member, state: RunState) -> str:
         gap = state.objective.gap(best.score)
         known = "" if gap is None else f", gap {100 * gap:.2f} %"
-        return f"run {self._folder.run}, candidate {best.candidate}: score {best.score!r}{known}"
+        name = "the template, which nothing has beaten" if best is state.template else f"candidate {best.candidate}"
+        return f"run {self._folder.run}, {name}: score {best.score!r}{known}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.recommendation import best_overall, recommend, shortlist
-from behavesim.events import Recommended
+from behavesim.events import TEMPLATE, Recommended
 from behavesim.task import Objective
 from behavesim.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, started
@@ -73,9 +73,23 @@ async def test_the_choice_is_over_search_and_validation_instances_together(tmp_p
     events = list(given)
     run = await asyncio.to_thread(journalled, tmp_path / "first", started(), *events)
     found = await recommend(run, Fixed({"source 0": (9.0, 9.0), "source 1": (3.0, 5.0)}))
-    assert found == Recommended(1, {0: 9.0, 1: 4.0})
+    assert found == Recommended(1, {TEMPLATE: None, 0: 9.0, 1: 4.0})
     close = await recommend(run, Fixed({"source 0": (4.4,), "source 1": (4.0,)}))
     assert close.choice == 0  # what it loses there it has gained in the search
     only = await recommend(run, Fixed({"source 1": (9.0,)}))
-    assert only == Recommended(1, {0: None, 1: 9.0})
-    assert await recommend(run, Fixed({})) == Recommended(None, {0: None, 1: None})
+    assert only == Recommended(1, {TEMPLATE: None, 0: None, 1: 9.0})
+    assert await recommend(run, Fixed({})) == Recommended(None, {TEMPLATE: None, 0: None, 1: None})
+
+
+async def test_the_template_competes_and_stays_where_nothing_is_better(tmp_path: Path) -> None:
+    given = feasible(0, 10.0, TOURS[0], scores=(10.0,))
+    run = await asyncio.to_thread(journalled, tmp_path / "first", started(), given)
+    equal = await recommend(run, Fixed({"template": (6.0,), "source 0": (6.0,)}))
+    assert equal == Recommended(TEMPLATE, {TEMPLATE: 6.0, 0: 6.0})
+    better = await recommend(run, Fixed({"template": (6.0,), "source 0": (5.0,)}))
+    assert better.choice == 0
+
+
+async def test_nothing_is_recommended_where_no_candidate_is_feasible(tmp_path: Path) -> None:
+    run = await asyncio.to_thread(journalled, tmp_path / "first", started())
+    assert await recommend(run, Fixed({"template": (6.0,)})) == Recommended(None, {})

@@ -10,6 +10,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.analysis.recommendation import recommend, shortlist
+from behavesim.events import TEMPLATE
 from behavesim.verdict import Failure, Verdict
 from tests.cli.command import Command
 
@@ -28,7 +29,7 @@ def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished
     assert set(document) == {"candidate", "score", "gap", "validation_score"}
     assert document["candidate"] == event.choice
     assert document["validation_score"] == event.validation[event.choice]
-    assert list(event.validation) == [candidate.candidate for candidate in shortlist(run)]
+    assert list(event.validation) == [TEMPLATE, *(candidate.candidate for candidate in shortlist(run))]
     text = (tmp_path / "runs/first/recommended.py").read_text()
     chosen = run.candidates[event.choice]
     assert text.startswith(f"# run first, candidate {event.choice}: score {chosen.score!r}")
@@ -88,6 +89,65 @@ async def test_what_fails_on_validation_instances_is_not_recommended(finished: C
     last = listed[-1]
     only = await recommend(run, Fixed({last.source or "": 3.0}))
     assert only.choice == last.candidate
-    assert only.validation == {c.candidate: 3.0 if c is last else None for c in listed}
+    assert only.validation == {TEMPLATE: None} | {c.candidate: 3.0 if c is last else None for c in listed}
     none = await recommend(run, Fixed({}))
     assert none.choice is None
+
+
+async def test_the_template_is_recommended_where_no_program_is_better_than_it(finished: Command) -> None:
+    run = bs.load_run("runs/first")
+    assert run.template is not None
+    unequalled = await recommend(run, Fixed({run.template.source or "": 0.001}))
+    assert unequalled.choice == TEMPLATE
+
+
+def test_a_run_in_which_nothing_beats_the_template_leaves_it_as_its_best_and_recommended_program(
+    behavesim: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "unbeaten.py").write_text(UNBEATEN)
+    ended = behavesim("run", "unbeaten.py", "--method", "best-of-n", "--budget", 8, "--name", "first", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document["template"] == {"candidate": TEMPLATE, "score": 1.0, "gap": None}
+    assert ended.document["best"]["candidate"] >= 0 and ended.document["best"]["score"] < 1.0
+    assert ended.document["recommended"]["candidate"] == TEMPLATE
+    for name in ("best.py", "recommended.py"):
+        headline, _, program = (tmp_path / "runs/first" / name).read_text().partition("\n\n")
+        assert "the template" in headline
+        assert program == "def value(x: float) -> float:\n    return 1.0\n"
+    said = " ".join(behavesim("report", "first").out.replace("│", " ").split())
+    assert "nothing has beaten the template yet" in said
+    held_out = behavesim("report", "first", "--held-out", "--json").document["runs"][0]["held_out"]
+    assert held_out["recommended"]["improvement"] == 0.0
+
+
+UNBEATEN = '''
+import math
+
+import numpy as np
+
+import behavesim as bs
+
+
+class Unbeaten(bs.Task):
+    """Come as near to one as you can."""
+
+    template = "def value(x: float) -> float:\\n    return 1.0\\n"
+    objective = bs.Objective("maximise")
+    normaliser = 100.0
+
+    def instances(self, split):
+        return [0.5, 0.75]
+
+    def solve(self, value, instance):
+        return np.array([value(instance)], dtype=float)
+
+    def score(self, instance, solution):
+        miss = abs(float(solution[0]) - 1.0)
+        return 1.0 if miss == 0.0 else -1.0 - min(miss, 10.0) if math.isfinite(miss) else -20.0
+
+    def trajectory(self, instance, solution):
+        return bs.Trajectory.vectors(np.clip(np.nan_to_num(solution[:, None]), -10, 10))
+
+
+task = Unbeaten()
+'''

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from behavesim.events import Added, Asked, Evaluated, Prompt, Regrouped, Rejected, Reply, Responded, RunStarted
+from behavesim.events import (
+    TEMPLATE,
+    Added,
+    Asked,
+    Evaluated,
+    Prompt,
+    Regrouped,
+    Rejected,
+    Reply,
+    Responded,
+    RunStarted,
+)
 from behavesim.notices import Notice
 from behavesim.reports.panels import Moment, clock, dashboard, line
 from behavesim.settings import resolve
@@ -27,6 +38,7 @@ def state() -> RunState:
     """A run of 21 candidates, the last of them rejected, on ten islands."""
     state = RunState(Objective("minimise", best_known=1.0))
     state.apply(RunStarted(SETTINGS.flat(), {}, "strong"))
+    state.apply(Evaluated(TEMPLATE, "template", 2.5, (2.5,), (Trajectory.prefixes([50]),)))
     for candidate in range(21):
         state.apply(Asked(candidate, (), None, Prompt("", "template")))
         state.apply(Responded(candidate, Reply("", "genetic")))
@@ -118,7 +130,7 @@ def test_before_anything_has_come_nothing_is_claimed() -> None:
     assert "? left" in seen
     plain = line(moment(state=begun()))
     assert plain.startswith("0/60 ")
-    assert "0 feasible, 0 rejected, no feasible program yet, 1.0/s, ? left" in plain
+    assert "0 feasible, 0 rejected, nothing feasible yet, 1.0/s, ? left" in plain
 
 
 def test_what_the_method_has_to_say_of_itself_stands_with_the_rest() -> None:
@@ -151,7 +163,17 @@ def test_what_was_said_last_stays_in_view_with_its_time() -> None:
 
 
 def test_the_line_says_the_same_in_short() -> None:
-    assert "20 feasible, 1 rejected, best 2 (100.00 %), 1.0/s, 0:40 left" in line(moment())
+    said = "20 feasible, 1 rejected, template 2.5 → best 2, 20.0 % better (gap 100.00 %), 1.0/s, 0:40 left"
+    assert said in line(moment())
+
+
+def test_it_is_said_while_nothing_has_beaten_the_template() -> None:
+    behind = state()
+    assert behind.template is not None
+    behind.template = replace(behind.template, score=1.6, utility=-1.6)
+    said = "template 1.6 → best 2, 25.0 % worse: nothing has beaten the template yet"
+    assert row(shown(moment(state=behind)), "progress") == said
+    assert said in line(moment(state=behind))
 
 
 def test_the_time_that_is_left_is_known_from_the_tenth_candidate_on() -> None:

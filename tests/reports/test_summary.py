@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.reports.summary import runs_table, summary_table
@@ -38,12 +40,37 @@ def test_a_summary_counts_what_is_still_open() -> None:
 def test_what_is_unknown_is_called_so_and_never_zero() -> None:
     nothing: dict[str, int | None] = dict.fromkeys(DONE.tokens)
     found = rows(replace(DONE, best=Scored(1, 2.0, None), top10_gap=None, tokens=nothing, rejected={}))
-    assert found["best"] == "2, gap unknown (candidate 1)"
-    assert found["top-10 gap"] == "unknown"
+    assert found["best"] == "2 (candidate 1)"
+    assert "top-10 gap" not in found
     assert found["cost"] == "unknown"
     assert found["tokens"] == "prompt unknown, cached unknown, completion unknown, reasoning unknown"
     assert found["rejected"] == "none"
     assert rows(replace(DONE, best=None))["best"] == "none yet"
+
+
+@pytest.mark.parametrize(
+    ("template", "best", "gain", "said"),
+    [
+        (77.54, 73.79, -3.75, "template 77.54 → best 73.79, 4.8 % worse: nothing has beaten the template yet"),
+        (7.0, 6.3, 0.7, "template 7 → best 6.3, 10.0 % better"),
+        (7.0, 7.0, 0.0, "template 7 → best 7: nothing has beaten the template yet"),
+        (0.0, 3.0, 3.0, "template 0 → best 3, 3 better"),
+    ],
+)
+def test_a_summary_says_how_the_best_stands_to_the_template(
+    template: float, best: float, gain: float, said: str
+) -> None:
+    summary = replace(DONE, template=Scored(-1, template, None), best=Scored(1, best, None), gain=gain)
+    assert rows(summary)["progress"] == said
+
+
+def test_where_nothing_is_feasible_the_template_is_all_there_is() -> None:
+    assert rows(replace(DONE, best=None, gain=None))["template"] == "2, gap 100.00 %"
+
+
+def test_a_recommended_template_is_called_so() -> None:
+    found = rows(replace(DONE, recommended=RecommendedProgram(-1, 2.0, None, 3.25)))
+    assert found["recommended"] == "2 (the template), on validation instances 3.25"
 
 
 def test_a_cost_and_many_tokens_are_written_as_people_write_them() -> None:

@@ -46,6 +46,18 @@ def test_the_best_program_is_written_as_soon_as_it_is_known(tmp_path: Path, best
     assert written.folder.best.read_text() == expected
 
 
+def test_the_template_is_the_best_program_until_a_candidate_is_better(tmp_path: Path) -> None:
+    written, event = Written(tmp_path), RunStopped("budget")
+    written.state.template = Member(-1, "template", 2.5, -2.5)
+    written.state.best = Member(4, "as good", 2.5, -2.5)
+    written.hears(event)
+    headline = f"# run {tmp_path.name}, the template, which nothing has beaten: score 2.5, gap 25.00 %"
+    assert written.folder.best.read_text() == f"{headline}\n\ntemplate\n"
+    written.state.best = Member(5, "better", 2.25, -2.25)
+    written.hears(event)
+    assert written.folder.best.read_text().startswith(f"# run {tmp_path.name}, candidate 5: score 2.25")
+
+
 def test_it_is_written_once_until_there_is_a_better_one(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.state.best = Member(4, "first", 2.5, -2.5)
