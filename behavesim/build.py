@@ -19,6 +19,7 @@ from behavesim.events import (
     AFTER_A_PAUSE,
     STORED_AS,
     TEMPLATE,
+    ClockRead,
     Evaluated,
     Event,
     Injected,
@@ -56,8 +57,8 @@ class Launch:
     settings: Settings
     task: Task
     folder: RunFolder
-    programs: tuple[Injected, ...] = ()
-    """What people have put into a new run."""
+    brought: tuple[Injected | ClockRead, ...] = ()
+    """What people have put into a new run, and the clock of the run that it replays."""
 
     @cached_property
     def clock(self) -> Heartbeat:
@@ -94,7 +95,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             stack.enter_context(launch.folder.locked())
             launch.folder.write_settings(launch.settings.flat())
             journal = await stack.enter_async_context(launch.journal())
-            beginning: list[Event] = [started, template, *launch.programs]
+            beginning: list[Event] = [started, template, *launch.brought]
             await journal.append(beginning)
         search = _wired(launch, proposer, judge, journal)
         for event in beginning:
@@ -114,7 +115,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, launch.task, clock=launch.clock)
-        before_s = active_s(read_times(launch.folder.journal))
+        before_s = active_before_s(launch.folder)
         search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
@@ -172,6 +173,13 @@ def active_s(times: Iterable[tuple[float, str]]) -> float:
     """
     steps = pairwise(times)
     return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
+
+
+def active_before_s(folder: RunFolder) -> float:
+    """Seconds a run has been active before this session; no less than its clock said, which a recovered run has on."""
+    events = [event for _, _, event in read_events(folder.journal, only=(ClockRead,))]
+    read_s = [event.active_s for event in events if isinstance(event, ClockRead)]
+    return max(active_s(read_times(folder.journal)), *read_s, 0.0)
 
 
 def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
@@ -235,6 +243,7 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         journal=parts.journal,
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
         show=parts.show,
+        clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
     )
 
 

@@ -107,6 +107,17 @@ class Injected:
 
 
 @dataclass(frozen=True)
+class ClockRead:
+    """So many seconds the run had been active; decisions know it once `registered` candidates are registered.
+
+    The clock is asked once, here: whoever decides again goes by this reading, and knows it at the same place.
+    """
+
+    active_s: float
+    registered: int
+
+
+@dataclass(frozen=True)
 class Asked:
     """A candidate is asked for; the parents are the prompt's examples, `group` is where they were drawn from.
 
@@ -241,7 +252,7 @@ DECISIONS = get_args(Decision)
 
 Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected
-    | Injected | RunStarted | RunForked | RunResumed | RunStopped | Recommended
+    | Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended
 )  # fmt: skip
 
 AFTER_A_PAUSE = (
@@ -258,6 +269,7 @@ STORED_AS: Mapping[str, type[Event]] = {
     "RunForked": RunForked,
     "RunStopped": RunStopped,
     "Injected": Injected,
+    "ClockRead": ClockRead,
     "Asked": Asked,
     "Responded": Responded,
     "Evaluated": Evaluated,

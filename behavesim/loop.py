@@ -17,6 +17,7 @@ from behavesim.events import (
     INJECTED,
     Asked,
     CandidateId,
+    ClockRead,
     Evaluated,
     Event,
     Injected,
@@ -66,6 +67,7 @@ class Search:
         journal: Journal,
         behaviours: Behaviours | None,
         show: Show = lambda event, state: None,
+        clock_every_s: float = 0.0,
     ) -> None:
         self.state = RunState(task.objective)
         self.rules = rules
@@ -77,6 +79,7 @@ class Search:
         self._journal = journal
         self.behaviours = behaviours
         self.show = show
+        self.clock_every_s = clock_every_s
         self._arrived: list[Event] = []  # by workers, and not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
         self._woken = asyncio.Event()  # set where there may be something to do again
@@ -163,6 +166,8 @@ class Search:
                 self.stop(ended)
             elif self._steps:
                 self._advance(self._steps.popleft())
+            elif (reading := self._clock_reading()) is not None:
+                await self.record(reading)
             elif (decision := self._decision()) is not None:
                 await self.record(decision)
             elif self._workers or self._measuring is not None:
@@ -194,6 +199,17 @@ class Search:
         if self._arrived:
             arrived, self._arrived = self._arrived, []
             await self.record(*arrived)
+
+    def _clock_reading(self) -> ClockRead | None:
+        """What the clock says, where another period has passed that decisions go by.
+
+        They know it from the next registration on, whatever else happens before: so that place alone says where.
+        """
+        if not self.clock_every_s:
+            return None
+        now_s = self.caps.active_s()
+        is_due = now_s // self.clock_every_s > self.state.read_s // self.clock_every_s
+        return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
     def _decision(self) -> Event | None:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""

@@ -18,6 +18,7 @@ from behavesim.events import (
     Added,
     Asked,
     CandidateId,
+    ClockRead,
     Evaluated,
     Event,
     Injected,
@@ -73,6 +74,7 @@ class Salvage:
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
     sources: dict[CandidateId, str] = field(default_factory=dict)
     injected: list[Injected] = field(default_factory=list)
+    readings: list[ClockRead] = field(default_factory=list)
     registered: int = 0
 
     @property
@@ -97,6 +99,8 @@ class Salvage:
                 self.opening = event
             case Injected():
                 self.injected.append(event)
+            case ClockRead():
+                self.readings.append(event)
             case Asked(candidate):
                 self.asked.setdefault(candidate, event)  # what comes later for it is a repair
             case Responded(candidate, reply):
@@ -143,11 +147,12 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         with target.created(), target.locked():
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
-                beginning: list[Event] = [started, template, *salvage.put_in]
+                beginning: list[Event] = [started, template, *salvage.put_in, *salvage.readings]
                 await journal.append(beginning)
                 parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note))
                 search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
                 search.method = SalvagedMethod(search.method, salvage.asked)
+                search.clock_every_s = 0.0  # the time is the journal's
                 for event in beginning:
                     search.fold(event)
                 await _run_dry(search, proposer, max(salvage.replies) + 1)

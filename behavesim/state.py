@@ -15,6 +15,7 @@ from behavesim.events import (
     Added,
     Asked,
     CandidateId,
+    ClockRead,
     Compared,
     Evaluated,
     Event,
@@ -99,6 +100,8 @@ class Group:
     """Programs added since the group was last arranged."""
     arranged_at: int = 0
     """Candidates registered when the group was last arranged."""
+    arranged_at_s: float = 0.0
+    """Active seconds of the run at that time, as decisions know them."""
     improved_at: CandidateId | None = None
     """The first of the group's members as good as its best."""
     is_selection: bool = False
@@ -142,6 +145,10 @@ class RunState:
         """Programs that people put in, and that wait for their turn."""
         self.injected_names: set[str] = set()
         """The names of all programs that people put in, those tried already included."""
+        self.active_s = 0.0
+        """Seconds the run has been active, as decisions know them: by the last reading whose turn has come."""
+        self.readings: list[ClockRead] = []
+        """Readings of the clock that no decision knows of yet, in the order in which they will be known."""
         self.template: Member | None = None
         """The program that the search starts from; None until it was evaluated, before the first candidate."""
         self.members: dict[CandidateId, Member] = {}
@@ -205,6 +212,11 @@ class RunState:
         return {name: group for name, group in self.groups.items() if not group.is_selection}
 
     @property
+    def read_s(self) -> float:
+        """What the clock said when it was last read."""
+        return self.readings[-1].active_s if self.readings else self.active_s
+
+    @property
     def next_injected(self) -> Injected | None:
         """The program that takes the place of the next question; None where none does."""
         return next((program for program in self.injected if program.not_before <= self.asked), None)
@@ -259,6 +271,9 @@ class RunState:
             case Injected(name):
                 self.injected.append(event)
                 self.injected_names.add(name)
+            case ClockRead():
+                self.readings.append(event)
+                self._let_time_pass()
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
                 self._apply_reply(reply)
@@ -365,6 +380,7 @@ class RunState:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
         del self.open[candidate]
         self.registered = candidate + 1
+        self._let_time_pass()
         self.recent.append(opened.is_feasible)
         outcome, score = opened.outcome, None
         if isinstance(outcome, Evaluated):
@@ -375,6 +391,10 @@ class RunState:
         place = None if group is None else list(self.groups).index(group)
         self._hash(candidate, outcome.source, score is not None, score, place)
 
+    def _let_time_pass(self) -> None:
+        while self.readings and self.readings[0].registered <= self.registered:
+            self.active_s = self.readings.pop(0).active_s
+
     def _apply_regrouped(self, event: Regrouped) -> None:
         is_first = not self.islands
         for name, members in event.groups.items():
@@ -382,7 +402,7 @@ class RunState:
             if unknown:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
             best = self.best_member(members).candidate if members else None
-            self.groups[name] = Group(list(members), 0, self.registered, best, event.selection)
+            self.groups[name] = Group(list(members), 0, self.registered, self.active_s, best, event.selection)
         if is_first and not event.selection:  # later ones follow from what is hashed already
             self._hash("clustered", *event.groups.values())
         if not event.selection:

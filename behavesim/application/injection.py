@@ -9,10 +9,10 @@ from behavesim.analysis.run import TOP, load_run
 from behavesim.application.evaluation import read_program
 from behavesim.config import Settings
 from behavesim.errors import UsageError
-from behavesim.events import Asked, Injected
+from behavesim.events import Asked, ClockRead, Injected
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
-from behavesim.proposers.replay import injected_again
+from behavesim.proposers.replay import brought_again
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
 from behavesim.task import Task
@@ -29,23 +29,24 @@ def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
         folder.inbox.put(stem, source)
 
 
-def first_programs(settings: Settings, runs: Path, task: Task) -> tuple[Injected, ...]:
+def brought(settings: Settings, runs: Path, task: Task) -> tuple[Injected | ClockRead, ...]:
     """What people have put into a new run: what it starts with, or what they had put into the run that it replays.
 
-    It starts with the programs of a folder by name, or with the ten best of a run from the best on. Raises UsageError
-    where there is no such folder or run, or no program of the task in it.
+    A replay has the time from its original too. A run starts with the programs of a folder by name, or with the ten
+    best of a run from the best on. Raises UsageError where there is no such folder or run, or no program of the task
+    in it.
     """
     text, again = settings.start_with, _of_replayed(settings.proposer, runs)
     if not text:
         return again
-    if again:
+    if any(isinstance(event, Injected) for event in again):
         raise UsageError("the replayed run brings its programs with it; leave --start-with out")
     named = _of_run(text, runs) or _of_folder(Path(text))
     if not named:
         raise UsageError(
             f"there are no programs in {text!r}: it is no run with a feasible one, and no folder of .py files"
         )
-    return tuple(Injected(name, checked(name, source, task)) for name, source in named)
+    return (*again, *(Injected(name, checked(name, source, task)) for name, source in named))
 
 
 def checked(name: str, source: str, task: Task) -> str:
@@ -56,12 +57,12 @@ def checked(name: str, source: str, task: Task) -> str:
     return source
 
 
-def _of_replayed(proposer: str, runs: Path) -> tuple[Injected, ...]:
+def _of_replayed(proposer: str, runs: Path) -> tuple[Injected | ClockRead, ...]:
     kind, _, run = proposer.partition(":")
     if kind != "replay":
         return ()
-    asked = read_events(RunFolder.find(runs, run).journal, only=(Asked,))
-    return injected_again(event for _, _, event in asked)
+    known = read_events(RunFolder.find(runs, run).journal, only=(Asked, ClockRead))
+    return brought_again(event for _, _, event in known)
 
 
 def _of_run(text: str, runs: Path) -> list[tuple[str, str]]:

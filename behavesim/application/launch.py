@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from behavesim.application.injection import first_programs
+from behavesim.application.injection import brought
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.build import Launch
 from behavesim.errors import UsageError
@@ -41,7 +41,7 @@ def new_launch(
     if missing := proposer_type(settings.proposer).missing():
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
-    return Launch(settings, loaded, folder, first_programs(settings, runs_dir, loaded))
+    return Launch(settings, loaded, folder, brought(settings, runs_dir, loaded))
 
 
 def next_launch(

@@ -48,6 +48,8 @@ class FunSearchSettings(MethodSettings):
     """The difference in score that counts as one in that softmax; each task has its own."""
     restart_every: int = Field(500, ge=0)
     """Candidates between restarts of the worse half of the islands; 0 is never."""
+    restart_every_s: float = Field(0.0, ge=0)
+    """Active seconds between such restarts, 7200 in the paper; 0 is never. A run then depends on its pace."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
@@ -98,12 +100,25 @@ class FunSearch(Method[FunSearchSettings]):
         settings = self.settings
         return settings.placement == "behaviour" or (settings.clustered_start and settings.n_init > 0)
 
+    @property
+    def clock_every_s(self) -> float:
+        """As often as islands restart by the clock."""
+        return self.settings.restart_every_s
+
     def regroup(self, state: RunState) -> Regrouped | Clustering | None:
-        """The founding or the restart of islands, where the candidates registered so far make one due."""
-        every, registered = self.settings.restart_every, state.registered
+        """The founding or the restart of islands, where the candidates registered so far or the time make one due."""
         if not state.groups:
-            return self._found(state) if registered >= self.settings.n_init else None
-        return self._restart(state) if every and registered // every > _arranged_at(state) // every else None
+            return self._found(state) if state.registered >= self.settings.n_init else None
+        return self._restart(state) if self._is_restart_due(state) else None
+
+    def _is_restart_due(self, state: RunState) -> bool:
+        """Whether a multiple of a period was passed since islands were last founded or restarted."""
+        last = max(state.groups.values(), key=lambda group: group.arranged_at)
+        periods = (
+            (self.settings.restart_every, last.arranged_at, state.registered),
+            (self.settings.restart_every_s, last.arranged_at_s, state.active_s),
+        )
+        return any(every and now // every > before // every for every, before, now in periods)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """The next question; None while the islands wait for the last of the initial programs."""
@@ -136,7 +151,10 @@ class FunSearch(Method[FunSearchSettings]):
         every = self.settings.restart_every
         if not state.groups:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
-        return {"next restart": f"in {every - state.registered % every} candidates"} if every else {}
+        by_clock = f"every {every_s:g} s" if (every_s := self.settings.restart_every_s) else ""
+        by_count = f"in {every - state.registered % every} candidates" if every else ""
+        said = ", and ".join(filter(None, (by_count, by_clock)))
+        return {"next restart": said} if said else {}
 
     def _is_welcome(self, state: RunState, outcome: Evaluated) -> bool:
         if state.groups or self.settings.keep_worse_than_template or state.template is None:
@@ -219,11 +237,6 @@ class FunSearchBehaveSim(FunSearch):
     """FunSearch+BehaveSim: islands founded by behaviour, and children placed by it."""
 
     settings_type = FunSearchBehaveSimSettings
-
-
-def _arranged_at(state: RunState) -> int:
-    """How many candidates were registered when islands were last founded or restarted."""
-    return max(group.arranged_at for group in state.groups.values())
 
 
 def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:

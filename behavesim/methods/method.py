@@ -85,6 +85,11 @@ class Method(ABC, Generic[S]):
         """Whether behaviours have to be known: to decide, or to tell a model of them."""
         return self.uses_behaviour or self.prompts.feedback == "behaviour"
 
+    @property
+    def clock_every_s(self) -> float:
+        """Active seconds after which decisions want to know the time again (`RunState.active_s`); 0 where never."""
+        return 0.0
+
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
         """A rearrangement of groups, where the candidates registered so far make one due."""
         return None

@@ -56,6 +56,8 @@ class Proposer(ABC, Generic[S]):
     """Whether a reply may cost something, so that what is unknown about its price is said."""
     writes_text: ClassVar[bool] = True
     """Whether it answers any question in words, and not with programs alone."""
+    brings_time: ClassVar[bool] = False
+    """Whether its run goes by the clock of an earlier one, whose replies it has."""
 
     @classmethod
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from behavesim.errors import ProposerError
-from behavesim.events import INJECTED, Asked, Event, Injected, NoteReceived, Prompt, Reply, Responded
+from behavesim.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import read_events
@@ -16,6 +16,7 @@ class ReplayProposer(Proposer[ProposerSettings]):
     """Answers each candidate with what a journal holds for it, whatever the prompt is now."""
 
     costs_money = False
+    brings_time = True
 
     def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
         """`replies` by number, from the journal of `run`."""
@@ -39,6 +40,15 @@ class ReplayProposer(Proposer[ProposerSettings]):
                 f"it holds {len(self._replies)}, so ask for no more than that with --budget"
             )
         return self._replies[number]
+
+
+def brought_again(events: Iterable[Event]) -> tuple[Injected | ClockRead, ...]:
+    """What came to a run from outside beside its replies: programs that people put in, and the readings of its clock.
+
+    For another run, which takes each of them in at the place that it had.
+    """
+    known = tuple(events)
+    return (*injected_again(known), *(event for event in known if isinstance(event, ClockRead)))
 
 
 def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:

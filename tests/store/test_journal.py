@@ -14,6 +14,7 @@ from behavesim.errors import JournalError
 from behavesim.events import (
     Added,
     Asked,
+    ClockRead,
     Compared,
     Evaluated,
     Event,
@@ -54,6 +55,7 @@ EVENTS: list[Event] = [
     NotAdded(1),
     Regrouped({"0": (0,)}),
     Injected("mine.py", "x = 1", 3),
+    ClockRead(7200.25, 41),
     NoteAsked(0, (0, -1), Prompt("Why?", "reflection")),
     NoteReceived(0, Reply("Because.", "gpt")),
     RunStopped("interrupted"),
