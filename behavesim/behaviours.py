@@ -38,6 +38,7 @@ class Behaviours:
         self._clipped = replace(clipped, strict=False)
         self._algorithms: dict[CandidateId, Algorithm] = {}
         self._rows: dict[CandidateId, int] = {}
+        self._newcomers: list[CandidateId] = []
         self._archive: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
@@ -54,8 +55,9 @@ class Behaviours:
 
     def warm(self) -> None:
         """Load what comparing and grouping need, which takes a moment."""
-        if self._archive is not None:
-            self._archive.warm()
+        from behavesim.similarity import Archive
+
+        Archive([self._algorithms[TEMPLATE]]).warm()
         import_module("scipy.cluster.hierarchy")
 
     def apply(self, event: Event, alive: Collection[CandidateId]) -> None:
@@ -64,9 +66,9 @@ class Behaviours:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
                 if candidate in alive:
-                    self._admit(candidate)
+                    self._newcomers.append(candidate)
             case Added(candidate):
-                self._admit(candidate)
+                self._newcomers.append(candidate)
                 if event.evicted:
                     self._keep(alive)
             case NotAdded(candidate):
@@ -103,8 +105,8 @@ class Behaviours:
 
     def matrix(self, members: Sequence[CandidateId]) -> NDArray[np.float64]:
         """The (N, N) similarities in [0, 1] of some members."""
-        assert self._archive is not None, "there are members to be compared"
-        return self._clipped.matrix(self._archive.take([self._rows[member] for member in members]))
+        archive = self._members()
+        return self._clipped.matrix(archive.take([self._rows[member] for member in members]))
 
     def cluster(self, members: Sequence[CandidateId], count: int) -> list[list[CandidateId]]:
         """Members in at most `count` groups: average linkage on 1 − BehaveSim, the paper's initial clustering."""
@@ -127,26 +129,29 @@ class Behaviours:
         return self._niches.clear(radius, count)
 
     def _to_all(self, measure: BehaveSim, candidate: CandidateId) -> list[float]:
-        assert self._archive is not None, "there is a member to be compared with"
-        similarity: list[float] = measure.one_vs_many(self._algorithms[candidate], self._archive).tolist()
+        similarity: list[float] = measure.one_vs_many(self._algorithms[candidate], self._members()).tolist()
         return similarity
 
-    def _admit(self, candidate: CandidateId) -> None:
+    def _members(self) -> Archive:
+        """All members, encoded; those that came last only now, for of a journal's most are gone again by then."""
         from behavesim.similarity import Archive
 
-        algorithm = self._algorithms[candidate]
         if self._archive is None:
-            self._archive = Archive([algorithm])
-        else:
-            self._archive.append(algorithm)
-        self._rows[candidate] = len(self._archive) - 1
+            self._archive = Archive()
+        for candidate in self._newcomers:
+            self._rows[candidate] = len(self._archive)
+            self._archive.append(self._algorithms[candidate])
+        self._newcomers.clear()
+        return self._archive
 
     def _keep(self, alive: Collection[CandidateId]) -> None:
         """Forget the behaviours of members that are gone, so that comparing costs what the living archive costs."""
-        if self._archive is None or len(alive) == len(self._rows):
+        if len(alive) == len(self._rows) + len(self._newcomers):
             return
-        kept = [candidate for candidate in self._rows if candidate in alive]
-        self._archive = self._archive.take([self._rows[candidate] for candidate in kept])
-        gone = self._rows.keys() - set(kept)
-        self._rows = {candidate: row for row, candidate in enumerate(kept)}
+        gone = {candidate for candidate in (*self._rows, *self._newcomers) if candidate not in alive}
+        self._newcomers = [candidate for candidate in self._newcomers if candidate not in gone]
+        if self._archive is not None and not gone.isdisjoint(self._rows):
+            kept = [candidate for candidate in self._rows if candidate not in gone]
+            self._archive = self._archive.take([self._rows[candidate] for candidate in kept])
+            self._rows = {candidate: row for row, candidate in enumerate(kept)}
         self._algorithms = {c: algorithm for c, algorithm in self._algorithms.items() if c not in gone}

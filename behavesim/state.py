@@ -325,11 +325,12 @@ class RunState:
         return opened
 
     def _apply_reply(self, reply: Reply) -> None:
-        own, known = Tokens.of(reply.calls), self.tokens.get(reply.model, Tokens())
-        self.tokens[reply.model] = known + own
-        if own.calls:  # what nobody was asked for says nothing of what the next request may take
-            self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
         self.unanswered += reply.unanswered
+        known = self.tokens.setdefault(reply.model, Tokens())
+        if reply.calls:  # what nobody was asked for says nothing of what the next request may take
+            own = Tokens.of(reply.calls)
+            self.tokens[reply.model] = known + own
+            self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
 
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""

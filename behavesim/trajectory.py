@@ -26,6 +26,9 @@ MAX_STATES = 2**31 - 1
 """Lengths are 32-bit integers in the kernels and on disk; a longer trajectory has to be sampled first."""
 
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
+_STORED = tuple(np.dtype(name) for name in _DTYPES)
+_LENGTHS = np.dtype("<u4")
+_NO_LENGTHS = np.empty(0, _LENGTHS)
 _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
 
 
@@ -115,13 +118,14 @@ class Trajectory:
         try:
             kind, dtype, states, size = _HEADER.unpack_from(data)
             is_ragged = KINDS[kind] in ("sequences", "sets")
-            lengths = np.frombuffer(data, "<u4", states if is_ragged else 0, _HEADER.size)
-            array = np.frombuffer(data, _DTYPES[dtype], size, _HEADER.size + lengths.nbytes)
-            shape = (states, -1) if KINDS[kind] == "vectors" else (size,)
-            consistent = states == size if KINDS[kind] == "prefixes" else int(lengths.sum()) == size * is_ragged
+            lengths = np.frombuffer(data, _LENGTHS, states, _HEADER.size) if is_ragged else _NO_LENGTHS
+            array = np.frombuffer(data, _STORED[dtype], size, _HEADER.size + lengths.nbytes)
+            consistent = states == size if KINDS[kind] == "prefixes" else not is_ragged or int(lengths.sum()) == size
             if states == 0 or not consistent or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
                 raise ValueError("its header and its length disagree")
-            return cls(KINDS[kind], array.reshape(shape), np.cumsum(lengths, dtype=np.int64) if is_ragged else None)
+            if KINDS[kind] == "vectors":
+                array = array.reshape(states, -1)
+            return cls(KINDS[kind], array, np.cumsum(lengths, dtype=np.int64) if is_ragged else None)
         except (struct.error, ValueError, IndexError) as error:
             raise TrajectoryError(f"{len(data)} bytes are not a stored trajectory: {error}") from error
 

@@ -7,10 +7,13 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from behavesim.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.build import judging, run_provenance
+from behavesim.config import Settings
 from behavesim.errors import JournalError
-from behavesim.events import DECISIONS, TEMPLATE, Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.events import DECISIONS, TEMPLATE, CandidateId, Evaluated, Event, Rejected, RunForked, RunStarted
 from behavesim.loop import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
@@ -19,7 +22,7 @@ from behavesim.provenance import DECISIVE
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import last_event, read_events, read_outcome
+from behavesim.store.journal import count_registered, last_event, read_events, read_outcome
 from behavesim.task import Task, TaskReference
 from behavesim.verdict import Failure
 
@@ -51,11 +54,17 @@ class Verification:
         return not self.damage and not self.differences
 
 
-async def verify(folder: RunFolder, workers: int = 1, progress: OnProgress = lambda done, total: None) -> Verification:
+async def verify(
+    folder: RunFolder,
+    workers: int = 1,
+    progress: OnProgress = lambda done, total: None,
+    sample: int | None = None,
+) -> Verification:
     """Verify a run; it may be going on meanwhile.
 
-    Raises JournalError where there is no journal, TaskError where its task cannot be had, SandboxError where the
-    sandbox fails.
+    Of a `sample`, so many candidates are drawn by the run's seed: all that became of them is derived again, and of the
+    others only taken in. Raises JournalError where there is no journal, TaskError where its task cannot be had,
+    SandboxError where the sandbox fails.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:
@@ -65,7 +74,8 @@ async def verify(folder: RunFolder, workers: int = 1, progress: OnProgress = lam
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
     async with judging(settings.model_copy(update={"workers": workers}), task) as judge:
-        verifier = Verifier(folder, task, judge, result, 2 * workers)
+        drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
+        verifier = Verifier(folder, task, judge, result, 2 * workers, drawn)
         for seq, _, event in read_events(folder.journal):
             await verifier.take(seq, event, is_last=seq == max(openings))
             progress(seq, total)
@@ -79,7 +89,16 @@ async def verify(folder: RunFolder, workers: int = 1, progress: OnProgress = lam
 class Verifier:
     """Goes through a journal once, event by event; programs are run a few at a time on the way."""
 
-    def __init__(self, folder: RunFolder, task: Task, judge: Judge, result: Verification, at_once: int) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        task: Task,
+        judge: Judge,
+        result: Verification,
+        at_once: int,
+        drawn: frozenset[CandidateId] | None = None,
+    ) -> None:
+        """`drawn` are the candidates to check; None is all of them."""
         self.is_lost = False
         self._folder = folder
         self._task = task
@@ -87,6 +106,7 @@ class Verifier:
         self._judge = judge
         self._result = result
         self._at_once = at_once
+        self._drawn = drawn
         self._audit: Audit | None = None
         self._is_same_task = True
         self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
@@ -101,7 +121,9 @@ class Verifier:
             self._open(seq, event, is_last)
         assert self._audit is not None, "a journal begins with its settings"
         try:
-            if self._is_same_task:
+            if not self._is_drawn(event):
+                self._result.unchecked["not in the sample"] += isinstance(event, Outcome)
+            elif self._is_same_task:
                 await self._check(seq, event, self._audit)
             elif isinstance(event, Outcome):
                 self._result.unchecked["under another task"] += 1
@@ -110,6 +132,10 @@ class Verifier:
             self.is_lost = True
             expected = f"an event that can follow those before it ({error})"
             self._result.differences.append(misfit(seq, expected, event))
+
+    def _is_drawn(self, event: Event) -> bool:
+        candidate = getattr(event, "candidate", TEMPLATE)  # what is of no candidate is of the run, as the template is
+        return self._drawn is None or candidate == TEMPLATE or candidate in self._drawn
 
     async def settle(self, at_once: int) -> None:
         """Wait until no more than so many programs are running."""
@@ -166,6 +192,12 @@ class Verifier:
         found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)
         if found is not None:
             self._result.differences.append(found)
+
+
+def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:
+    """Candidates drawn by the run's seed, all where there are no more."""
+    rng = np.random.default_rng(settings.seed)
+    return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
 
 
 def _lasting(event: Event | None) -> Event | None:

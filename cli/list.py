@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from behavesim.analysis.run import load_run
-from behavesim.analysis.summary import summary
+from behavesim.analysis.glance import glance
 from behavesim.errors import BehavesimError
 from behavesim.reports.summary import runs_table
 from behavesim.reports.terminal import show
@@ -20,7 +19,7 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     summaries = []
     for folder in RunFolder.all(runs_dir):
         try:
-            summaries.append(summary(load_run(folder.path)))
+            summaries.append(glance(folder))
         except BehavesimError as error:  # one that is damaged, or was killed before it began, hides no other
             tell(f"{folder.run}: {error}")
     if as_json:

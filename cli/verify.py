@@ -23,12 +23,15 @@ from .output import print_json
 def verify(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
     workers: Annotated[int | None, typer.Option(help="Programs run at once (default: the cores).")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Check so many candidates, drawn by the run's seed (default: all).")
+    ] = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Run every program of a run again, derive every decision again, and name the first difference."""
     folder = RunFolder.find(runs_dir, run)
-    found = _verified(folder, workers or cores())
+    found = _verified(folder, workers or cores(), sample)
     if as_json:
         print_json(_document(found))
     else:
@@ -38,12 +41,12 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verified(folder: RunFolder, workers: int) -> Verification:
+def _verified(folder: RunFolder, workers: int, sample: int | None) -> Verification:
     console = Console(stderr=True)
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
         bar = progress.add_task(f"verifying {folder.run}", total=None)
         return asyncio.run(
-            verified(folder, workers, lambda done, total: progress.update(bar, completed=done, total=total))
+            verified(folder, workers, lambda done, total: progress.update(bar, completed=done, total=total), sample)
         )
 
 

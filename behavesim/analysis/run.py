@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -77,6 +77,7 @@ class Run:
         """`registered` is how many candidates the events register, which may be more than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
+        self._known: dict[CandidateId, dict[str, Any]] = {}
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self.active_s = 0.0
@@ -101,12 +102,12 @@ class Run:
     @property
     def candidates(self) -> list[Candidate]:
         """All candidates asked for, in that order."""
-        return list(self._candidates.values())
+        return [self._candidate(number) for number in self._known]
 
     @property
     def feasible(self) -> list[Candidate]:
         """The candidates with a score, in the order in which they were asked for."""
-        return [candidate for candidate in self._candidates.values() if candidate.status == "feasible"]
+        return [candidate for candidate in self.candidates if candidate.status == "feasible"]
 
     @property
     def best(self) -> Candidate | None:
@@ -165,11 +166,12 @@ class Run:
         self.events_at.append(at)
         match event:
             case Asked(candidate):
-                self._candidates[candidate] = Candidate(candidate, "open", event.parents, event.prompt.operator)
+                self._known[candidate] = {"status": "open", "parents": event.parents, "operator": event.prompt.operator}
+                self._candidates.pop(candidate, None)
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
             case Evaluated(candidate) if candidate == TEMPLATE:
-                self.template = replace(Candidate(TEMPLATE, "open", (), "template"), **_evaluated(event))
+                self.template = Candidate(TEMPLATE, parents=(), operator="template", **_evaluated(event))
             case Evaluated(candidate):
                 self._update(candidate, **_evaluated(event))
             case Rejected(candidate):
@@ -194,7 +196,9 @@ class Run:
                 self.settings = recorded(event.settings)
 
     def _program(self, candidate: CandidateId) -> Candidate | None:
-        return self.template if candidate == TEMPLATE else self._candidates.get(candidate)
+        if candidate == TEMPLATE:
+            return self.template
+        return self._candidate(candidate) if candidate in self._known else None
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
@@ -203,7 +207,14 @@ class Run:
             self.archives.append((self.state.registered, islands))
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
-        self._candidates[candidate] = replace(self._candidates[candidate], **changes)
+        self._known[candidate].update(changes)
+        self._candidates.pop(candidate, None)
+
+    def _candidate(self, number: CandidateId) -> Candidate:
+        """A candidate with what is known of it; made when it is first asked for since it last changed."""
+        if number not in self._candidates:
+            self._candidates[number] = Candidate(number, **self._known[number])
+        return self._candidates[number]
 
 
 def load_run(path: str | Path) -> Run:

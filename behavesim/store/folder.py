@@ -76,6 +76,10 @@ class RunFolder:
     def _held_out(self) -> Path:
         return self.path / "held-out.json"
 
+    @property
+    def _summary(self) -> Path:
+        return self.path / "summary.json"
+
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
         """The folder of a run to be, not made yet; raises UsageError where the name could lead elsewhere."""
@@ -202,6 +206,15 @@ class RunFolder:
         """Replace what reports know, in one step; a folder that may only be read stays as it is."""
         if os.access(self.path, os.W_OK):
             self._replace(self._held_out, text)
+
+    def read_summary(self) -> str | None:
+        """The run's summary as it was last found out, as JSON; None where it was not."""
+        return self._summary.read_text(encoding="utf-8") if self._summary.exists() else None
+
+    def write_summary(self, text: str) -> None:
+        """Replace the summary, in one step; a folder that may only be read stays as it is."""
+        if os.access(self.path, os.W_OK):
+            self._replace(self._summary, text)
 
     def note(self, line: str) -> None:
         """Append a line to the log."""

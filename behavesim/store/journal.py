@@ -110,7 +110,7 @@ class SqliteJournal:
             async with self._db.execute(_READ, (0,)) as cursor:
                 async for seq, at, kind, payload, data in cursor:
                     _refuse_gap(self._path, expected, seq)
-                    yield _time(self._path, seq, at), _event(self._path, seq, kind, payload, data)
+                    yield _timed(self._path, seq, at, kind, payload, data)
                     expected += 1
 
     async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
@@ -171,7 +171,7 @@ def read_events(
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if not only:
                 _refuse_gap(path, expected, seq)
-            yield seq, _time(path, seq, at), _event(path, seq, kind, payload, data)
+            yield seq, *_timed(path, seq, at, kind, payload, data)
 
 
 def read_times(path: Path) -> list[tuple[float, str]]:
@@ -278,23 +278,30 @@ def _refuse_gap(path: Path, expected: int, seq: int) -> None:
         raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
 
 
+def _timed(path: Path, seq: int, at: object, kind: object, payload: object, data: object) -> tuple[float, Event]:
+    try:  # no context manager: it would cost as much as reading the event
+        return check_time(at), decode(kind, payload, data)
+    except ValueError as error:
+        raise _unreadable(path, seq, error) from error
+
+
 def _event(path: Path, seq: int, kind: object, payload: object, data: object) -> Event:
-    with _readable(path, seq):
+    try:
         return decode(kind, payload, data)
+    except ValueError as error:
+        raise _unreadable(path, seq, error) from error
 
 
 def _time(path: Path, seq: int, at: object) -> float:
-    with _readable(path, seq):
-        return check_time(at)
-
-
-@contextmanager
-def _readable(path: Path, seq: int) -> Iterator[None]:
     try:
-        yield
+        return check_time(at)
     except ValueError as error:
-        why = f"event {seq} cannot be read: {error}"
-        raise JournalError(f"{path}: {why}; `behavesim verify` lists what is damaged") from error
+        raise _unreadable(path, seq, error) from error
+
+
+def _unreadable(path: Path, seq: int, error: ValueError) -> JournalError:
+    why = f"event {seq} cannot be read: {error}"
+    return JournalError(f"{path}: {why}; `behavesim verify` lists what is damaged")
 
 
 @contextmanager

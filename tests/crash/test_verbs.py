@@ -49,6 +49,17 @@ def test_verify_and_recover_tell_what_to_do_about_damage(behavesim: Command, run
     assert behavesim("recover", "damaged", "--name", "whole", "--runs-dir", tmp_path).code == 2
 
 
+def test_verify_checks_as_many_candidates_as_it_is_asked_to(behavesim: Command, runs: Path) -> None:
+    arguments = ("first", "--runs-dir", runs, "--json")
+    whole, some = (behavesim("verify", *arguments, *more).document for more in ((), ("--sample", "10")))
+    assert whole["sound"] and some["sound"]
+    assert whole["events"] == some["events"]
+    assert 0 < some["decisions"] < whole["decisions"]
+    left_out = some["unchecked"].pop("not in the sample")
+    assert left_out == 50
+    assert behavesim("verify", *arguments, "--sample", "60").document["evaluations"] == whole["evaluations"]
+
+
 async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
     subject = Subject(tmp_path / "watched", CALM)
     process = await subject.start()

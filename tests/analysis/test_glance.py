@@ -1,0 +1,45 @@
+"""The summary that a run's folder keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis import glance as module
+from behavesim.analysis.glance import glance
+from behavesim.analysis.run import Run
+from behavesim.analysis.summary import summary
+from tests.analysis.journals import asked, feasible, journalled, started, stopped
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return journalled(tmp_path / "first", started(), feasible(0, 5.0), asked(1), stopped("max_cost"))
+
+
+def unread(folder: object) -> Run:
+    raise AssertionError("the journal was read")
+
+
+def test_a_second_glance_reads_no_journal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = glance(run.folder)
+    assert first == summary(run)
+    monkeypatch.setattr(module, "load_run", unread)
+    assert glance(run.folder) == first
+
+
+def test_what_happened_since_is_seen(run: Run) -> None:
+    glance(run.folder)
+    with run.folder.locked():
+        assert glance(run.folder).unanswered == summary(run).unanswered
+    longer = journalled(run.folder.path, asked(2))
+    assert glance(longer.folder) == summary(longer)
+    assert glance(longer.folder).asked == 3
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"of": "another", "summary": {}}'])
+def test_a_note_that_says_nothing_is_found_out_anew(run: Run, text: str) -> None:
+    run.folder.write_summary(text)
+    assert glance(run.folder) == summary(run)
+    assert glance(run.folder) == summary(run)
