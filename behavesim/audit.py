@@ -20,9 +20,9 @@ from behavesim.events import (
     Regrouped,
     Rejected,
 )
-from behavesim.loop import comparable, extracted
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
+from behavesim.outcome import comparable, extracted
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.state import RunState

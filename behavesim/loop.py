@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any, ParamSpec
 
 from behavesim.behaviours import Behaviours
@@ -30,15 +29,14 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.methods.method import Measurement, Method
+from behavesim.outcome import comparable, copied, identified, judged
 from behavesim.plugins import failures_named
-from behavesim.programs.extract import Program, extract
+from behavesim.programs.extract import Program
 from behavesim.programs.fences import fenced
-from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Journal, Judge, Responder
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
-from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
 
@@ -278,10 +276,10 @@ class Search:
 
     async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:
-            read = await asyncio.to_thread(_read, self._task, asked, reply)
-        if isinstance(read, Rejected):
-            return read
-        (program, key), candidate = read, asked.candidate
+            found = await asyncio.to_thread(identified, self._task, asked, reply)
+        if isinstance(found, Rejected):
+            return found
+        (program, key), candidate = found, asked.candidate
         first = self._first.setdefault(key, candidate)
         if first != candidate:
             return await self._copy(candidate, program, first, key)
@@ -299,53 +297,6 @@ class Search:
         if first in self._evaluating:
             await self._evaluating[first].wait()
         return copied(candidate, program, await self._journal.outcome(first, key))
-
-
-def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
-    """The program of a reply, or that it holds none."""
-    if reply.fault:
-        return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
-    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, asked.prompt.asks_thought)
-    if isinstance(program, Failure):
-        return Rejected(asked.candidate, "extraction", program.reason, program.message)
-    return program
-
-
-def _read(task: Task, asked: Asked, reply: Reply) -> tuple[Program, str] | Rejected:
-    """The program of a reply and its hash, or that it holds none."""
-    program = extracted(task, asked, reply)
-    return program if isinstance(program, Rejected) else (program, program_hash(program.source))
-
-
-def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
-    """The verdict, but a failure where the behaviour could not be compared: every later decision would fail of it."""
-    why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
-    return Failure("incomparable", why, verdict.cpu_s) if why else verdict
-
-
-def judged(candidate: CandidateId, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """What becomes of a program under a verdict; `key` is its hash."""
-    known: dict[str, Any] = {
-        "source": program.source,
-        "thought": program.thought,
-        "program_hash": key,
-        "cpu_s": verdict.cpu_s,
-    }
-    if isinstance(verdict, Failure):
-        return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
-    return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
-
-
-def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
-    """What becomes of a program whose twin was evaluated before."""
-    return replace(
-        first,
-        candidate=candidate,
-        source=program.source,
-        thought=program.thought,
-        copy_of=first.candidate,
-        cpu_s=0.0,
-    )
 
 
 def _latest(candidate: OpenCandidate) -> Event:

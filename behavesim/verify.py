@@ -14,7 +14,7 @@ from behavesim.build import judging, run_provenance
 from behavesim.config import Settings
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, TEMPLATE, CandidateId, Evaluated, Event, Rejected, RunForked, RunStarted
-from behavesim.loop import copied, judged
+from behavesim.outcome import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.protocols import Judge

@@ -44,6 +44,7 @@ ROOMS = {
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
     "state": (["behavesim/state.py"], ["tests/state"]),
+    "outcome": (["behavesim/outcome.py"], ["tests/outcome"]),
     "due": (["behavesim/due.py"], ["tests/due"]),
     "audit": (["behavesim/audit.py"], ["tests/audit"]),
     "loop": (["behavesim/loop.py"], ["tests/search"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +20,15 @@ CHAIN = [
     {"protocols", "provenance"},
     {"programs", "state"},
     {"behaviours"},
-    {"prompts"},
+    {"outcome", "prompts"},
     {"caps"},
     {"methods"},
     {"due"},
     {"sandbox", "store"},
     {"proposers"},
     {"settings"},
-    {"loop"},
-    {"audit", "build"},
+    {"audit", "loop"},
+    {"build"},
     {"checkup", "recover", "rehearsal", "verify"},
     {"analysis"},
     {"reports"},
@@ -66,6 +67,13 @@ def test_a_module_imports_only_what_stands_left_of_its_room(path: Path) -> None:
             other = room_of(name)
             assert other == own or RANK[other] < RANK[own], f"{module} imports {name}"
             assert (own, other) not in APART, f"{module} imports {name}"
+
+
+def test_the_page_on_architecture_lists_the_rooms_in_that_order() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    listed = re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(set(RANK) - {"similarity.kernels", "__main__"})
+    assert listed == sorted(listed, key=RANK.__getitem__)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tasks").rglob("*.py")), ids=lambda path: path.name)

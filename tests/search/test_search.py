@@ -210,7 +210,7 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         assert read_on.wait(60), "the event loop waits for what it should go on beside"
         return extract(*arguments, **options)
 
-    monkeypatch.setattr("behavesim.loop.extract", slowly)
+    monkeypatch.setattr("behavesim.outcome.extract", slowly)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
