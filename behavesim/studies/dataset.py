@@ -1,0 +1,133 @@
+"""The thirty pairs of algorithms (paper, Table 1 and appendix "Detailed Results on Algorithmic Similarity Dataset").
+
+The authors' programs are unpublished; these are our own, chosen by the paper's description of each case. Of the fifteen
+pairs of six sorts the paper has fourteen and does not say which is left out: here bubble and insertion.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from behavesim.code_similarity.executions import traced
+from behavesim.studies.problems import PACKING, PATHS, PRODUCT, ROUTE, SORTING, TREE, Problem
+from behavesim.trajectory import Trajectory
+
+INSTANCES = 20
+SEED = 2026
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What came of one instance: the solution, and the states on the way."""
+
+    solution: Any
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True)
+class Program:
+    """One algorithm of a pair: the `function` of a module of `pairs`."""
+
+    problem: Problem
+    module: str
+    function: str
+
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """The function, which takes an instance and `record`."""
+        found: Callable[..., Any] = getattr(import_module(f"behavesim.studies.pairs.{self.module}"), self.function)
+        return found
+
+    @cached_property
+    def source(self) -> str:
+        """The text of the program under its problem's name, without docstring and without what records its states."""
+        lines = textwrap.dedent(inspect.getsource(self.call)).splitlines()
+        kept = (line for line in lines if not re.match(r"\s*(record\(|\"\"\")", line))
+        text = "\n".join(kept).replace(", record)", ")") + "\n"
+        return text.replace(f"def {self.function}(", f"def {self.problem.entry}(", 1)
+
+    def trace(self, instance: tuple[Any, ...]) -> str:
+        """What its variables go through on an instance, one change a line."""
+        with traced(self.call.__code__.co_filename) as lines:
+            self.call(*deepcopy(instance), lambda state: None)
+        return "\n".join(lines)
+
+    def solve(self, instance: tuple[Any, ...]) -> Solved:
+        """The solution of an instance with the states as they were when they were recorded."""
+        states: list[Any] = []
+        solution = self.call(*deepcopy(instance), lambda state: states.append(deepcopy(state)))
+        return Solved(solution, self.problem.trajectory(states))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two algorithms whose code, behaviour and results are alike or not, as their type says; cases count from 1."""
+
+    type: int
+    case: int
+    name: str
+    first: Program
+    second: Program
+
+    @property
+    def problem(self) -> Problem:
+        """What both solve."""
+        return self.first.problem
+
+    def instances(self, count: int = INSTANCES, seed: int = SEED) -> list[tuple[Any, ...]]:
+        """The instances of this pair: those of its problem, which all pairs of the problem share."""
+        name = sum(map(ord, self.problem.name))
+        return [self.problem.draw(np.random.default_rng([seed, name, number])) for number in range(count)]
+
+
+def _forms(problem: Problem, module: str, name: str) -> tuple[str, Program, Program]:
+    return name, Program(problem, module, "first"), Program(problem, module, "second")
+
+
+def _algorithms(problem: Problem, module: str, *pairs: tuple[str, str]) -> list[tuple[str, Program, Program]]:
+    named = [(f"{a} and {b}".replace("_", "-"), a, b) for a, b in pairs]
+    return [(name, Program(problem, module, a), Program(problem, module, b)) for name, a, b in named]
+
+
+_SORTS = list(combinations(("bubble", "insertion", "selection", "merge", "quick", "heap"), 2))
+_PATHS = (
+    ("dijkstra", "bellman_ford"),
+    ("bellman_ford", "queued"),
+    ("bellman_ford", "floyd_warshall"),
+    ("dijkstra", "floyd_warshall"),
+)
+_TYPES = {
+    1: [
+        _forms(PRODUCT, "matrix_product_loops", "matrix product, ijk and jik"),
+        _forms(TREE, "breadth_first_sides", "breadth first, left and right first"),
+        _forms(TREE, "depth_first_sides", "depth first, left and right first"),
+    ],
+    2: [
+        _forms(ROUTE, "route_ends", "nearest and farthest city"),
+        _forms(PACKING, "packing_slivers", "bin packing, slivers of 8 and 12"),
+        _forms(PACKING, "packing_classes", "bin packing, classes from 50/30 and 40/20"),
+    ],
+    3: [
+        _forms(TREE, "breadth_first_forms", "breadth first, recursive and iterative"),
+        _forms(SORTING, "bubble_sort_forms", "bubble sort, recursive and iterative"),
+        _forms(SORTING, "insertion_sort_forms", "insertion sort, recursive and iterative"),
+        _forms(SORTING, "merge_sort_forms", "merge sort, recursion and stack"),
+        _forms(PACKING, "first_fit_forms", "first fit, loop and search"),
+        _forms(PACKING, "best_fit_forms", "best fit, loop and minimum"),
+    ],
+    4: [*_algorithms(SORTING, "sorts", *_SORTS[1:]), *_algorithms(PATHS, "shortest_paths", *_PATHS)],
+}
+
+PAIRS = tuple(Pair(of_type, case, *row) for of_type, rows in _TYPES.items() for case, row in enumerate(rows, 1))
+"""All thirty, in the paper's order of types and cases."""

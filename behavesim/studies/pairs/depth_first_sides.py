@@ -1,0 +1,33 @@
+"""Type 1, case 3: a tree depth first, the left child before the right one and after it."""
+
+
+def first(tree, record):
+    """Left before right."""
+    visited = []
+
+    def visit(node):
+        if node is None:
+            return
+        visited.append(node.value)
+        record(visited)
+        visit(node.left)
+        visit(node.right)
+
+    visit(tree)
+    return set(visited)
+
+
+def second(tree, record):
+    """Right before left."""
+    visited = []
+
+    def visit(node):
+        if node is None:
+            return
+        visited.append(node.value)
+        record(visited)
+        visit(node.right)
+        visit(node.left)
+
+    visit(tree)
+    return set(visited)

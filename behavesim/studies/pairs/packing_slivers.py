@@ -1,0 +1,45 @@
+"""Type 2, case 2: best fit that shuns a bin where the item would leave a sliver, of another width in each."""
+
+
+def first(items, capacity, record):
+    """A sliver is less than 8."""
+    sliver, penalty = 8, 40
+    room, chosen = [], []
+    for item in items:
+        best, place = None, None
+        for index, free in enumerate(room):
+            left = free - item
+            if left < 0:
+                continue
+            cost = left + (penalty if 0 < left < sliver else 0)
+            if best is None or cost < best:
+                best, place = cost, index
+        if place is None or best > capacity - item:
+            place = len(room)
+            room.append(capacity)
+        room[place] -= item
+        chosen.append(place)
+        record(chosen)
+    return chosen
+
+
+def second(items, capacity, record):
+    """A sliver is less than 12."""
+    sliver, penalty = 12, 40
+    room, chosen = [], []
+    for item in items:
+        best, place = None, None
+        for index, free in enumerate(room):
+            left = free - item
+            if left < 0:
+                continue
+            cost = left + (penalty if 0 < left < sliver else 0)
+            if best is None or cost < best:
+                best, place = cost, index
+        if place is None or best > capacity - item:
+            place = len(room)
+            room.append(capacity)
+        room[place] -= item
+        chosen.append(place)
+        record(chosen)
+    return chosen

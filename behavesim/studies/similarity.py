@@ -1,0 +1,153 @@
+"""Study "similarity": thirty pairs by every metric (paper, Table 1 and appendix "Detailed Results")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from behavesim.analysis.table import COUNT, DISTANCE, RATIO, Cell, Column, Table
+from behavesim.code_similarity.behaviour import OfBehaviour
+from behavesim.code_similarity.bleu import CrystalBleu, bleu, text_bleu
+from behavesim.code_similarity.executions import OfTraces, Results
+from behavesim.code_similarity.metric import Observed, OfSource, Similarity
+from behavesim.code_similarity.optional import codebleu, embeddings, missing
+from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity.tree_edits import ast_similarity
+from behavesim.similarity import BehaveSim
+from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
+from behavesim.studies.paper import CASES, SIMILARITY
+
+TYPES = (1, 2, 3, 4)
+TRACED = 3
+"""Instances on which executions are traced: the first ones. A trace is a hundred times as long as a trajectory."""
+
+BESIDE = {
+    "behavesim": ("BehaveSim",),
+    "rouge": ("ROUGE",),
+    "bleu": ("BLEU",),
+    "crystalbleu": ("CrystalBLEU",),
+    "ast": ("AST",),
+    "codebleu": ("CodeBLEU",),
+    "codebertscore": ("CodeBERTScore",),
+    "embedding": ("Jina-Code-Embedding", "Qwen3-Embedding-0.6B"),
+    "results": ("execution results",),
+    "trace-bleu": ("traces + BLEU",),
+    "trace-embedding": ("traces + Jina-Code-Embedding", "traces + Qwen3-Embedding-0.6B"),
+}
+"""Our metrics, in the order in which they are shown, and the rows of the paper's Table 1 that each stands beside."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A pair and its similarity by each metric, in [0, 1]; a metric that is not installed is not among them."""
+
+    pair: Pair
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SimilarityStudy:
+    """All pairs by all metrics; `missing` says of a metric that could not be computed what to install."""
+
+    rows: tuple[Measured, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def mean(self, metric: str, of_type: int) -> float | None:
+        """The mean over the pairs of a type; None where the metric could not be computed."""
+        if metric in self.missing:
+            return None
+        values = [row.values[metric] for row in self.rows if row.pair.type == of_type]
+        return sum(values) / len(values)
+
+    def document(self) -> dict[str, Any]:
+        """`{pairs, means, paper, missing}` for machines."""
+        return {
+            "pairs": [
+                {"type": row.pair.type, "case": row.pair.case, "name": row.pair.name}
+                | {metric: row.values.get(metric) for metric in BESIDE}
+                for row in self.rows
+            ],
+            "means": {metric: [self.mean(metric, of_type) for of_type in TYPES] for metric in BESIDE},
+            "paper": {name: list(values) for name, values in SIMILARITY.items()},
+            "missing": dict(self.missing),
+        }
+
+    def tables(self) -> tuple[Table, ...]:
+        """The means by type beside the paper's, and each pair."""
+        return self._means(), self._pairs()
+
+    def _means(self) -> Table:
+        columns = [Column("metric"), *(Column(f"type {of_type}", RATIO) for of_type in TYPES), Column("beside")]
+        rows: list[tuple[Cell, ...]] = []
+        for metric, papers in BESIDE.items():
+            rows.append((metric, *(self.mean(metric, of_type) for of_type in TYPES), self.missing.get(metric, "")))
+            rows += [("", *SIMILARITY[paper], f"the paper's {paper}") for paper in papers]
+        caption = "The paper's programs are unpublished; ours are others of the same description, so figures may differ."
+        return Table("means", "mean similarity by type of pair", tuple(columns), tuple(rows), caption)
+
+    def _pairs(self) -> Table:
+        shown = [metric for metric in BESIDE if metric not in self.missing]
+        names = (Column("type", COUNT), Column("case", COUNT), Column("pair"))
+        metrics = (Column(metric, RATIO) for metric in shown)
+        rows = tuple(
+            (row.pair.type, row.pair.case, row.pair.name, *(row.values[metric] for metric in shown), _beside(row.pair))
+            for row in self.rows
+        )
+        caption = "Which pair is which case of type 4 the paper does not say; so no figure of its own stands there."
+        return Table("pairs", "each pair", (*names, *metrics, Column("paper's behavesim", RATIO)), rows, caption)
+
+
+def similarity(model: str | None = None) -> Iterator[Measured | SimilarityStudy]:
+    """Each pair as it is measured, and at the end the whole study; `model` gives the embeddings."""
+    metrics, absent = _metrics(model)
+    rows = []
+    for pair in PAIRS:
+        rows.append(Measured(pair, _values(pair, metrics)))
+        yield rows[-1]
+    yield SimilarityStudy(tuple(rows), absent)
+
+
+def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[BehaveSim, ...]:
+    """BehaveSim for each instance of a pair, whose solutions say how far apart two states of it can be."""
+    instances = pair.instances(len(solved))
+    bounds = [pair.problem.normaliser(at, each.solution) for at, each in zip(instances, solved, strict=True)]
+    return tuple(BehaveSim(bound, **settings) for bound in bounds)
+
+
+def _values(pair: Pair, metrics: Sequence[Similarity]) -> dict[str, float]:
+    instances = pair.instances()
+    solved = [pair.first.solve(instance) for instance in instances]
+    first = _observed(pair.first, solved, instances)
+    second = _observed(pair.second, [pair.second.solve(instance) for instance in instances], instances)
+    every = (OfBehaviour(measures(pair, solved)), *metrics)
+    return {metric.name: metric.similarity(first, second) for metric in every}
+
+
+def _observed(program: Program, solved: Sequence[Solved], instances: Sequence[tuple[Any, ...]]) -> Observed:
+    solutions = tuple(each.solution for each in solved)
+    trajectories = tuple(each.trajectory for each in solved)
+    return Observed(program.source, solutions, trajectories, tuple(map(program.trace, instances[:TRACED])))
+
+
+def _metrics(model: str | None) -> tuple[list[Similarity], dict[str, str]]:
+    """Those that can be computed here, and for the others what to install."""
+    sources = dict.fromkeys(program.source for pair in PAIRS for program in (pair.first, pair.second))
+    metrics: list[Similarity] = [
+        OfSource("rouge", rouge),
+        OfSource("bleu", bleu, is_symmetric=False),
+        CrystalBleu.of(sources),
+        OfSource("ast", ast_similarity),
+        Results(),
+        OfTraces("trace-bleu", text_bleu),
+    ]
+    absent = {name: how for name in BESIDE if (how := missing(name, model))}
+    if "codebleu" not in absent:
+        metrics.append(codebleu())
+    if model is not None and "embedding" not in absent:
+        metrics.extend(embeddings(model))
+    return metrics, absent
+
+
+def _beside(pair: Pair) -> float | None:
+    return None if pair.type == 4 else CASES[pair.type][pair.case - 1]

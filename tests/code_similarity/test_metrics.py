@@ -1,0 +1,113 @@
+"""Metrics of source: equal to the packages that are known for them, symmetric, 1 for equal programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.code_similarity.bleu import LONGEST, CrystalBleu, bleu
+from behavesim.code_similarity.metric import Observed, OfSource, Similarity
+from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity.tree_edits import ast_similarity
+from behavesim.code_similarity.words import words
+from behavesim.studies.dataset import PAIRS
+
+SOURCES = sorted({program.source for pair in PAIRS for program in (pair.first, pair.second)})
+TEXTS = [(pair.first.source, pair.second.source) for pair in PAIRS]
+METRICS: list[Similarity] = [
+    OfSource("rouge", rouge),
+    OfSource("bleu", bleu, is_symmetric=False),
+    CrystalBleu.of(SOURCES),
+    OfSource("ast", ast_similarity),
+]
+
+
+def test_words_are_those_of_python_without_layout_and_comments() -> None:
+    assert words("def f(x):  # why\n    return x+1\n") == "def f ( x ) : return x + 1".split()
+    assert words("x = (") == ["x", "=", "("]
+    assert words("value = [1, 2") == ["value", "=", "[", "1", ",", "2"]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: str(metric.name))
+def test_a_metric_is_symmetric_between_0_and_1_and_1_for_equal_programs(metric: Similarity) -> None:
+    for first, second in TEXTS:
+        a, b = Observed(first), Observed(second)
+        assert metric.similarity(a, b) == pytest.approx(metric.similarity(b, a), abs=1e-15)
+        assert 0 <= metric.similarity(a, b) <= 1
+        assert metric.similarity(a, a) == pytest.approx(1, abs=1e-15)
+
+
+def longest_common_subsequence(a: str, b: str) -> int:
+    """By the table of the textbook."""
+    table = np.zeros((len(a) + 1, len(b) + 1), int)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            table[i + 1, j + 1] = table[i, j] + 1 if x == y else max(table[i, j + 1], table[i + 1, j])
+    return int(table[-1, -1])
+
+
+@given(st.text("ab+", max_size=40), st.text("ab+", max_size=40))
+def test_rouge_counts_the_longest_common_subsequence(a: str, b: str) -> None:
+    left, right = words(" ".join(a)), words(" ".join(b))
+    common = longest_common_subsequence("".join(left), "".join(right))
+    assert rouge(" ".join(a), " ".join(b)) == (2 * common / (len(left) + len(right)) if left or right else 1)
+
+
+def test_rouge_is_that_of_rouge_score() -> None:
+    scorers = pytest.importorskip("rouge_score.rouge_scorer")
+
+    class Tokenizer:
+        tokenize = staticmethod(words)
+
+    scorer = scorers.RougeScorer(["rougeL"], tokenizer=Tokenizer())
+    for a, b in TEXTS:
+        assert rouge(a, b) == pytest.approx(scorer.score(a, b)["rougeL"].fmeasure, abs=1e-9)
+
+
+def test_bleu_is_that_of_nltk() -> None:
+    oracle = pytest.importorskip("nltk.translate.bleu_score")
+    smoothing = oracle.SmoothingFunction().method1
+    for a, b in TEXTS:
+        expected = oracle.sentence_bleu([words(a)], words(b), smoothing_function=smoothing)
+        assert bleu(a, b) == pytest.approx(expected, abs=1e-9)
+
+
+def test_crystal_bleu_is_that_of_its_authors() -> None:
+    oracle = pytest.importorskip("crystalbleu")
+    counts = Counter(
+        ngram
+        for source in SOURCES
+        for length in range(1, LONGEST + 1)
+        for ngram in zip(*(islice(words(source), start, None) for start in range(length)), strict=False)
+    )
+    shared = dict(counts.most_common(50))
+    smoothing = oracle.SmoothingFunction().method1
+    ours = CrystalBleu.of(SOURCES)
+    for a, b in TEXTS:
+        pairs = ((words(a), words(b)), (words(b), words(a)))
+        scores = [
+            oracle.sentence_bleu([reference], candidate, smoothing_function=smoothing, ignoring=shared)
+            for reference, candidate in pairs
+        ]
+        assert ours.similarity(Observed(a), Observed(b)) == pytest.approx(sum(scores) / 2, abs=1e-9)
+
+
+def test_edits_of_trees_are_those_of_apted() -> None:
+    import ast
+
+    apted = pytest.importorskip("apted")
+    helpers = pytest.importorskip("apted.helpers")
+
+    def tree(node: ast.AST) -> object:
+        return helpers.Tree(type(node).__name__, *map(tree, ast.iter_child_nodes(node)))
+
+    for a, b in TEXTS[:: len(TEXTS) // 6]:
+        left, right = ast.parse(a), ast.parse(b)
+        edits = apted.APTED(tree(left), tree(right), apted.Config()).compute_edit_distance()
+        size = max(len(list(ast.walk(left))), len(list(ast.walk(right))))
+        assert ast_similarity(a, b) == pytest.approx(1 - edits / size, abs=1e-9)
