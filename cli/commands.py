@@ -38,6 +38,7 @@ COMMANDS = {
         Command("recover", "recover:recover", "Results", "Make a new run of all that a damaged one still says."),
         Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
         Command("compare", "compare:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
+        Command("study", "study:study", "Results", "The paper's tables and figures, with its own beside ours."),
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
         Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
         Command("method", "method:method", "Set-up", "Write (init) and examine (check) a method of your own."),

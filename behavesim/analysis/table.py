@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True)
 class Table:
-    """One table; each row has a cell a column, and `marked` are the places of rows that stand out."""
+    """One table; each row has a cell a column, and `marked` are the places of rows that stand out.
+
+    The first `keys` columns say what a row is about: where a table is too wide, each of its parts begins with them.
+    """
 
     name: str
     title: str
@@ -75,3 +78,10 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     marked: frozenset[int] = frozenset()
+    keys: int = 1
+
+    def part(self, start: int, stop: int) -> Table:
+        """The keys and the columns from `start` up to `stop`."""
+        kept = [*range(self.keys), *range(max(start, self.keys), stop)]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)

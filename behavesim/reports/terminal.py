@@ -1,22 +1,51 @@
-"""Tables on a terminal."""
+"""Tables on a terminal, and a bar while they are made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeVar
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import track
 from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import WORDS, Cell, Column, Estimate, Table
 from behavesim.text import printable
 
+Item = TypeVar("Item")
+
+UNBOUNDED = 10_000
+"""A width that no table needs: a measurement is never above the width it is made for."""
+
 
 def show(tables: Iterable[Table]) -> None:
     """Print tables on stdout, one below the other."""
     console = Console()
     for table in tables:
-        console.print(drawn(table))
+        for drawing in fitting(table, console):
+            console.print(drawing)
+
+
+def fitting(table: Table, console: Console) -> list[Drawing]:
+    """The table in as few parts, one below the other, as leave every word whole on this terminal."""
+    known = [place for place in range(len(table.columns)) if place < table.keys or _is_known(table, place)]
+    table = replace(
+        table,
+        columns=tuple(table.columns[place] for place in known),
+        rows=tuple(tuple(row[place] for place in known) for row in table.rows),
+    )
+    last, anyhow = len(table.columns), console.options.update(width=UNBOUNDED)
+    ends = [table.keys]
+    for stop in range(table.keys + 2, last + 1):
+        if Measurement.get(console, anyhow, drawn(table.part(ends[-1], stop))).minimum > console.width:
+            ends.append(stop - 1)
+    parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
+    titled = [parts[0], *(replace(part, title=f"{part.title}, continued") for part in parts[1:])]
+    return [drawn(part if part is titled[-1] else replace(part, caption="")) for part in titled]
 
 
 def drawn(table: Table) -> Drawing:
@@ -58,3 +87,9 @@ def text(cell: Cell, column: Column) -> str:
 
 def _is_known(table: Table, place: int) -> bool:
     return not table.rows or any(row[place] is not None for row in table.rows)
+
+
+def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
+    """The same items, counted by a bar on stderr where that is a terminal."""
+    console = Console(stderr=True)
+    return iter(track(items, doing, total, console=console, transient=True, disable=not console.is_terminal))

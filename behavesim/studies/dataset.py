@@ -81,6 +81,11 @@ class Pair:
     second: Program
 
     @property
+    def label(self) -> str:
+        """Type and case, such as "4.15"."""
+        return f"{self.type}.{self.case}"
+
+    @property
     def problem(self) -> Problem:
         """What both solve."""
         return self.first.problem
@@ -115,7 +120,7 @@ _TYPES = {
     ],
     2: [
         _forms(ROUTE, "route_ends", "nearest and farthest city"),
-        _forms(PACKING, "packing_slivers", "bin packing, slivers of 8 and 12"),
+        _forms(PACKING, "packing_slivers", "bin packing, slivers of 8 and 16"),
         _forms(PACKING, "packing_classes", "bin packing, classes from 50/30 and 40/20"),
     ],
     3: [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from behavesim.analysis.table import COUNT, DISTANCE, RATIO, Cell, Column, Table
+from behavesim.analysis.table import RATIO, Cell, Column, Table
 from behavesim.code_similarity.behaviour import OfBehaviour
 from behavesim.code_similarity.bleu import CrystalBleu, bleu, text_bleu
 from behavesim.code_similarity.executions import OfTraces, Results
@@ -78,34 +78,42 @@ class SimilarityStudy:
         return self._means(), self._pairs()
 
     def _means(self) -> Table:
-        columns = [Column("metric"), *(Column(f"type {of_type}", RATIO) for of_type in TYPES), Column("beside")]
+        columns = [Column("metric"), *(Column(f"type {of_type}", RATIO) for of_type in TYPES), Column("of")]
         rows: list[tuple[Cell, ...]] = []
         for metric, papers in BESIDE.items():
-            rows.append((metric, *(self.mean(metric, of_type) for of_type in TYPES), self.missing.get(metric, "")))
-            rows += [("", *SIMILARITY[paper], f"the paper's {paper}") for paper in papers]
-        caption = "The paper's programs are unpublished; ours are others of the same description, so figures may differ."
+            state = "missing: see below" if metric in self.missing else "ours"
+            rows.append((metric, *(self.mean(metric, of_type) for of_type in TYPES), state))
+            rows += [("", *SIMILARITY[paper], f"paper: {paper}") for paper in papers]
+        absent = (f"{metric}: {how}." for metric, how in self.missing.items())
+        unpublished = "The paper's programs are unpublished; ours are others that fit its descriptions."
+        caption = "\n".join((unpublished, *absent))
         return Table("means", "mean similarity by type of pair", tuple(columns), tuple(rows), caption)
 
     def _pairs(self) -> Table:
         shown = [metric for metric in BESIDE if metric not in self.missing]
-        names = (Column("type", COUNT), Column("case", COUNT), Column("pair"))
-        metrics = (Column(metric, RATIO) for metric in shown)
+        columns = (
+            Column("case"),
+            Column("pair"),
+            *(Column(metric, RATIO) for metric in shown),
+            Column("paper", RATIO, title="paper's BehaveSim"),
+        )
         rows = tuple(
-            (row.pair.type, row.pair.case, row.pair.name, *(row.values[metric] for metric in shown), _beside(row.pair))
+            (row.pair.label, row.pair.name, *(row.values[metric] for metric in shown), _beside(row.pair))
             for row in self.rows
         )
         caption = "Which pair is which case of type 4 the paper does not say; so no figure of its own stands there."
-        return Table("pairs", "each pair", (*names, *metrics, Column("paper's behavesim", RATIO)), rows, caption)
+        return Table("pairs", "each pair", columns, rows, caption, keys=2)
 
 
-def similarity(model: str | None = None) -> Iterator[Measured | SimilarityStudy]:
-    """Each pair as it is measured, and at the end the whole study; `model` gives the embeddings."""
-    metrics, absent = _metrics(model)
-    rows = []
-    for pair in PAIRS:
-        rows.append(Measured(pair, _values(pair, metrics)))
-        yield rows[-1]
-    yield SimilarityStudy(tuple(rows), absent)
+def measured(model: str | None = None) -> Iterator[Measured]:
+    """Each of the thirty pairs, one after another; `model` gives the embeddings."""
+    metrics = _metrics(model)
+    return (Measured(pair, _values(pair, metrics)) for pair in PAIRS)
+
+
+def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
+    """What was measured with that model, as a whole."""
+    return SimilarityStudy(tuple(rows), {name: how for name in BESIDE if (how := missing(name, model))})
 
 
 def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[BehaveSim, ...]:
@@ -130,8 +138,8 @@ def _observed(program: Program, solved: Sequence[Solved], instances: Sequence[tu
     return Observed(program.source, solutions, trajectories, tuple(map(program.trace, instances[:TRACED])))
 
 
-def _metrics(model: str | None) -> tuple[list[Similarity], dict[str, str]]:
-    """Those that can be computed here, and for the others what to install."""
+def _metrics(model: str | None) -> list[Similarity]:
+    """Those that can be computed here."""
     sources = dict.fromkeys(program.source for pair in PAIRS for program in (pair.first, pair.second))
     metrics: list[Similarity] = [
         OfSource("rouge", rouge),
@@ -141,12 +149,11 @@ def _metrics(model: str | None) -> tuple[list[Similarity], dict[str, str]]:
         Results(),
         OfTraces("trace-bleu", text_bleu),
     ]
-    absent = {name: how for name in BESIDE if (how := missing(name, model))}
-    if "codebleu" not in absent:
+    if not missing("codebleu", model):
         metrics.append(codebleu())
-    if model is not None and "embedding" not in absent:
+    if model is not None and not missing("embedding", model):
         metrics.extend(embeddings(model))
-    return metrics, absent
+    return metrics
 
 
 def _beside(pair: Pair) -> float | None:

@@ -36,7 +36,7 @@ def imported(folder: str) -> set[str]:
 @pytest.mark.parametrize(
     ("folder", "extras"),
     [
-        ("behavesim", ["pandas"]),
+        ("behavesim", ["pandas", "codebleu", "embeddings"]),
         ("cli", []),
         ("tasks", []),
         ("tests", ["test", "pandas", "fuzz", "mutants"]),

@@ -32,6 +32,8 @@ CHAIN = [
     {"checkup", "recover", "rehearsal", "verify"},
     {"analysis"},
     {"reports"},
+    {"code_similarity"},
+    {"studies"},
     {"application"},
     {"application.experiment"},
     {"__main__"},

@@ -24,8 +24,8 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """A sliver is less than 12."""
-    sliver, penalty = 12, 40
+    """A sliver is less than 16."""
+    sliver, penalty = 16, 40
     room, chosen = [], []
     for item in items:
         best, place = None, None

@@ -1,4 +1,4 @@
-"""Type 4, cases 1 to 14: six ways to sort. A state is the array after each outer pass, merge, partition or extraction."""
+"""Type 4, cases 1 to 14: six ways to sort. A state is the array after each pass, merge, partition or extraction."""
 
 
 def bubble(numbers, record):
