@@ -27,8 +27,9 @@ class Block:
 
 @dataclass(frozen=True)
 class _Fence:
-    """A fence found on a line: its characters, how deep the line is indented, what stands before and behind it."""
+    """A fence: its line, its characters, how deep the line is indented, what stands before and behind it."""
 
+    line: int
     marks: str
     indent: int
     before: str
@@ -45,20 +46,20 @@ def blocks(text: str) -> list[Block]:
     found: list[Block] = []
     opening: _Fence | None = None
     inside: list[str] = []
-    begin = 0
     for number, line in enumerate(text.split("\n")):
-        fence = _fence(line)
+        fence = _fence(number, line)
         if opening is not None and (fence is None or not _ends(fence, opening)):
             inside.append(line)
             continue
         if opening is not None and fence is not None:
-            found.append(Block(_code(inside, fence, opening.indent), True, begin, number + 1))
+            found.append(Block(_code(inside, fence, opening.indent), True, opening.line, number + 1))
         if fence is not None and (_opens(fence) if opening is None else _reopens(fence)):
-            opening, inside, begin = fence, [], number
+            opening, inside = fence, []
         else:
             opening = None
     if opening is not None:
-        found.append(Block(_code(inside, None, opening.indent), False, begin, begin + 1 + len(inside)))
+        end = opening.line + 1 + len(inside)
+        found.append(Block(_code(inside, None, opening.indent), False, opening.line, end))
     return found
 
 
@@ -70,12 +71,12 @@ def outside(text: str, parts: Sequence[Block]) -> str:
     return "\n".join(line for number, line in enumerate(text.split("\n")) if number not in inside)
 
 
-def _fence(line: str) -> _Fence | None:
+def _fence(number: int, line: str) -> _Fence | None:
     match = _FENCE.search(line) if "``" in line or "~~" in line else None
     if match is None:
         return None
     indent = len(line) - len(line.lstrip(" \t"))
-    return _Fence(match[0], indent, line[: match.start()], line[match.end() :].strip())
+    return _Fence(number, match[0], indent, line[: match.start()], line[match.end() :].strip())
 
 
 def _opens(fence: _Fence) -> bool:

@@ -294,4 +294,11 @@ def test_plain_islands_start_from_the_template() -> None:
     ],
 )
 def test_only_methods_that_compare_pay_for_comparing(settings: dict[str, Any], needed: bool) -> None:
-    assert method(fitting(settings), Toy()).uses_behaviour == needed
+    chosen = method(fitting(settings), Toy())
+    assert (chosen.uses_behaviour, chosen.needs_behaviour) == (needed, needed)
+
+
+@pytest.mark.parametrize(("feedback", "needed"), [("none", False), ("scores", False), ("behaviour", True)])
+def test_behaviours_are_known_where_a_model_is_told_of_them(feedback: str, needed: bool) -> None:
+    chosen = method(fitting({"method": "best-of-n", "prompt_feedback": feedback}), Toy())
+    assert (chosen.uses_behaviour, chosen.needs_behaviour) == (False, needed)

@@ -91,6 +91,22 @@ def test_tokens_of_any_size_and_sign_are_told_apart():
     assert m.one_vs_many([Trajectory.prefixes([7, 8, 9])], Archive([x])).tolist() == [1 - 6 / 9]
 
 
+class ByKernels(BehaveSim):
+    """The measure, but for what takes a pair at a time."""
+
+    def similarity(self, x, y):
+        raise AssertionError("two trajectories are compared alone")
+
+
+@pytest.mark.parametrize("kind", ["prefixes", "sequences", "vectors"])
+def test_trajectories_as_they_mostly_are_are_compared_by_the_kernels_alone(kind):
+    members = algorithms(5, kind)
+    assert (
+        ByKernels(40).one_vs_many(members[1], members).tolist()
+        == BehaveSim(40).one_vs_many(members[1], members).tolist()
+    )
+
+
 @pytest.mark.parametrize("kind", ["prefixes", "sequences"])
 def test_more_tokens_than_the_kernels_number_are_compared_pair_by_pair(kind):
     tokens = np.arange(66000).reshape(-1, 600)

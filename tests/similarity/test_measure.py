@@ -173,6 +173,9 @@ class TestStochasticAlgorithms:
         with pytest.raises(TrajectoryError, match="not defined for samples"):
             BehaveSim(1, "cosine").similarity(Samples([P, P]), Samples([Q]))
 
+    def test_the_same_runs_are_kept_once(self):
+        assert len(Archive([[Samples([A, B])], [Samples([A, B])], [Samples([B, A])]]).columns[0].distinct) == 2
+
     def test_samples_of_no_run_or_of_two_kinds_are_refused(self):
         with pytest.raises(TrajectoryError, match="got none"):
             Samples([])
@@ -241,9 +244,16 @@ def test_a_distance_outside_the_normaliser_is_refused_one_by_one_and_against_man
         measure.one_vs_many([x], Archive([[x], [y]]))
 
 
-def test_trajectories_too_long_for_the_kernels_are_compared_all_the_same():
+@pytest.mark.parametrize("length", [2**16, 70_000])
+def test_trajectories_too_long_for_the_kernels_are_compared_all_the_same(length):
+    x, y = Trajectory.prefixes(np.zeros(length, int)), Trajectory.prefixes([1, 1])
+    m = BehaveSim(length, clip=False)
+    assert m.one_vs_many([y], [[x]]).tolist() == m.one_vs_many([x], [[y]]).tolist() == [m.similarity(x, y)]
+    assert m.similarity(x, y) == 1 - sum([*range(1, length), length]) / (2 * length)
+
+
+def test_a_distance_above_the_normaliser_is_found_in_trajectories_too_long_for_the_kernels():
     x, y = Trajectory.prefixes(np.zeros(70_000, int)), Trajectory.prefixes([0, 1])
-    assert BehaveSim(70_000).similarity(x, y) == BehaveSim(70_000).one_vs_many([y], [[x]])[0]
     with pytest.raises(TrajectoryError, match="a distance of 69999 occurs"):
         BehaveSim(60_000).similarity(x, y)
 
