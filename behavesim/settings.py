@@ -31,7 +31,7 @@ def resolve(
     """
     given = {
         **(defaults or {}),
-        **({} if task is None else {"budget": task.budget}),
+        **({} if task is None else {"budget": task.budget, "timeout_s": task.timeout_s}),
         **(read_toml(file) if file else {}),
         **dict(assignment(text) for text in assignments or []),
         **{key: value for key, value in flags.items() if value is not None},

@@ -81,6 +81,10 @@ class Task(ABC):
     """The difference of scores that counts as one unit when clusters are chosen by softmax."""
     budget: int = 2000
     """Candidates a search asks for unless told otherwise."""
+    timeout_s: float = 50.0
+    """CPU seconds a program may take over all instances of the search unless told otherwise."""
+    stateless: bool = False
+    """Whether programs must keep nothing between calls: some calls are made again, in a fresh process."""
     niche_radius: float = 0.3
     """How far apart the method `niche` keeps its elites, in units of the median distance of behaviours."""
     grammar: str = ""

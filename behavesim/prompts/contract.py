@@ -7,6 +7,13 @@ from textwrap import indent
 
 from behavesim.task import Task
 
+STATELESS = (
+    "It must keep nothing between calls: some calls are made again in a fresh process and in another order, and a "
+    "program that answers otherwise there is rejected."
+)
+UNSEEDED = "- Random numbers that it does not seed come out the same each time, so that equal programs score equally."
+SEEDED = "- Random numbers must be seeded anew in each call, or its answers depend on the calls before."
+
 
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     """What every prompt tells a model beside the description; no part of it is fenced, as examples are.
@@ -37,12 +44,12 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
     together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
     return [
-        f"- A program is judged on {judged}. What it keeps between calls is kept.",
+        f"- A program is judged on {judged}. {STATELESS if task.stateless else 'What it keeps between calls is kept.'}",
         f"- It has {timeout_s:g} s of CPU time{together}, compiling and imports included, {memory_mb} MB of memory and "
         "one thread. On other instances, which it is tried on later, it has as much time for each.",
         "- It may import the standard library of Python 3.11, numpy, scipy and numba. Files, the network and other "
         "processes are out of its reach.",
-        "- Random numbers that it does not seed come out the same each time, so that equal programs score equally.",
+        SEEDED if task.stateless else UNSEEDED,
         f"- An exception, a result that breaks a rule, or a limit that is passed loses the program{on_any}.",
         f"- {_objective(task, count)}",
     ]

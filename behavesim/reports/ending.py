@@ -20,6 +20,7 @@ ADVICE: Mapping[str, str] = {
     "truncated": "replies end at their length: raise max_completion_tokens, or ask a model that thinks less",
     "given-up": "the endpoint takes these prompts from nobody: see what it says, and mend that",
     "timeout": "programs take longer than timeout_s: raise it",
+    "keeps-state": "programs remember what they were asked, and this task allows none: say so in the prompt",
     "memory": "programs take more than memory_mb: raise it",
 }
 """What helps where most candidates are rejected for one reason."""

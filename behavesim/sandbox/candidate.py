@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from behavesim.sandbox.frames import FrameError, TooLarge, as_message, encode_failure, encode_solutions
 from behavesim.sandbox.remains import Solve
+from behavesim.sandbox.stateless import ANSWERS, Recorder, asked_again, questions
 from behavesim.task import InvalidSolution, as_arrays
 
-SOURCE_PREFIX = struct.Struct("<I")
+SOURCE_PREFIX = struct.Struct("<II")
 FILENAME = "<candidate>"
 MODULE = "candidate"
 REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
@@ -38,6 +39,7 @@ class Work:
     entry_point: str
     instances: tuple[Any, ...]
     output_limit: int
+    stateless: bool = False
 
 
 def rehearse(template: str, work: Work) -> None:
@@ -46,21 +48,28 @@ def rehearse(template: str, work: Work) -> None:
     outcome(template, replace(work, instances=work.instances[:1]))
 
 
-def outcome(source: str, work: Work) -> bytes:
-    """The frame to send: the solutions of the program in `source`, or why there are none."""
+def outcome(source: str, work: Work, script: bytes = b"") -> bytes:
+    """The frame to send: the solutions of the program in `source`, or why there are none.
+
+    With a script, what it answers to the questions of that.
+    """
     random.seed(0)  # again: a hook of the standard library seeds it by entropy in each fork
     try:
+        if script:
+            asked = questions(script, work.solve, work.instances)
+            again = asked_again(_function(source, work.entry_point), asked)
+            return encode_solutions([_arrays(answers) for answers in again], work.output_limit)
         function = _function(source, work.entry_point)
-        solutions = [_arrays(work.solve(function, each)) for each in work.instances]
+        solutions = [_solution(function, each, work) for each in work.instances]
         return encode_solutions(solutions, work.output_limit)
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failure(*_why(error))
 
 
-def receive(fd: int) -> str:
-    """The program, as the trusted process sends it."""
-    (size,) = SOURCE_PREFIX.unpack(_read(fd, SOURCE_PREFIX.size))
-    return _read(fd, size).decode()
+def receive(fd: int) -> tuple[str, bytes]:
+    """The program and its script, as the trusted process sends them."""
+    size, script_size = SOURCE_PREFIX.unpack(_read(fd, SOURCE_PREFIX.size))
+    return _read(fd, size).decode(), _read(fd, script_size)
 
 
 def send(fd: int, frame: bytes) -> None:
@@ -96,6 +105,15 @@ def _function(source: str, entry_point: str) -> Callable[..., Any]:
     if not callable(function):
         raise NameError(f"the program defines no function {entry_point!r}")
     return function  # type: ignore[no-any-return]
+
+
+def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:
+    """The solution of an instance, with what was answered on the way where that is asked again."""
+    if not work.stateless:
+        return _arrays(work.solve(function, instance))
+    recorder = Recorder(function)
+    solution = _arrays(work.solve(recorder, instance))
+    return _arrays({**solution, ANSWERS: recorder.answers})
 
 
 def _arrays(solution: object) -> dict[str, NDArray[Any]]:

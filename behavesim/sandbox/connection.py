@@ -94,15 +94,18 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str) -> ProcessOutput:
-        """Have one program run; raises ZygoteDied if the zygote did not outlive it. Cancelling kills the program."""
+    async def run(self, source: str, script: bytes = b"") -> ProcessOutput:
+        """Have one program run, or asked again by a script; raises ZygoteDied if the zygote did not outlive it.
+
+        Cancelling kills the program.
+        """
         with _enough_files():
             ours, theirs = socket.socketpair()
         ours.setblocking(False)
         job = next(self._jobs)
         ending = self._endings[job] = asyncio.get_running_loop().create_future()
         with ours:
-            exchange = asyncio.create_task(self._exchange(ours, source, job))
+            exchange = asyncio.create_task(self._exchange(ours, source, script, job))
             try:
                 with theirs:
                     self._request(FORK, job, theirs.fileno())
@@ -145,13 +148,13 @@ class ZygoteConnection:
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, ours: socket.socket, source: str, job: int) -> tuple[bytes, bool]:
+    async def _exchange(self, ours: socket.socket, source: str, script: bytes, job: int) -> tuple[bytes, bool]:
         """Send the program, then read one frame, or as much of one as comes."""
         loop = asyncio.get_running_loop()
         encoded = source.encode(errors="replace")
         frame = bytearray()
         with contextlib.suppress(ConnectionError):  # the child died early; how, its ending tells
-            await loop.sock_sendall(ours, SOURCE_PREFIX.pack(len(encoded)) + encoded)
+            await loop.sock_sendall(ours, SOURCE_PREFIX.pack(len(encoded), len(script)) + encoded + script)
             while chunk := await loop.sock_recv(ours, _CHUNK):
                 frame += chunk
                 if len(frame) > self._frame_limit:

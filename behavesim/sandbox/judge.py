@@ -6,14 +6,17 @@ import asyncio
 import math
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
-from behavesim.task import InvalidSolution, Split, Task
+from behavesim.sandbox.stateless import difference, parted, script
+from behavesim.task import InvalidSolution, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
 
@@ -24,6 +27,8 @@ MOST_STATES = 5000
 """States of a trajectory: to compare two takes time, and may take memory, in proportion to the product."""
 MOST_NUMBERS = 1 << 20
 """Numbers in all trajectories of a program: up to 8 MB in the journal."""
+PACE = ("timeout", "memory")
+"""Reasons that say nothing about what a program keeps: the machine may have been the cause."""
 FURTHEST = 1e100
 """Coordinates of a vector, in either direction: the squares of their differences can still be added up."""
 
@@ -51,7 +56,31 @@ class SandboxJudge:
             return solved
         if len(solved.solutions) != len(self._instances):
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
+        if self._task.stateless:
+            return await self._score_stateless(source, solved)
         return await asyncio.to_thread(self._score, solved)
+
+    async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
+        """The verdict on a program that answers the same where nothing was asked before; a failure of any other."""
+        try:
+            solutions, answers = parted(solved.solutions)
+            bare = replace(solved, solutions=solutions)
+            verdict = await asyncio.to_thread(self._score, bare)
+            if isinstance(verdict, Failure):
+                return verdict
+            asking = await asyncio.to_thread(self._script, source, solutions, answers)
+        except (InvalidSolution, TaskError) as error:
+            return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
+        again = await self._sandbox.evaluate(source, asking)
+        cpu_s = solved.cpu_s + again.cpu_s
+        if isinstance(again, Failure):
+            return replace(again if again.reason in PACE else _kept(f"it fails: {again.message}"), cpu_s=cpu_s)
+        if words := difference(asking, again.solutions):
+            return replace(_kept(words), cpu_s=cpu_s)
+        return replace(verdict, cpu_s=cpu_s)
+
+    def _script(self, source: str, solutions: Sequence[Solution], answers: Sequence[NDArray[Any]]) -> bytes:
+        return self._called("solve", script, source, self._task, self._instances, solutions, answers)
 
     def _score(self, solved: Solved) -> Verdict | Failure:
         pairs = list(zip(self._instances, solved.solutions, strict=True))
@@ -81,6 +110,11 @@ class SandboxJudge:
         except (Exception, SystemExit) as error:
             said = traceback.format_exception_only(error)[-1].strip()
             raise TaskError(f"`{name}` of task {self._task.name!r} raised {said}") from error
+
+
+def _kept(words: str) -> Failure:
+    rule = "a program must keep nothing between calls; asked again in a fresh process, from the last call to the first"
+    return Failure("keeps-state", as_message(f"{rule}, {words}"))
 
 
 def usable(task: Task, found: Sequence[Trajectory]) -> tuple[Trajectory, ...]:

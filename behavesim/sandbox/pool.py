@@ -94,17 +94,17 @@ class Pool:
         """What keeps the isolation from being the best, a line each."""
         return self._entered().notes
 
-    async def evaluate(self, source: str) -> Solved | Failure:
+    async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
         """Run one program on every instance; raises SandboxError if the sandbox itself fails, never for the program.
 
-        Cancelling kills the program.
+        With a script (`stateless.script`) it is asked the questions of that. Cancelling kills the program.
         """
         zygote = self._scientific if "scipy" in source else self._basic
         async with self._free:
             try:
-                run = await (await zygote.connection()).run(source)
+                run = await (await zygote.connection()).run(source, script)
             except ZygoteDied:  # not the program's fault: once more
-                run = await (await zygote.connection()).run(source)
+                run = await (await zygote.connection()).run(source, script)
         return result(run, self._limits, self._entered().instances)
 
     def _accept(self, ready: Ready) -> None:

@@ -104,9 +104,9 @@ class Zygote:
     def _run_candidate(self, fd: int) -> NoReturn:
         leave = os._exit
         try:
-            source = candidate.receive(fd)
+            source, script = candidate.receive(fd)
             self._confinement.enclose(fd)
-            candidate.send(fd, candidate.outcome(source, self._work))
+            candidate.send(fd, candidate.outcome(source, self._work, script))
             leave(0)
         except MemoryError:
             leave(OUT_OF_MEMORY)
@@ -179,10 +179,10 @@ def _mute() -> None:
 def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
     """The work on the split's instances, and the files that no program may read."""
     task = TaskReference(assignment.task).load()
-    name, template, entry_point = task.name, task.template, task.entry_point
+    name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
     instances = tuple(task.instances(assignment.split))
     solve, files = remains.solving_only(task)
-    work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE)
+    work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     for module in assignment.preloaded:
         importlib.import_module(module)
     candidate.rehearse(template, work)

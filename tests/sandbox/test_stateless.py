@@ -1,0 +1,154 @@
+"""A task can ask for programs that keep nothing between calls: what they answered is asked again elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.build import judging
+from behavesim.protocols import Solved
+from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.stateless import ANSWERS, difference, parted, questions, script
+from behavesim.settings import resolve
+from behavesim.task import InvalidSolution, TaskReference
+from behavesim.verdict import Failure, Verdict
+
+STEPS = TaskReference(str(Path(__file__).parent / "steps.py"))
+SORTED = "return left[np.argmin(points[left])]"
+BACKWARDS = "return left[np.argmax(points[left])]"
+
+
+def program(body: str, before: str = "") -> str:
+    lines = "\n    ".join(body.splitlines())
+    return f"import numpy as np\n{before}\ndef go(points, left):\n    {lines}\n"
+
+
+@pytest.fixture
+async def judge() -> AsyncIterator[SandboxJudge]:
+    task = STEPS.load()
+    async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
+        yield SandboxJudge(task, "search", pool)
+
+
+HONEST = {
+    "template": program("return left[0]"),
+    "sorts": program(SORTED),
+    "seeds in the call": program("return left[np.random.default_rng(len(left)).integers(len(left))]"),
+    "caches what it computed": program(
+        "return left[half(len(left))]", "from functools import cache\n@cache\ndef half(n): return n // 2"
+    ),
+}
+KEEPING = {
+    "counts": program("calls.append(0)\nreturn left[len(calls) % len(left)]", "calls = []"),
+    "plans at its first call": program(
+        "if len(left) == 30: plan[:] = np.argsort(points).tolist()\nreturn plan.pop(0)", "plan = []"
+    ),
+    "plans wherever it begins": program(
+        "plan[:] = [c for c in plan if c in left] or np.roll(left, len(left) // 2).tolist()\nreturn plan[0]",
+        "plan = []",
+    ),
+    "draws": program("return left[np.random.randint(len(left))]"),
+    "writes into an argument": program(f"points[left[0]] += points.mean()\n{SORTED}"),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+async def test_what_follows_from_the_arguments_alone_is_judged_as_ever(judge: SandboxJudge, name: str) -> None:
+    verdict = await judge.evaluate(HONEST[name])
+    assert isinstance(verdict, Verdict), verdict
+    assert all(len(trajectory) == 30 for trajectory in verdict.trajectories)
+
+
+@pytest.mark.parametrize("name", KEEPING)
+async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, name: str) -> None:
+    failure = await judge.evaluate(KEEPING[name])
+    assert isinstance(failure, Failure), failure
+    assert failure.reason == "keeps-state", failure
+    said = "it fails: IndexError: pop from empty list" if name == "plans at its first call" else "was answered with"
+    assert said in failure.message
+    assert failure.cpu_s > 0
+
+
+async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judge: SandboxJudge) -> None:
+    forging = "sys._getframe(1).f_locals['self'].answers = Fixed(range(30))"
+    fixed = "import sys\nclass Fixed(list):\n    def append(self, answer): pass"
+    failure = await judge.evaluate(program(f"{forging}\n{BACKWARDS}", fixed))
+    assert isinstance(failure, Failure)
+    assert (failure.reason, failure.message) == ("invalid-solution", "a program's answers must lead to its solution")
+
+
+async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: SandboxJudge) -> None:
+    class Silent:
+        isolation = "strong"
+
+        async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
+            return Solved((np.arange(30), np.arange(30)), 0.1)
+
+    failure = await SandboxJudge(STEPS.load(), "search", Silent()).evaluate("")
+    assert failure == Failure("invalid-solution", "a program's answers must come with its solutions", 0.1)
+
+
+@pytest.mark.parametrize(("reason", "becomes"), [("timeout", "timeout"), ("exception", "keeps-state")])
+async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_time(reason: str, becomes: str) -> None:
+    class Failing:
+        isolation = "strong"
+
+        async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
+            tour = {"": np.arange(30), ANSWERS: np.arange(30)}
+            return Failure(reason, "so it is", 0.25) if script else Solved((tour, tour), 0.5)
+
+    failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")
+    assert isinstance(failure, Failure)
+    assert (failure.reason, failure.cpu_s) == (becomes, 0.75)
+    assert "so it is" in failure.message
+
+
+def test_the_calls_that_are_made_again_follow_from_the_text_of_the_program_and_are_some_of_each_instance() -> None:
+    task = STEPS.load()
+    instances, tours = task.instances("search"), (np.arange(30), np.arange(30))
+    first, same, other = (script(text, task, instances, tours, tours) for text in ("a", "a", "b"))
+    assert first == same != other
+    asked = questions(first, task.solve, instances)
+    assert [len(each) for each in asked] == [8, 8]
+    assert set(asked[0]) != set(asked[1])
+    for step, (points, left) in asked[1].items():
+        assert points.tolist() == instances[1].tolist()
+        assert left.tolist() == list(range(step, 30))
+
+
+def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:
+    task = STEPS.load()
+    instances, tours = task.instances("search"), (np.arange(30), np.arange(30))
+
+    def found(answers: tuple[np.ndarray, ...], change: float) -> str:
+        asking = script("a", task, instances, tours, answers)
+        steps = [sorted(each) for each in questions(asking, task.solve, instances)]
+        again = [answer[chosen] for answer, chosen in zip(answers, steps, strict=True)]
+        return difference(asking, (again[0], again[1] * (1 + change)))
+
+    fractions = tuple(tour.astype(float) for tour in tours)
+    assert found(tours, 0.0) == found(fractions, 0.0) == found(fractions, 1e-12) == ""
+    assert found(fractions, 1e-6).startswith("call ")
+    assert found(tours, 1.0).startswith("call ")
+
+
+def test_solutions_and_answers_are_told_apart() -> None:
+    tour, answers = np.arange(3), np.arange(3.0)
+    (bare, named), given = parted(({"": tour, ANSWERS: answers}, {"a": tour, "b": tour, ANSWERS: answers}))
+    assert bare is tour
+    assert list(named) == ["a", "b"]  # type: ignore[arg-type]
+    assert all(each is answers for each in given)
+    with pytest.raises(InvalidSolution, match="must come with"):
+        parted((tour,))
+
+
+async def test_programs_are_asked_again_on_every_split() -> None:
+    task = STEPS.load()
+    settings = resolve({"task": STEPS.text, "allow_weak_isolation": True}, task=task)
+    async with judging(settings, task, "held-out") as judge:
+        failure = await judge.evaluate(program("return left[np.random.randint(len(left))]"))
+    assert isinstance(failure, Failure)
+    assert failure.reason == "keeps-state"
