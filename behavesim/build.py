@@ -40,6 +40,7 @@ from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
 from behavesim.protocols import Journal, Judge, Responder
 from behavesim.provenance import DECISIVE, provenance
+from behavesim.requests import Requests
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
@@ -69,6 +70,11 @@ class Launch:
     def notices(self) -> Notices:
         """What a person is told of the session as it happens."""
         return Notices(self.folder.note)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """What the session has asked for and is not answered yet."""
+        return Requests()
 
     def journal(self) -> SqliteJournal:
         """The run's journal, not opened yet."""
@@ -121,7 +127,8 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         is_lost = proposer.costs_money and not keeps_requests(launch.settings)
-        sent = min(len(again), connections) if is_lost else 0
+        known = search.state.under_way
+        sent = 0 if not is_lost else min(len(again), connections) if known is None else known
         await search.record(RunResumed(again, pool.isolation, sent, name_of_list()))
         yield search
 
@@ -227,6 +234,7 @@ class Parts:
     judge: Judge
     journal: Journal
     show: Show = lambda event, state: None
+    requests: Requests | None = None
 
 
 def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Search:
@@ -244,13 +252,14 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
         show=parts.show,
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
+        requests=parts.requests,
     )
 
 
 def _wired(
     launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
 ) -> Search:
-    parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices))
+    parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices), launch.requests)
     prices = Prices.named(launch.settings.prices)
     caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s)
     return assembled(launch.settings, launch.task, parts, caps)
@@ -280,6 +289,7 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         launch.folder.path.parent,
         launch.notices,
         launch.clock,
+        launch.requests,
     )
     return proposer(settings, errand)
 

@@ -89,9 +89,13 @@ class RunForked:
 
 @dataclass(frozen=True)
 class RunStopped:
-    """The run ended in order: `budget` when all was asked and registered, else the cap or the signal that ended it."""
+    """The run ended in order: `budget` when all was asked and registered, else the cap or the signal that ended it.
+
+    `under_way` is how many requests were sent and not answered then, which may have been billed; None if nobody knows.
+    """
 
     reason: str
+    under_way: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

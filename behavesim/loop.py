@@ -35,6 +35,7 @@ from behavesim.programs.extract import Program
 from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Journal, Judge, Responder
+from behavesim.requests import Requests
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
 
@@ -66,6 +67,7 @@ class Search:
         behaviours: Behaviours | None,
         show: Show = lambda event, state: None,
         clock_every_s: float = 0.0,
+        requests: Requests | None = None,
     ) -> None:
         self.state = RunState(task.objective)
         self.rules = rules
@@ -77,6 +79,7 @@ class Search:
         self._journal = journal
         self.behaviours = behaviours
         self.show = show
+        self.requests = requests or Requests()
         self.clock_every_s = clock_every_s
         self._arrived: list[Event] = []  # by workers, and not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
@@ -141,7 +144,8 @@ class Search:
                 if self.behaviours is not None:
                     self._warming = group.create_task(asyncio.to_thread(self.behaviours.warm))
                 await self._work()
-                # requests under way are given up: a stop must not wait minutes for a model, and resuming asks again
+                under_way = self.requests.under_way
+                # these are given up: a stop must not wait minutes for a model, and resuming asks again
                 for task in (watching, self._warming, self._measuring and self._measuring[1], *self._workers):
                     if task is not None:
                         task.cancel()
@@ -153,7 +157,7 @@ class Search:
             raise failure from None
         await self._commit_arrived()
         reason = self._interrupted or self.caps.reached(self.state) or "budget"
-        await self.record(RunStopped(reason))
+        await self.record(RunStopped(reason, under_way))
         return reason
 
     async def _work(self) -> None:

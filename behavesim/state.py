@@ -133,6 +133,8 @@ class RunState:
         """How closed the sandbox is: strong+, strong, partial or process."""
         self.stopped: str | None = None
         """Why the run ended; None while it goes on, or when it was killed."""
+        self.under_way: int | None = None
+        """Requests that were under way when the run was stopped; None where that is not known, or it goes on."""
         self.asked = 0
         """Candidates asked for."""
         self.registered = 0
@@ -260,10 +262,10 @@ class RunState:
                 # from here on a fork is like any run: whoever asks what is in force need not know where it came from
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
-                self.stopped, self.isolation = None, event.isolation
+                self.stopped, self.under_way, self.isolation = None, None, event.isolation
                 self.unanswered += event.unanswered
             case RunStopped(reason):
-                self.stopped = reason
+                self.stopped, self.under_way = reason, event.under_way
             case Asked(candidate) if candidate in self.open:
                 self._apply_repair(event)
             case Asked():

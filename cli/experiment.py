@@ -95,7 +95,7 @@ def _carried_out(left: Sequence[Planned], here: Path, jobs: int, again: str) -> 
         tell(f"up to {jobs} at once; see one go on with: behavesim watch {first}")
     execution = Execution(left, here, jobs, max(1, cores() // jobs), lambda line: typer.echo(line, err=True))
     try:
-        return run_until_asked_to_end(execution.run())
+        return run_until_asked_to_end(execution.run(), execution.end)
     except asyncio.CancelledError:
         tell(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED) from None

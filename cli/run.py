@@ -123,12 +123,12 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) ->
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     shorten_pauses()
     try:
-        reason = run_until_asked_to_end(work)
+        reason = run_until_asked_to_end(work, launch.requests.abandon)
     except asyncio.CancelledError:
         if not has_begun():
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None
-        tell(f"interrupted; everything is kept, go on with: behavesim resume {run}")
+        tell(f"interrupted; what has arrived is kept, go on with: behavesim resume {run}")
         _report_end(launch, as_json, "interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except BehavesimError as error:
@@ -145,7 +145,7 @@ def _report_end(launch: Launch, as_json: bool, reason: str) -> None:
     if as_json:
         document = asdict(found)
         print_json(document if beside is None else {**document, "replay": asdict(beside)})
-        for line in said if found.state == "stopped" and reason != "interrupted" else []:
+        for line in said:
             tell(line)
         return
     console = Console()

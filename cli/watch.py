@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.run import load_run
-from behavesim.analysis.summary import state_of
+from behavesim.analysis.summary import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
-from behavesim.reports.panels import line
+from behavesim.reports.ending import ending
+from behavesim.reports.panels import line as plain
 from behavesim.store.folder import RunFolder
+from behavesim.text import printable
 
 from .options import RUNS, RunsDir
 from .output import INTERRUPTED
@@ -28,6 +30,7 @@ def watch(
         asyncio.run(watched(followed))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    typer.echo(line(moment_of(followed)), err=True)
-    folder = followed.folder
-    typer.echo(f"run {folder.run} is {state_of(followed)}; next: behavesim report {folder.argument}")
+    typer.echo(plain(moment_of(followed)), err=True)
+    typer.echo(f"run {followed.folder.run} is {state_of(followed)}")
+    for line in ending(followed, in_force(followed), followed.state.stopped):
+        typer.echo(printable(line))

@@ -77,7 +77,7 @@ class Summary:
 def summary(run: Run) -> Summary:
     """The summary of a run as it stands."""
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
-    price = Prices.named(_in_force(run).prices).cost
+    price = Prices.named(in_force(run).prices).cost
     spending = Spending.of(state.tokens, price)
     return Summary(
         run=run.folder.run,
@@ -119,10 +119,12 @@ def state_of(run: Run) -> State:
 
 
 def given_up(run: Run) -> int:
-    """How many requests may have been under way when a run ended that is not going on, at most."""
+    """How many requests were under way when a run ended that is not going on; at most, where nobody counted them."""
     asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tokens.values())
     is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
-    return min(run.state.waiting, run.settings.connections) if is_lost else 0
+    if not is_lost:
+        return 0
+    return min(run.state.waiting, run.settings.connections) if run.state.under_way is None else run.state.under_way
 
 
 def tokens(state: RunState) -> dict[str, int | None]:
@@ -133,7 +135,7 @@ def tokens(state: RunState) -> dict[str, int | None]:
     return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in TOKEN_KINDS}
 
 
-def _in_force(run: Run) -> Settings:
+def in_force(run: Run) -> Settings:
     """The settings of the last session, where the folder has them: prices may have been named since the run began."""
     return recorded(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
 

@@ -1,9 +1,10 @@
 """A session of a run: its search, from its first candidate or its last event to an end, and the choice of a program.
 
 Each function returns what ended the search: "budget", "finished" where nothing was left of it, or the cap that was
-reached. `tell` is told, in half a sentence, what is begun that takes a while. Cancelled, it stops
-the search in order, so that everything that has arrived is kept, before it ends as cancelled; cancelled twice, it
-leaves at once, and the run can be resumed as after a kill.
+reached. `tell` is told, in half a sentence, what is begun that takes a while. Cancelled, it waits for the replies that
+are under way, unless `launch.requests.abandon` is called, and stops the search in order, so that everything that has
+arrived is kept, before it ends as cancelled; cancelled twice, it leaves at once, and the run can be resumed as after a
+kill.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
 Tell = Callable[[str], None]
 
+REPLIES_S = 30.0
+"""How long a session that is cancelled waits for the replies to its requests, which may be billed in any case."""
 LOOK_S = 0.5
 """How often the inbox is looked into."""
 
@@ -50,7 +53,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> str:
 
 async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> str:
     async with beginning as search, view(launch, search), _taking_from(launch.folder.inbox, search):
-        reason = await _ended_in_order(search)
+        reason = await _ended_in_order(launch, search)
     await _recommended(launch, tell)
     return reason
 
@@ -73,14 +76,27 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
         looking.cancel()
 
 
-async def _ended_in_order(search: Search) -> str:
+async def _ended_in_order(launch: Launch, search: Search) -> str:
     running = asyncio.create_task(search.run())
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
-        search.stop("interrupted")
-        await running
+        try:
+            await _settled(launch)
+            search.stop("interrupted")
+            await running
+        finally:  # cancelled again
+            running.cancel()
+            await asyncio.wait([running])
         raise
+
+
+async def _settled(launch: Launch) -> None:
+    """Let what is being paid for arrive; the search goes on meanwhile, and asks nobody."""
+    if under_way := launch.requests.under_way:
+        replies = "the reply" if under_way == 1 else f"{under_way} replies"
+        launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
+        await launch.requests.settle(REPLIES_S)
 
 
 async def _recommended(launch: Launch, tell: Tell) -> None:

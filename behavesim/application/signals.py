@@ -17,16 +17,16 @@ def when_asked_to_end(act: Callable[[], object]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, act)
 
 
-def run_until_asked_to_end(work: Coroutine[Any, Any, T]) -> T:
+def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
     """Run to the end of some work, or until this process is asked to end: then it is cancelled, once.
 
-    Raises CancelledError where it was.
+    `again` is called each time it is asked once more. Raises CancelledError where it was.
     """
 
     async def cancellable() -> T:
         this = asyncio.current_task()
         assert this is not None, "a coroutine that runs is a task's"
-        when_asked_to_end(lambda: this.cancelling() or this.cancel())
+        when_asked_to_end(lambda: again() if this.cancelling() else this.cancel())
         return await work
 
     return asyncio.run(cancellable())

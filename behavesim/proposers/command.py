@@ -21,6 +21,7 @@ from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.proposers.secrets import Secrets
 from behavesim.proposers.shell import Ended, carried_out
+from behavesim.requests import Requests
 from behavesim.tokens import Usage
 
 MODEL = "command"
@@ -79,10 +80,11 @@ class CommandProposer(Proposer[CommandSettings]):
         seed: int = 0,
         tell: Callable[[str], None] = lambda line: None,
         clock: Heartbeat | None = None,
+        requests: Requests | None = None,
     ) -> None:
         """`tell` is told of faults, in a line each."""
         self._command, self._patience, self._seed = command, patience or Patience(), seed
-        self._clock = clock or Heartbeat()
+        self._clock, self._requests = clock or Heartbeat(), requests or Requests()
         self._places = asyncio.Semaphore(connections)
         self._secrets = Secrets.of(os.environ)
         self._often = Sparing(tell, self._clock)
@@ -98,7 +100,7 @@ class CommandProposer(Proposer[CommandSettings]):
         if Secrets.of(os.environ).are_in(command):
             raise UsageError("the command holds a key, and is kept with the run; have it read the key from a variable")
         patience = Patience(request_s=settings.request_timeout_s)
-        return cls(command, errand.connections, patience, errand.seed, errand.tell, errand.clock)
+        return cls(command, errand.connections, patience, errand.seed, errand.tell, errand.clock, errand.requests)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
         """The reply to a prompt; one with a `fault` stands for a prompt that was given up.
@@ -123,7 +125,7 @@ class CommandProposer(Proposer[CommandSettings]):
 
     async def _ask(self, text: str, number: int) -> str | _Fault:
         """The command once, in its turn."""
-        async with self._places:
+        async with self._places, self._requests.one():
             if self._fatal is not None:
                 raise ProposerError(self._fatal)
             try:

@@ -20,6 +20,7 @@ from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_settings import OpenAISettings, base_url
 from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.requests import Requests
 from behavesim.tokens import Usage
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
@@ -83,12 +84,13 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         patience: Patience | None = None,
         notes: Callable[[str], None] = lambda line: None,
         clock: Heartbeat | None = None,
+        requests: Requests | None = None,
     ) -> None:
         """Raises UsageError where the environment names no usable endpoint."""
         from behavesim.proposers.openai_endpoint import Endpoint  # aiohttp takes a while to load
 
         self._sampling, self._patience = sampling, patience or Patience()
-        self._clock = clock or Heartbeat()
+        self._clock, self._requests = clock or Heartbeat(), requests or Requests()
         self._endpoint = Endpoint(self._patience.request_s, self._clock)
         self._limiter = Limiter(connections, self._patience.backoff_s, clock=self._clock.world)
         self._dialect = Dialect(sampling, prefer_completion_tokens=self._endpoint.host.endswith("openai.com"))
@@ -102,7 +104,8 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         """The proposer of a run; raises UsageError where the environment names no usable endpoint, or files are few."""
         allow(errand.connections)
         patience = Patience.of(settings)
-        return cls(settings.sampling(errand.seed), errand.connections, patience, errand.tell, errand.clock)
+        sampling = settings.sampling(errand.seed)
+        return cls(sampling, errand.connections, patience, errand.tell, errand.clock, errand.requests)
 
     @classmethod
     def endpoint(cls) -> str:
@@ -150,7 +153,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     async def _ask(self, model: str, prompt: str) -> Completion | Fault:
         """One request, in its turn; the limiter learns from what comes back."""
-        async with self._limiter.slot() as cuts:
+        async with self._limiter.slot() as cuts, self._requests.one():
             if self._fatal is not None:
                 raise ProposerError(self._fatal)
             path, body = self._endpoint.path, self._dialect.body(model, prompt)

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 from behavesim.config import Options
 from behavesim.events import Prompt, Reply
 from behavesim.heartbeat import Heartbeat
+from behavesim.requests import Requests
 from behavesim.task import Task
 
 
@@ -43,6 +44,8 @@ class Errand:
     """Takes a line each about what a person should know, such as pauses and faults; it must never hold a key."""
     clock: Heartbeat = field(default_factory=Heartbeat)
     """Time limits go by it: it stands still while the process is stopped or asleep."""
+    requests: Requests = field(default_factory=Requests)
+    """Where requests that may be billed are counted, each `async with errand.requests.one()`: a stop waits for them."""
 
 
 class Proposer(ABC, Generic[S]):

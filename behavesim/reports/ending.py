@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from behavesim.analysis.run import Run
+from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.summary import given_up
 from behavesim.config import Settings
 from behavesim.proposers.prices import Prices
@@ -26,14 +26,16 @@ ADVICE: Mapping[str, str] = {
 """What helps where most candidates are rejected for one reason."""
 
 
-def ending(run: Run, settings: Settings, reason: str) -> list[str]:
-    """What to say of a run that has ended for `reason`, under the settings in force."""
+def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
+    """What to say of a run that has ended for `reason`, under the settings in force; None is the reason of a kill."""
     name = run.folder.argument
     resume, report = f"behavesim resume {name}", f"behavesim report {name}"
     if reason == "finished":
         return [f"run {run.folder.run} is finished; give it a larger --budget to go on"]
-    if reason in ("budget", "interrupted"):
-        return [*_given_up(run), f"next: {report}"]
+    if reason == "budget":
+        return [*_nothing_feasible(run), f"next: {report}"]
+    if reason in ("interrupted", "failed", None):
+        return [*_given_up(run), f"next: {resume}"]
     match reason:
         case "max_cost":
             said = (
@@ -48,17 +50,23 @@ def ending(run: Run, settings: Settings, reason: str) -> list[str]:
         case "unknown_price":
             said = _unknown_price(run, settings, resume)
         case "max_rejected_share":
-            return [*_rejections(run), *_given_up(run), f"next: {report}, or {resume} --set max_rejected_share=1"]
+            last = len(run.state.recent)
+            rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
+            said = f"{len(rejected)} of the last {last} candidates were rejected"
+            again = f"next: {report}, or {resume} --set max_rejected_share=1"
+            return [f"stopped: {said} {_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
         case _:
             said = f"{reason}; go on with {resume}"
-    return [f"stopped: {said}", *_given_up(run), f"next: {report}"]
+    return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
 
 
 def _given_up(run: Run) -> list[str]:
     requests = given_up(run)
     if not requests:
         return []
-    return [f"up to {requests} requests were under way; they may have been billed, and are made again on resume"]
+    most = "up to " if run.state.under_way is None else ""
+    were = "1 request was" if requests == 1 else f"{requests} requests were"
+    return [f"{most}{were} under way; they may have been billed, and are made again on resume"]
 
 
 def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
@@ -69,18 +77,26 @@ def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
     return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"
 
 
-def _rejections(run: Run) -> list[str]:
-    """How many came to nothing and why, one reply, and what may help."""
-    last, registered = len(run.state.recent), run.state.registered
-    rejected = [each for each in run.candidates[registered - last : registered] if each.status == "rejected"]
-    reasons = Counter(each.reason or "" for each in rejected).most_common(3)
-    listed = ", ".join(f"{reason} {count}" for reason, count in reasons)
-    lines = [f"stopped: {len(rejected)} of the last {last} candidates were rejected ({listed})"]
-    usual, _ = reasons[0]
+def _nothing_feasible(run: Run) -> list[str]:
+    """What a run has to say for itself whose candidates were all rejected."""
+    rejected = [each for each in run.candidates if each.status == "rejected"]
+    if run.state.feasible or not rejected:
+        return []
+    said = f"nothing was found: all {len(rejected)} candidates were rejected {_reasons(rejected)}"
+    return [said, *_example(run, rejected)]
+
+
+def _reasons(rejected: Sequence[Candidate]) -> str:
+    reasons = Counter(each.reason for each in rejected).most_common(3)
+    return f"({', '.join(f'{reason} {count}' for reason, count in reasons)})"
+
+
+def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
+    """One candidate that was rejected for the usual reason, its reply, and what may help."""
+    ((usual, _),) = Counter(each.reason or "" for each in rejected).most_common(1)
     example = next(each for each in reversed(rejected) if each.reason == usual)
-    lines.append(f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})")
+    lines = [f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})"]
     reply = read_reply(run.folder.journal, example.candidate)
     if reply is not None and reply.text.strip():
         lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
-    lines.append(ADVICE.get(usual, "try another model, or look at the prompt: it may not fit this one"))
-    return lines
+    return [*lines, ADVICE.get(usual, "try another model, or look at the prompt: it may not fit this one")]

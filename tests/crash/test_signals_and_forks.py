@@ -35,7 +35,7 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
         os.kill(process.pid, number)
         said = await ended(process)
         assert said.code == 130, said.stderr
-        assert f"interrupted; everything is kept, go on with: behavesim resume {subject.folder}\n" in said.stderr
+        assert f"interrupted; what has arrived is kept, go on with: behavesim resume {subject.folder}\n" in said.stderr
         assert "Traceback" not in said.stderr
         assert said.stdout.count("interrupted") == 1
         assert load_run(subject.folder).state.stopped == "interrupted"

@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.events import Asked, Event, Prompt, Reply, Responded, RunStarted, RunStopped
+from behavesim.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.reports.ending import ADVICE, ending
 from behavesim.settings import owners, resolve
 from behavesim.store.folder import RunFolder
 from behavesim.tokens import Usage
+from tests.analysis.journals import asked, journalled, rejected, started, stopped
 
 
 def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
     """What is said of a run of a model that was given up with ten questions open."""
     resolved = resolve({"task": "tsp", "proposer": "openai", "connections": 4, **settings})
-    asked: list[Event] = [Asked(number, (), None, Prompt("", "improve")) for number in range(11)]
+    questions: list[Event] = [Asked(number, (), None, Prompt("", "improve")) for number in range(11)]
     reply = Responded(0, Reply("", model, (Usage(1, 0, 1, 0),)))
-    events = [RunStarted(resolved.flat(), {"direction": "minimise"}, "strong"), *asked, reply, RunStopped(reason)]
+    events = [RunStarted(resolved.flat(), {"direction": "minimise"}, "strong"), *questions, reply, RunStopped(reason)]
     run = Run(RunFolder(Path("runs/first")), [(0.0, event) for event in events], registered=0)
     return ending(run, resolved, reason)
 
@@ -57,6 +58,25 @@ def test_a_run_that_ended_at_an_unknown_price_names_the_model_and_where_its_pric
 def test_a_finished_run_is_to_be_reported() -> None:
     assert ended("budget")[-1] == "next: behavesim report first"
     assert ended("finished") == ["run first is finished; give it a larger --budget to go on"]
+
+
+def test_an_interrupted_run_is_to_be_gone_on_with() -> None:
+    assert ended("interrupted")[-1] == "next: behavesim resume first"
+    assert ended("failed")[-1] == "next: behavesim resume first"
+
+
+def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path: Path) -> None:
+    reply = Responded(1, Reply("Boil the pasta.", "m"))
+    refused = [asked(1)[0], reply, Rejected(1, "extraction", "refusal", "no program"), NotAdded(1)]
+    others = rejected(0, "timeout"), refused, rejected(2, "refusal")
+    run = journalled(tmp_path / "first", started(), *others, stopped("budget"))
+    assert ending(run, run.settings, "budget") == [
+        "nothing was found: all 3 candidates were rejected (refusal 2, timeout 1)",
+        "such as candidate 2 (refusal)",
+        "whose reply was: a reply",
+        "try another model, or look at the prompt: it may not fit this one",
+        f"next: behavesim report {run.folder.argument}",
+    ]
 
 
 def test_advice_names_settings_that_there_are() -> None:

@@ -65,11 +65,15 @@ class Execution:
             await asyncio.shield(working)
         except asyncio.CancelledError:
             self._is_ending = True
-            for process in self._living:
-                _end(process)
+            self.end()
             await working
             raise
         return sorted(self._failed)
+
+    def end(self) -> None:
+        """Ask every run that goes on to end; asked once more, it no longer waits for the replies it has paid for."""
+        for process in self._living:
+            _end(process)
 
     async def _one(self, run: Planned) -> None:
         async with self._free:

@@ -42,7 +42,7 @@ def main() -> None:
         else:
             _clear(launch.folder)
             work = session.begin(launch, shown_search, _note)
-        run_until_asked_to_end(work)
+        run_until_asked_to_end(work, launch.requests.abandon)
     except asyncio.CancelledError:
         sys.exit(INTERRUPTED)
     except BehavesimError as error:

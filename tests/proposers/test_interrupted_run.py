@@ -1,0 +1,96 @@
+"""A run of a model that a person ends: what is being paid for arrives first, or is counted and said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.summary import summary
+from behavesim.application import session
+from behavesim.application.launch import new_launch, next_launch
+from behavesim.build import Launch
+from behavesim.events import Responded, RunResumed
+from behavesim.loop import Search
+from behavesim.reports.ending import ending
+from behavesim.store.journal import read_events
+from tests.proposers import chat_server as chat
+
+GIVEN = {"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1, "recommend": False}
+
+
+@pytest.fixture
+def launch(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    return new_launch("tsp", tmp_path, GIVEN, name="first")
+
+
+async def interrupted(launch: Launch, then: Callable[[], object] = lambda: None) -> Run:
+    """The run, which was cancelled when all its connections were in use; `then` is called once that has been said."""
+
+    @asynccontextmanager
+    async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
+        this = asyncio.current_task()
+        assert this is not None
+
+        async def watch() -> None:
+            while launch.requests.under_way != 4:
+                await asyncio.sleep(0.01)
+            this.cancel()
+            while not launch.notices.said:
+                await asyncio.sleep(0.01)
+            then()
+
+        watching = asyncio.create_task(watch())
+        yield
+        await watching
+
+    with pytest.raises(asyncio.CancelledError):
+        await session.begin(launch, view, pytest.fail)
+    return load_run(launch.folder.path)
+
+
+async def test_replies_that_are_under_way_are_waited_for_and_no_others_are_asked_for(
+    launch: Launch, server: Any
+) -> None:
+    server.behaviour = chat.slow(chat.improving, 0.5)
+    run = await interrupted(launch)
+    (notice,) = launch.notices.said
+    assert notice.text == "waiting for 4 replies under way (at most 30 s); Ctrl-C again to leave now"
+    answered = [event for _, _, event in read_events(run.folder.journal) if isinstance(event, Responded)]
+    assert len(answered) == len(server.asked) == 4
+    assert (run.state.stopped, run.state.under_way, summary(run).unanswered) == ("interrupted", 0, 0)
+    assert not any("under way" in line for line in ending(run, launch.settings, "interrupted"))
+
+
+async def test_whoever_does_not_wait_is_told_how_many_requests_may_be_billed_for_nothing(
+    launch: Launch, server: Any
+) -> None:
+    server.behaviour = chat.script(then=chat.stall(600))
+    run = await interrupted(launch, launch.requests.abandon)
+    assert (run.state.stopped, run.state.under_way, summary(run).unanswered) == ("interrupted", 4, 4)
+    said = "4 requests were under way; they may have been billed, and are made again on resume"
+    assert said in ending(run, launch.settings, "interrupted")
+    server.behaviour = chat.improving
+
+    @asynccontextmanager
+    async def unseen(launch: Launch, search: Search) -> AsyncIterator[None]:
+        yield
+
+    assert await session.resume(next_launch(launch.folder, {}), unseen, pytest.fail) == "budget"
+    resumed = [event for _, _, event in read_events(run.folder.journal) if isinstance(event, RunResumed)]
+    assert [event.unanswered for event in resumed] == [4]
+
+
+async def test_a_session_that_is_cancelled_again_while_it_waits_leaves_at_once(launch: Launch, server: Any) -> None:
+    server.behaviour = chat.script(then=chat.stall(600))
+    this = asyncio.current_task()
+    assert this is not None
+    run = await interrupted(launch, this.cancel)
+    this.uncancel()
+    assert run.state.stopped is None

@@ -1,0 +1,54 @@
+"""Requests under way: counted, and waited for when a session ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+from behavesim.requests import Requests
+
+LONG_S = 600.0
+
+
+async def made(requests: Requests, until: asyncio.Event) -> None:
+    async with requests.one():
+        await until.wait()
+
+
+async def test_nobody_knows_of_requests_before_one_is_counted() -> None:
+    requests, answered = Requests(), asyncio.Event()
+    assert requests.under_way is None
+    answered.set()
+    await made(requests, answered)
+    assert requests.under_way == 0
+
+
+async def test_settling_waits_for_what_is_under_way_and_lets_nothing_more_be_sent() -> None:
+    requests, answered = Requests(), asyncio.Event()
+    first = [asyncio.create_task(made(requests, answered)) for _ in range(3)]
+    await asyncio.sleep(0)
+    settling = asyncio.create_task(requests.settle(LONG_S))
+    await asyncio.sleep(0)
+    late = asyncio.create_task(made(requests, answered))
+    await asyncio.sleep(0)
+    assert (requests.under_way, settling.done()) == (3, False)
+    answered.set()
+    await asyncio.gather(*first, settling)
+    assert (requests.under_way, late.done()) == (0, False)
+    late.cancel()
+
+
+async def test_settling_ends_where_it_is_abandoned_or_takes_too_long() -> None:
+    requests, never = Requests(), asyncio.Event()
+    waiting = asyncio.create_task(made(requests, never))
+    await asyncio.sleep(0)
+    await requests.settle(0.0)
+    settling = asyncio.create_task(requests.settle(LONG_S))
+    await asyncio.sleep(0)
+    requests.abandon()
+    await settling
+    assert requests.under_way == 1
+    waiting.cancel()
+
+
+async def test_where_nothing_is_under_way_nothing_is_waited_for() -> None:
+    await Requests().settle(LONG_S)
