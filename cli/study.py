@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import typer
 
 from behavesim.analysis.table import Table
 from behavesim.reports.terminal import counted, show
+from behavesim.studies import measures as measures_study
 from behavesim.studies import sampling as sampling_study
 from behavesim.studies import similarity as similarity_study
+from behavesim.studies import stochastic as stochastic_study
+from behavesim.studies import visualise as visual_study
 from behavesim.studies.dataset import PAIRS
+from behavesim.studies.optimisers import STARTS
 
 from .commands import PLAIN
 from .options import AsJson
-from .output import print_json
+from .output import print_json, tell
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, with its own beside ours.", **PLAIN)
+
+Figures = Annotated[Path | None, typer.Option("--figures", metavar="DIR", help="Write figures, as PDF and SVG.")]
 
 
 @study.command("similarity")
@@ -37,6 +44,46 @@ def sampling(as_json: AsJson = False) -> None:
     _show(sampling_study.study(counted(sampling_study.sampled(), len(PAIRS), "comparing thirty pairs")), as_json)
 
 
+@study.command("measures")
+def measures(figures: Figures = None, as_json: AsJson = False) -> None:
+    """Four ways to compare trajectories, on eight optimisers, and how they correlate."""
+    found = measures_study.study(counted(measures_study.compared(), STARTS, "descending from ten starts"))
+    _show(found, as_json)
+    _draw(found, figures)
+
+
+@study.command("visualise")
+def visualise(figures: Figures = None, as_json: AsJson = False) -> None:
+    """Two programs that differ in one word, and how they go about a tour."""
+    found = visual_study.study()
+    _show(found, as_json)
+    _draw(found, figures)
+
+
+@study.command("stochastic")
+def stochastic(as_json: AsJson = False) -> None:
+    """Whether algorithms that draw at random are known by their law, and not by their seed."""
+    rows = counted(stochastic_study.compared(), 2 * len(stochastic_study.SUBJECTS), "comparing laws")
+    _show(stochastic_study.StochasticStudy(tuple(rows)), as_json)
+
+
+@study.command("main")
+def main() -> None:
+    """Four methods on three tasks (the paper's main table): an experiment."""
+    _point_to("main", "the paper's budgets with a paid model", "seeds and tasks that a laptop does in two hours")
+
+
+@study.command("ablation")
+def ablation() -> None:
+    """What each part of FunSearch+BehaveSim does (the paper's ablations): an experiment."""
+    _point_to("ablation", "the paper's budgets with a paid model", "the same variants on a laptop")
+
+
+def _point_to(name: str, paid: str, free: str) -> None:
+    for kind, what in (("model", paid), ("offline", f"{free}, no key needed")):
+        typer.echo(f"behavesim experiment experiments/{name}-{kind}.toml   # {what}")
+
+
 class Study(Protocol):
     """What every study comes to."""
 
@@ -45,6 +92,19 @@ class Study(Protocol):
 
     def tables(self) -> tuple[Table, ...]:
         """It for people."""
+
+
+class Drawable(Protocol):
+    """A study that can be drawn."""
+
+    def draw(self, folder: Path) -> list[Path]:
+        """Write its figures, and say which files."""
+
+
+def _draw(found: Drawable, folder: Path | None) -> None:
+    if folder is not None:
+        for file in found.draw(folder):
+            tell(f"wrote {file}")
 
 
 def _show(found: Study, as_json: bool) -> None:

@@ -1,0 +1,82 @@
+"""Measures on optimisers, stochastic laws, and routes: what the studies claim holds of what they compute."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.similarity import BehaveSim
+from behavesim.studies import measures, stochastic, visualise
+from behavesim.studies.measures import MEASURES, MeasuresStudy
+from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, STARTS, starts
+from behavesim.studies.stochastic import COMPARED, StochasticStudy
+
+
+@cache
+def on_optimisers() -> MeasuresStudy:
+    return measures.study(measures.compared())
+
+
+@cache
+def on_laws() -> StochasticStudy:
+    return StochasticStudy(tuple(stochastic.compared()))
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_an_optimiser_begins_at_the_start_and_descends(name: str) -> None:
+    for start in starts():
+        iterates = OPTIMISERS[name](start)
+        assert (iterates[0] == start).all()
+        assert np.linalg.norm(iterates[-1] - OPTIMUM) < np.linalg.norm(start - np.array(OPTIMUM)) + 1
+    assert len(starts()) == STARTS
+
+
+def test_thinning_keeps_the_ends_and_stretches_what_is_short() -> None:
+    path = np.arange(6.0).reshape(3, 2)
+    thin = measures.thinned(path)
+    assert len(thin) == measures.LENGTH
+    assert (thin[0] == path[0]).all()
+    assert (thin[-1] == path[-1]).all()
+
+
+def test_the_measures_of_distance_agree_more_with_one_another_than_with_the_cosine() -> None:
+    kendall = on_optimisers().correlations()["kendall"]
+    distances = [value for pair, value in kendall.items() if "cosine" not in pair]
+    cosines = [value for pair, value in kendall.items() if "cosine" in pair]
+    assert min(distances) > max(cosines)
+
+
+def test_each_pair_of_optimisers_is_compared_and_equal_ones_are_the_same_by_every_measure() -> None:
+    document = on_optimisers().document()
+    assert [tuple(row["pair"]) for row in document["pairs"]] == list(combinations(OPTIMISERS, 2))
+    last = document["pairs"][-1]
+    assert last["pair"] == ["NelderMead", "NelderMead-Adaptive"]
+    assert all(last[measure] == pytest.approx(1.0, abs=1e-12) for measure in MEASURES)
+
+
+def test_samples_know_a_law_whatever_the_seed_and_a_fixed_seed_does_not() -> None:
+    by = {(name, how): dict(zip(COMPARED, values, strict=True)) for name, how, values in on_laws().rows}
+    for (name, how), values in by.items():
+        assert values["same law, other seeds"] > 0.995, name
+        if how != "fixed seed":
+            others = max(values["other law"], values["another law"])
+            assert values["same law, other use of the generator"] > max(0.995, others)
+    assert by["random route", "fixed seed"]["same law, other use of the generator"] < 0.9
+
+
+def test_routes_are_compared_as_the_measure_does_and_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = visualise.study()
+    assert sorted(found.routes[0]) == sorted(found.routes[1]) == list(range(visualise.CITIES))
+    assert found.similarity == BehaveSim(50).similarity(*map(visualise.Trajectory.prefixes, found.routes))
+    assert found.shared(visualise.CITIES) == visualise.CITIES
+    files = [*found.draw(tmp_path / "new"), *on_optimisers().draw(tmp_path / "new")]
+    assert [file.name for file in files] == [
+        f"{name}.{kind}" for name in ("routes", "correlations", "rosenbrock") for kind in ("pdf", "svg")
+    ]
+    first = [file.read_bytes() for file in files]
+    assert [file.read_bytes() for file in found.draw(tmp_path / "new")] == first[:2], "a figure can be made again"
