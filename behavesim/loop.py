@@ -105,9 +105,8 @@ class Search:
 
     async def record(self, *events: Event) -> None:
         """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
-        await self._journal.append(
-            events
-        )  # first: what is applied and then lost would be decided on and not known again
+        # first: what is applied and then lost would be decided on and not known again
+        await self._journal.append(events)
         for event in events:
             self.fold(event)
             self.show(event, self.state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,8 +63,4 @@ class Journal(Protocol):
 
     async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that hash, which is committed."""
-        ...
-
-    def read(self) -> AsyncIterator[tuple[float, Event]]:
-        """All committed events in order, each with the time of its commit in seconds since 1970."""
         ...

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -104,6 +104,14 @@ class ToyJudge:
         return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
 
 
+class Past(Journal, Protocol):
+    """A journal that knows what it holds already."""
+
+    def events(self) -> Iterator[Event]:
+        """All events in order."""
+        ...
+
+
 class Stop(Exception):
     """The process dies here, as far as anybody in this world can tell."""
 
@@ -122,10 +130,9 @@ class MemoryJournal:
         if self.die_after is not None and len(self.rows) >= self.die_after:
             raise Stop
 
-    async def read(self) -> AsyncIterator[tuple[float, Event]]:
-        """All events in order, at no time in particular."""
-        for row in self.rows:
-            yield 0.0, decode(*row)
+    def events(self) -> Iterator[Event]:
+        """All events in order."""
+        return (decode(*row) for row in self.rows)
 
     async def outcome(self, candidate: int, program_hash: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that hash."""
@@ -159,7 +166,7 @@ def price(model: str, tokens: Tokens) -> float | None:
 
 
 async def search(
-    journal: Journal,
+    journal: Past,
     settings: Mapping[str, Any],
     delay: random.Random | None = None,
     proposer: Responder | None = None,
@@ -170,7 +177,7 @@ async def search(
     caps = Caps.of(resolved, price, Heartbeat(), active_before_s=0.0)
     proposer = proposer or ToyProposer(resolved.seed, delay, resolved.connections)
     built = assembled(resolved, task, Parts(proposer, ToyJudge(task, delay, resolved.workers), journal), caps)
-    async for _, event in journal.read():
+    for event in journal.events():
         built.fold(event)
     if built.state.started is not None:
         await built.record(RunResumed((), "none"))

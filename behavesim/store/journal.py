@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -102,16 +102,6 @@ class SqliteJournal:
         except asyncio.CancelledError:
             await committing
             raise
-
-    async def read(self) -> AsyncIterator[tuple[float, Event]]:
-        """All committed events in order, each with the time of its commit in seconds since 1970."""
-        with translated(self._path):
-            expected = 1
-            async with self._db.execute(_READ, (0,)) as cursor:
-                async for seq, at, kind, payload, data in cursor:
-                    _refuse_gap(self._path, expected, seq)
-                    yield _timed(self._path, seq, at, kind, payload, data)
-                    expected += 1
 
     async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that hash, trajectories included; it is committed."""

@@ -31,8 +31,9 @@ def test_there_is_a_table_of_all_instances_and_one_of_each_where_there_are_sever
     assert [row[0] for row in whole.rows] == ["1 a", "2 b"]
     assert first.rows[0][1:] == (1.0, 1.0)
     assert second.rows[1][2] == 1.0 > second.rows[1][1]  # type: ignore[operator]
-    (alone,) = similarities(["a", "b"], [ONE[:1], OTHER[:1]], BehaveSim(5)).tables()
+    (alone,) = similarities(["a", "b", "c"], [ONE[:1], OTHER[:1], ONE[:1]], BehaveSim(5)).tables()
     assert alone.title == "all instances"
+    assert [column.heading for column in alone.columns] == ["", "1", "2", "3"]
 
 
 def test_what_cannot_be_compared_is_said() -> None:

@@ -24,6 +24,12 @@ def test_one_value_says_nothing_of_its_spread() -> None:
     assert difference([2.0], [1.0, 3.0]).difference == 0.0
 
 
+def test_two_values_have_a_spread_and_an_interval_from_one_to_the_other() -> None:
+    found = sample([1.0, 3.0])
+    assert found.sd == pytest.approx(2**0.5)
+    assert (found.mean, found.low, found.high) == (2.0, 1.0, 3.0)
+
+
 def test_a_report_can_be_made_again() -> None:
     assert sample([1.0, 2.0, 5.0]) == sample([1.0, 2.0, 5.0])
     assert difference([1.0, 2.0, 5.0], [2.0, 3.0]) == difference([1.0, 2.0, 5.0], [2.0, 3.0])

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from behavesim.events import DECISIONS, Evaluated, Event, Rejected, Responded
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
-from tests.search.toys import search
+from tests.search.toys import DiskJournal, search
 
 SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20}
 METHODS = (
@@ -65,7 +65,7 @@ async def uninterrupted(
 async def gone_on(method: str, image: Image, folder: Path, seed: int) -> Story:
     """The run as it ends when it goes on from an image."""
     path = image.put(folder)
-    async with SqliteJournal(path) as journal:
+    async with DiskJournal(path) as journal:
         run = await search(journal, {**SMALL, "method": method}, random.Random(seed))
         await run.run()
     return Story.of(path, run.state.digest())

@@ -15,7 +15,7 @@ from typing import Literal
 
 from behavesim.events import Event
 from behavesim.store.codec import encode
-from behavesim.store.journal import SqliteJournal
+from tests.search.toys import DiskJournal
 
 Moment = Literal["inside", "after"]
 Death = tuple[int, Moment]
@@ -66,7 +66,7 @@ def inside(before: Image, after: Image, rng: random.Random) -> Image:
     return Image(before.db, torn(before.wal, after.wal, rng))
 
 
-class PhotographedJournal(SqliteJournal):
+class PhotographedJournal(DiskJournal):
     """A journal that keeps what would be on the disk, had the process died inside or after each commit."""
 
     def __init__(self, path: Path, kept: Set[Death], rng: random.Random) -> None:

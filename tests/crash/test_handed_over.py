@@ -18,11 +18,11 @@ from behavesim.events import Event, Regrouped, Responded
 from behavesim.loop import Search
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.state import RunState
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import read_events
 from tests.crash.handover import numbered
 from tests.crash.images import Image
 from tests.proposers.chat_server import ChatServer, stall
-from tests.search.toys import search
+from tests.search.toys import DiskJournal, search
 
 FIRST, RESTART, BUDGET = 64, 70, 75
 SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "n_init": FIRST, "islands": 4, "restart_every": RESTART}
@@ -111,7 +111,7 @@ async def test_what_was_handed_over_is_kept(
 ) -> None:
     async with ChatServer(numbered) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        async with SqliteJournal(tmp_path / "run.db") as journal, asking(connections) as proposer:
+        async with DiskJournal(tmp_path / "run.db") as journal, asking(connections) as proposer:
             run = await search(journal, SETTINGS, proposer=proposer)
             with Stage(server) as stage:
                 while_(run, stage, monkeypatch)
@@ -127,6 +127,6 @@ async def test_what_was_handed_over_is_kept(
     assert len(server.handed_over) == stage.answered > 0
     async with ChatServer(numbered) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        async with SqliteJournal(death.put(tmp_path / "resumed")) as journal, asking(connections) as proposer:
+        async with DiskJournal(death.put(tmp_path / "resumed")) as journal, asking(connections) as proposer:
             assert await (await search(journal, SETTINGS, proposer=proposer)).run() == "budget"
     assert len(server.asked) == BUDGET - stage.answered

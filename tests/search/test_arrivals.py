@@ -14,8 +14,8 @@ from behavesim.errors import ProposerError
 from behavesim.events import DECISIONS, Asked, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.loop import Search
 from behavesim.store.codec import decode
-from behavesim.store.journal import SqliteJournal, read_events
-from tests.search.toys import MemoryJournal, ToyProposer, finished, search
+from behavesim.store.journal import read_events
+from tests.search.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
 
 SMALL = {"budget": 40, "window": 8, "n_init": 5}
 
@@ -107,7 +107,7 @@ async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
             assert len(meanwhile) <= 1
 
 
-class TellingJournal(SqliteJournal):
+class TellingJournal(DiskJournal):
     """Tells when it begins to commit a reply."""
 
     def __init__(self, path: Path) -> None:

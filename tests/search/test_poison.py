@@ -147,7 +147,7 @@ async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Searc
     task, resolved = Careless(), fitting(settings)
     judge = SandboxJudge(task, "search", Sandbox())
     built = assembled(resolved, task, Parts(Poisoner(), judge, journal), Caps(resolved.budget, lambda *usage: 0.0))
-    async for _, event in journal.read():
+    for event in journal.events():
         built.fold(event)
     if built.state.started is None:
         started = RunStarted(resolved.flat(), {"direction": "minimise"}, "none")

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from behavesim.events import Event
 from behavesim.loop import Search
 from behavesim.rehearsal.world import MemoryJournal, Stop, Toy, ToyJudge, ToyProposer, fitting, pause, price, search
+from behavesim.store.journal import SqliteJournal, read_events
 
-__all__ = ["MemoryJournal", "Stop", "Toy", "ToyJudge", "ToyProposer", "finished", "fitting", "pause", "price", "search"]
+__all__ = [
+    "DiskJournal",
+    "MemoryJournal",
+    "Stop",
+    "Toy",
+    "ToyJudge",
+    "ToyProposer",
+    "finished",
+    "fitting",
+    "pause",
+    "price",
+    "search",
+]
+
+
+class DiskJournal(SqliteJournal):
+    """The journal of a real run, which a rehearsal can go on from."""
+
+    def events(self) -> Iterator[Event]:
+        return (event for _, _, event in read_events(self._path))
 
 
 async def finished(settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
