@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from behavesim.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.task import Solution
@@ -24,10 +26,14 @@ class Responder(Protocol):
 
 @dataclass(frozen=True)
 class Solved:
-    """What a program returned for each instance of a split, in order; nothing of it is to be trusted."""
+    """What a program returned for each instance of a split, in order; nothing of it is to be trusted.
+
+    Where it is to keep no state, `answers` has a row for each call of its function.
+    """
 
     solutions: tuple[Solution, ...]
     cpu_s: float
+    answers: tuple[NDArray[Any], ...] = ()
 
 
 class Sandbox(Protocol):

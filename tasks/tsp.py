@@ -131,7 +131,7 @@ class TravellingSalesman(Task):
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
     grammar = GRAMMAR
     objective = Objective("minimise", best_known=OPTIMA["search"])
-    normaliser = 50
+    normaliser: float = 50
     score_scale = 1.0
 
     def instances(self, split: Split) -> Sequence[Cities]:

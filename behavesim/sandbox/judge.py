@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
-from behavesim.sandbox.stateless import difference, parted, script
-from behavesim.task import InvalidSolution, Solution, Split, Task
+from behavesim.sandbox.stateless import difference, script
+from behavesim.task import InvalidSolution, Split, Task
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
 
@@ -62,13 +61,11 @@ class SandboxJudge:
 
     async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
         """The verdict on a program that answers the same where nothing was asked before; a failure of any other."""
+        verdict = await asyncio.to_thread(self._score, solved)
+        if isinstance(verdict, Failure):
+            return verdict
         try:
-            solutions, answers = parted(solved.solutions)
-            bare = replace(solved, solutions=solutions)
-            verdict = await asyncio.to_thread(self._score, bare)
-            if isinstance(verdict, Failure):
-                return verdict
-            asking = await asyncio.to_thread(self._script, source, solutions, answers)
+            asking = await asyncio.to_thread(self._script, source, solved)
         except (InvalidSolution, TaskError) as error:
             return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
         again = await self._sandbox.evaluate(source, asking)
@@ -79,8 +76,8 @@ class SandboxJudge:
             return replace(_kept(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
 
-    def _script(self, source: str, solutions: Sequence[Solution], answers: Sequence[NDArray[Any]]) -> bytes:
-        return self._called("solve", script, source, self._task, self._instances, solutions, answers)
+    def _script(self, source: str, solved: Solved) -> bytes:
+        return self._called("solve", script, source, self._task, self._instances, solved.solutions, solved.answers)
 
     def _score(self, solved: Solved) -> Verdict | Failure:
         pairs = list(zip(self._instances, solved.solutions, strict=True))

@@ -18,6 +18,7 @@ from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ready
+from behavesim.sandbox.stateless import parted
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.task import Split, TaskReference
 from behavesim.verdict import Failure
@@ -134,7 +135,8 @@ def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failu
             failure = Failure("output", str(error))
         else:
             if not isinstance(held, Failure):
-                return Solved(held, run.ending.cpu_s)
+                solutions, answers = parted(held)
+                return Solved(solutions, run.ending.cpu_s, answers)
             failure = held
     return replace(failure, cpu_s=run.ending.cpu_s)
 

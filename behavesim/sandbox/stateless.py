@@ -62,11 +62,9 @@ class Script:
 
 
 def parted(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[NDArray[Any], ...]]:
-    """Solutions and the answers that came beside each; raises InvalidSolution where there are none."""
+    """Solutions as a task made them, and the answers that came beside them; no answers where none were kept."""
     named = [as_arrays(solution) for solution in solutions]
-    if any(ANSWERS not in each or each[ANSWERS].ndim == 0 for each in named):
-        raise InvalidSolution("a program's answers must come with its solutions")
-    answers = tuple(each.pop(ANSWERS) for each in named)
+    answers = tuple(each.pop(ANSWERS) for each in named if ANSWERS in each)
     return tuple(each[""] if list(each) == [""] else each for each in named), answers
 
 
@@ -75,8 +73,10 @@ def script(
 ) -> bytes:
     """What a fresh process needs to put questions again: all answers, and the steps, drawn by the program's text.
 
-    Raises InvalidSolution where the answers lead to other solutions. No program takes part in this.
+    No program takes part in this. Raises InvalidSolution where there are no answers, or such as lead elsewhere.
     """
+    if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
+        raise InvalidSolution("a program's answers must come with its solutions")
     draw = np.random.default_rng(list(hashlib.sha256(source.encode(errors="replace")).digest()))
     for instance, solution, given in zip(instances, solutions, answers, strict=True):
         stand_in = Script(given)

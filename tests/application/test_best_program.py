@@ -22,10 +22,10 @@ from behavesim.task import Task, TaskReference, installed_tasks
 
 CALL = """
 import pickle, runpy, sys
-site, program, entry_point, arguments = sys.argv[1:]
+site, program, entry_point = sys.argv[1:]
 sys.path.append(site)
 function = runpy.run_path(program)[entry_point]
-print(repr(function(*pickle.loads(bytes.fromhex(arguments)))))
+print(repr(function(*pickle.loads(bytes.fromhex(sys.stdin.read())))))
 """
 
 
@@ -67,7 +67,8 @@ def call(tmp_path: Path) -> Callable[..., str]:
 
     def called(program: Path, entry_point: str, *arguments: Any) -> str:
         command = [sys.executable, "-I", "-S", "-B", "-c", CALL, str(site), str(program), entry_point]
-        ended = subprocess.run([*command, pickle.dumps(arguments).hex()], capture_output=True, text=True, cwd=tmp_path)
+        given = pickle.dumps(arguments).hex()
+        ended = subprocess.run(command, input=given, capture_output=True, text=True, cwd=tmp_path)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 

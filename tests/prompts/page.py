@@ -12,7 +12,7 @@ from behavesim.settings import resolve
 from behavesim.state import Member
 from behavesim.task import TaskReference
 
-TASKS = ("tsp", "asp", "cpp", "bin_packing")
+TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
 WORDINGS = ("full", "paper")
 FIRST = ("template", "i1", "initial")
 OF_TWO = ("improve", "e1", "e2", "s1", "crossover", "short-term-reflection")

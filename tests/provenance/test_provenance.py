@@ -15,7 +15,7 @@ from behavesim.errors import TaskError
 from behavesim.provenance import instances_hash
 from behavesim.task import SPLITS, TaskReference
 
-NAMES = ("tsp", "asp", "cpp", "bin_packing")
+NAMES = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
 ASK = """
 import json
 from behavesim.provenance import instances_hash

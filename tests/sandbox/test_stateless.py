@@ -97,8 +97,8 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
         isolation = "strong"
 
         async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
-            tour = {"": np.arange(30), ANSWERS: np.arange(30)}
-            return Failure(reason, "so it is", 0.25) if script else Solved((tour, tour), 0.5)
+            tours = (np.arange(30), np.arange(30))
+            return Failure(reason, "so it is", 0.25) if script else Solved(tours, 0.5, tours)
 
     failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")
     assert isinstance(failure, Failure)
@@ -141,8 +141,14 @@ def test_solutions_and_answers_are_told_apart() -> None:
     assert bare is tour
     assert list(named) == ["a", "b"]  # type: ignore[arg-type]
     assert all(each is answers for each in given)
+    assert parted((tour, tour)) == ((tour, tour), ())
+
+
+@pytest.mark.parametrize("answers", [(), (np.arange(30),), (np.arange(30), np.array(7))])
+def test_answers_that_are_missing_or_none_make_no_script(answers: tuple[np.ndarray, ...]) -> None:
+    task, tour = STEPS.load(), np.arange(30)
     with pytest.raises(InvalidSolution, match="must come with"):
-        parted((tour,))
+        script("a", task, task.instances("search"), (tour, tour), answers)
 
 
 async def test_programs_are_asked_again_on_every_split() -> None:

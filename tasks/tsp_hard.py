@@ -1,0 +1,92 @@
+"""The travelling salesman on 200 to 500 cities, by programs that keep no state and have two seconds for a tour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.task import Objective, Split
+
+from .tsp import GRAMMAR, Cities, TravellingSalesman
+
+SIZES: dict[Split, tuple[int, ...]] = {
+    "search": (200, 300, 500),
+    "validation": (250, 400),
+    "held-out": (200, 300, 400, 500),
+}
+"""Cities of the maps: of each size one whose cities are uniform, and one whose cities lie in clusters."""
+SEEDS: dict[Split, int] = {"search": 3024, "validation": 3025, "held-out": 3026}
+CITIES_A_CLUSTER = 25
+SPREAD = 0.05
+"""The standard deviation of a cluster's cities around its centre, in each direction, before a map is scaled."""
+DIGITS = 6
+"""Decimals of coordinates, so that a map is the same on every machine."""
+SECONDS_A_TOUR = 2.0
+BEST: dict[Split, tuple[float, ...]] = {
+    "search": (10.638555, 5.646526, 13.264768, 8.297621, 16.418515, 10.436508),
+    "validation": (12.015765, 8.040378, 14.951798, 9.560358),
+    "held-out": (10.722355, 6.449832, 13.180281, 8.214507, 14.871385, 9.259908, 16.681526, 11.065864),
+}
+"""The lengths of the shortest tours known, by Helsgaun's Lin-Kernighan heuristic (LKH 3); not proved to be optima."""
+
+
+class HardTravellingSalesman(TravellingSalesman):
+    """Find short closed tours through all of some hundred cities, built one city at a time from city 0.
+
+    At each step the function receives the current city, the city where the tour ends (0), the unvisited cities in
+    ascending order of their distance from the current one, and the matrix of distances between all cities; it returns
+    the city to visit next. The choice must follow from these alone: nothing is kept from one call to the next. The
+    score is the mean length of the tours: the shorter the better.
+    """
+
+    rules = f"""\
+- There are {2 * len(SIZES["search"])} instances: of {", ".join(map(str, SIZES["search"]))} cities each one drawn
+  uniformly from the unit square, and one whose cities lie in clusters of about {CITIES_A_CLUSTER}.
+- The function is called for each city but the first and the last of a tour. It is told distances, and neither the
+  places of the cities nor the tour so far. Its time is too short to plan the whole tour anew in each call.
+- `distance_matrix` is symmetric with zeros on its diagonal; city numbers are its indices.
+- The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
+    grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{GRAMMAR}"
+    normaliser = 500
+    timeout_s = SECONDS_A_TOUR * 2 * len(SIZES["search"])
+    stateless = True
+
+    objective = Objective("minimise", math.fsum(BEST["search"]) / len(BEST["search"]))
+
+    def instances(self, split: Split) -> Sequence[Cities]:
+        """A uniform and a clustered map of each size of the split, in the unit square."""
+        return _instances(split)
+
+    def objective_on(self, split: Split) -> Objective:
+        """Tours are known on every split that are as good as optimal."""
+        return Objective("minimise", math.fsum(BEST[split]) / len(BEST[split]))
+
+
+@cache
+def _instances(split: Split) -> tuple[Cities, ...]:
+    random = np.random.RandomState(SEEDS[split])
+    return tuple(
+        Cities.at(f"{kind}-{size}", np.round(places(random, size), DIGITS))
+        for size in SIZES[split]
+        for kind, places in (("uniform", _uniform), ("clustered", _clustered))
+    )
+
+
+def _uniform(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
+    return random.rand(size, 2)
+
+
+def _clustered(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
+    """Places around centres that are uniform, moved and scaled so that the longer side is 1."""
+    centres = random.rand(size // CITIES_A_CLUSTER, 2)
+    places: NDArray[np.float64] = centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2)
+    corner = places.min(axis=0)
+    scaled: NDArray[np.float64] = (places - corner) / (places.max(axis=0) - corner).max()
+    return scaled
+
+
+task = HardTravellingSalesman()
