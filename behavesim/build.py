@@ -99,6 +99,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         started = RunStarted(launch.settings.flat(), origin, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())
+            launch.folder.keep_task(launch.settings.task)
             launch.folder.write_settings(launch.settings.flat())
             journal = await stack.enter_async_context(launch.journal())
             beginning: list[Event] = [started, template, *launch.brought]
@@ -118,6 +119,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         refuse_changes(launch)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
         connections = recorded(launch.folder.read_settings()).connections
+        launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, launch.task, clock=launch.clock)
@@ -141,6 +143,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     """
     _refuse_another_run(launch, opening(source))
     with launch.folder.created():
+        launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
         copy_journal(source.journal, launch.folder.journal)
         async with launch.journal() as journal:
@@ -298,7 +301,7 @@ def refuse_changes(launch: Launch) -> None:
     """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
     begun, now = opening(launch.folder), run_provenance(launch.settings, launch.task)
     changed = [key for key in DECISIVE if now.get(key) != begun.provenance.get(key)]
-    first = recorded(begun.settings)
+    first = _elsewhere(recorded(begun.settings), launch.settings)
     moved = differences(first.model_copy(update={"budget": launch.settings.budget}), launch.settings)
     if launch.settings.budget < first.budget:
         moved["budget"] = (first.budget, launch.settings.budget)
@@ -311,10 +314,16 @@ def refuse_changes(launch: Launch) -> None:
         )
 
 
+def _elsewhere(first: Settings, now: Settings) -> Settings:
+    """The settings with the task's file where it is now: what is in it is told by its hash, and not by its place."""
+    are_files = all(settings.task.endswith(".py") for settings in (first, now))
+    return first.model_copy(update={"task": now.task}) if are_files else first
+
+
 def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
     settings = launch.settings
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
-    moved = [key for key in differences(recorded(begun.settings), settings) if key in kept]
+    moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if run_provenance(settings, launch.task)["instances"] != begun.provenance.get("instances"):

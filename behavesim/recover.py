@@ -131,7 +131,7 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
     if not salvage.replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
     settings = recorded(folder.read_settings() if salvage.opening is None else salvage.opening.settings)
-    proposer = SalvagedProposer(salvage)
+    settings, proposer = folder.with_task_at_hand(settings), SalvagedProposer(salvage)
     await _rerun(salvage, settings.model_copy(update={"workers": workers}), target, proposer)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
     replies = sum(len(each) for each in salvage.replies.values())
@@ -145,6 +145,7 @@ async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, propos
         made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
         started = RunStarted(settings.flat(), made_of, judge.isolation)
         with target.created(), target.locked():
+            target.keep_task(settings.task)
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
                 beginning: list[Event] = [started, template, *salvage.put_in, *salvage.readings]

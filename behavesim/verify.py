@@ -70,7 +70,7 @@ async def verify(
     if result.damage:
         return result
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
-    settings = recorded(openings[max(openings)].settings)
+    settings = folder.with_task_at_hand(recorded(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
     async with judging(settings.model_copy(update={"workers": workers}), task) as judge:

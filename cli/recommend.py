@@ -25,7 +25,7 @@ def recommend(
 ) -> None:
     """Choose a program on validation instances: the best of several that behave differently."""
     folder = RunFolder.find(runs_dir, run)
-    task = TaskReference(load_run(folder.path).settings.task).load()
+    task = TaskReference(folder.with_task_at_hand(load_run(folder.path).settings).task).load()
     busy(f"trying the best programs of {folder.run} on validation instances")
     asyncio.run(recommended(folder, task))
     chosen = summary(load_run(folder.path)).recommended

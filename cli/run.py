@@ -95,6 +95,7 @@ def resume(
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
     assignments: Assignments = None,
+    task: Annotated[str | None, typer.Option(metavar="PATH", help="Where the run's task file is now.")] = None,
     fork: Annotated[
         str | None, typer.Option(metavar="NEW-ID", help="Go on as a new run, with what was changed.")
     ] = None,
@@ -104,6 +105,7 @@ def resume(
     """Go on with a run from its last event; needs nothing but the run."""
     folder = RunFolder.find(runs_dir, run)
     changes = {
+        "task": task,
         "budget": budget,
         "workers": workers,
         "connections": connections,

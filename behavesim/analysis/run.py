@@ -145,7 +145,7 @@ class Run:
         """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
         from behavesim.similarity import BehaveSim
 
-        task = TaskReference(self.settings.task).load()
+        task = TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
         return BehaveSim(**self.settings.measuring(task.normaliser), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:

@@ -144,6 +144,6 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 def _method_of(run: Run) -> Method[Any] | None:
     """The run's method; None where it or the task is not on this machine, from where one can watch all the same."""
     try:
-        return method(run.settings, TaskReference(run.settings.task).load())
+        return method(run.settings, TaskReference(run.folder.with_task_at_hand(run.settings).task).load())
     except BehavesimError:
         return None

@@ -33,7 +33,8 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
 async def _tried(runs: Sequence[Run]) -> list[HeldOut]:
     """The same for the runs on one task, on whose limits they agree."""
     weak = all(run.settings.allow_weak_isolation for run in runs)
-    settings = runs[0].settings.model_copy(update={"workers": cores(), "allow_weak_isolation": weak})
+    settings = runs[0].folder.with_task_at_hand(runs[0].settings)
+    settings = settings.model_copy(update={"workers": cores(), "allow_weak_isolation": weak})
     task = TaskReference(settings.task).load()
     async with judging(settings, task, "held-out") as judge:
         return await held_out(runs, task, judge)

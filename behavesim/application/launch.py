@@ -52,7 +52,13 @@ def next_launch(
 ) -> Launch:
     """A run gone on with under its own settings but for the changes, in its own folder or that of a fork.
 
-    What is None among the changes was not given. Raises UsageError where a change is none.
+    What is None among the changes was not given. Where the file of its task is gone, the run's own copy stands in.
+    Raises UsageError where a change is none.
     """
-    settings = amended(recorded(folder.read_settings()), changes, assignments)
+    before = recorded(folder.read_settings())
+    if not Path(before.task).is_file():
+        before = folder.with_task_at_hand(before)
+    if task := changes.get("task"):
+        changes = {**changes, "task": TaskReference(task).resolved().text}
+    settings = amended(before, changes, assignments)
     return Launch(settings, TaskReference(settings.task).load(), fork or folder)

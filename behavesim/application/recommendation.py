@@ -19,7 +19,7 @@ async def recommended(folder: RunFolder, task: Task) -> Recommended:
         raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
     with folder.locked():
         run = load_run(folder.path)
-        async with judging(run.settings, task, "validation") as judge:
+        async with judging(folder.with_task_at_hand(run.settings), task, "validation") as judge:
             event = await recommend(run, judge)
         async with SqliteJournal(folder.journal) as journal:
             await journal.append([event])

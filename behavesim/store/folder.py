@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from behavesim.config import read_toml
+from behavesim.config import Settings, read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError
 from behavesim.store.inbox import Inbox
 from behavesim.store.journal import first_time, last_event
@@ -71,6 +71,10 @@ class RunFolder:
     def log(self) -> Path:
         """One line for each thing worth knowing that happened to the run."""
         return self.path / "log.txt"
+
+    @property
+    def _task(self) -> Path:
+        return self.path / "task"
 
     @property
     def _held_out(self) -> Path:
@@ -189,6 +193,24 @@ class RunFolder:
     def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
         return read_toml(self.settings)
+
+    def keep_task(self, task: str) -> None:
+        """Copy the file that a task is in, once, so that the run can be moved; a task by its name needs no copy.
+
+        The file keeps its name, which may be the task's.
+        """
+        file = Path(task)
+        if file.suffix == ".py" and not self._task.exists():
+            with _reported(self._task):
+                self._task.mkdir()
+                shutil.copyfile(file, self._task / file.name)
+
+    def with_task_at_hand(self, settings: Settings) -> Settings:
+        """The settings, with the run's own copy of its task's file where that file is gone or was changed since."""
+        file, kept = Path(settings.task), next(self._task.glob("*.py"), None)
+        if kept is None or (file.is_file() and file.read_bytes() == kept.read_bytes()):
+            return settings
+        return settings.model_copy(update={"task": str(kept.resolve())})
 
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -57,9 +58,7 @@ def _note(text: str) -> None:
 def _clear(folder: RunFolder) -> None:
     """Take away what a run leaves that was killed before its journal began."""
     if folder.path.is_dir():
-        for path in folder.path.iterdir():
-            path.unlink()
-        folder.path.rmdir()
+        shutil.rmtree(folder.path)
 
 
 if __name__ == "__main__":
