@@ -44,7 +44,8 @@ from behavesim.requests import Requests
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal, read_events, read_times
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events, read_times
 from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference

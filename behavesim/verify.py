@@ -22,7 +22,7 @@ from behavesim.provenance import DECISIVE
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import count_registered, last_event, read_events, read_outcome
+from behavesim.store.reading import count_registered, last_event, read_events, read_outcome
 from behavesim.task import Task, TaskReference
 from behavesim.verdict import Failure
 

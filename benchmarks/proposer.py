@@ -15,7 +15,7 @@ from pathlib import Path
 from behavesim.analysis.run import load_run
 from behavesim.events import Asked, Responded
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 
 

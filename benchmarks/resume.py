@@ -23,7 +23,8 @@ from behavesim.config import Settings
 from behavesim.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
 from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 from behavesim.verdict import Verdict
 

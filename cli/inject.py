@@ -10,7 +10,7 @@ import typer
 from behavesim.application.injection import inject as put_in
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import count_registered
+from behavesim.store.reading import count_registered
 from behavesim.task import TaskReference
 
 from .options import RUNS, RunsDir

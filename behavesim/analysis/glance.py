@@ -13,7 +13,7 @@ from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import Summary, summary
 from behavesim.errors import JournalError
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import last_event
+from behavesim.store.reading import last_event
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.run import Run
 from behavesim.events import Added, Asked, CandidateId, Evaluated, Rejected
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 
 ASPECTS = ("prompt", "program", "outcome", "score", "group")
 """What is compared: the question, the program taken from the reply, feasible or why not, the score, the placement."""

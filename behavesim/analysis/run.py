@@ -31,7 +31,7 @@ from behavesim.events import (
 from behavesim.settings import recorded
 from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import count_registered, read_events, read_trajectories
+from behavesim.store.reading import count_registered, read_events, read_trajectories
 from behavesim.task import Direction, Objective, TaskReference
 from behavesim.trajectory import Trajectory
 

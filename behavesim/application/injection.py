@@ -14,7 +14,7 @@ from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import brought_again
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.task import Task
 from behavesim.verdict import Failure
 

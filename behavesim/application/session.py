@@ -19,7 +19,7 @@ from behavesim.build import Launch, forked_search, new_search, refuse_changes, r
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
-from behavesim.store.journal import count_registered
+from behavesim.store.reading import count_registered
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""

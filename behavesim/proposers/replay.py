@@ -9,7 +9,7 @@ from behavesim.errors import ProposerError
 from behavesim.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 
 
 class ReplayProposer(Proposer[ProposerSettings]):

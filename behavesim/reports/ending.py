@@ -10,7 +10,7 @@ from behavesim.analysis.summary import given_up
 from behavesim.config import Settings
 from behavesim.proposers.prices import Prices
 from behavesim.reports.summary import dollars
-from behavesim.store.journal import read_reply
+from behavesim.store.reading import read_reply
 from behavesim.text import one_line
 
 SHOWN = 300

@@ -10,7 +10,7 @@ from pathlib import Path
 from behavesim.errors import JournalError
 from behavesim.events import RunStarted
 from behavesim.store.codec import check_time, decode
-from behavesim.store.journal import UNREADABLE, connected
+from behavesim.store.reading import UNREADABLE, connected
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, version_of
 from behavesim.text import one_line

@@ -20,7 +20,7 @@ from typing import Any
 from behavesim.config import Settings, read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError
 from behavesim.store.inbox import Inbox
-from behavesim.store.journal import first_time, last_event
+from behavesim.store.reading import first_time, last_event
 from behavesim.text import printable
 
 LOCK_ATTEMPTS = 5

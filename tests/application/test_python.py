@@ -12,7 +12,7 @@ import behavesim as bs
 from behavesim.events import Evaluated, Event, RunStopped
 from behavesim.methods.niche import Niche
 from behavesim.state import RunState
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.crash.processes import carried_out
 
 CLIMBING: dict[str, Any] = {"budget": 8, "method": "hill-climbing", "proposer": "genetic", "window": 4}

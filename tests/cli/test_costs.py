@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.events import RunResumed, RunStarted
 from behavesim.proposers.price_list import PriceList, name_of_list
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.cli.command import Command
 
 PROPOSER = """

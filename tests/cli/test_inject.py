@@ -10,7 +10,7 @@ from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.events import Asked
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.cli.command import Command
 
 TEMPLATE = TravellingSalesman().template

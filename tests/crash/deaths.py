@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from behavesim.events import DECISIONS, Evaluated, Event, Rejected, Responded
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.search.toys import DiskJournal, search
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from behavesim.analysis.run import load_run
 from behavesim.events import Asked, Responded, RunResumed
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 

@@ -20,7 +20,7 @@ from behavesim.recover import recover
 from behavesim.settings import recorded as recorded_settings
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from behavesim.verify import verify

@@ -16,7 +16,8 @@ from behavesim.analysis.run import load_run
 from behavesim.errors import JournalError
 from behavesim.events import RunStopped
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 from tests.crash.processes import CALM, Subject, carried_out, ended
 
 

@@ -18,7 +18,7 @@ from behavesim.events import Event, Regrouped, Responded
 from behavesim.loop import Search
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.state import RunState
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.crash.handover import numbered
 from tests.crash.images import Image
 from tests.proposers.chat_server import ChatServer, stall

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from behavesim.events import RunStopped
 from behavesim.store import wal
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 
 LOG_BYTES = 100_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.analysis.run import load_run
 from behavesim.events import Asked, Responded, RunResumed, RunStopped
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.tokens import estimated_tokens
 from tests.crash.processes import Ended, carried_out
 from tests.proposers import chat_server as chat

@@ -18,7 +18,7 @@ from behavesim.build import Launch
 from behavesim.events import Responded, RunResumed
 from behavesim.loop import Search
 from behavesim.reports.ending import ending
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.proposers import chat_server as chat
 
 GIVEN = {"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1, "recommend": False}

@@ -14,7 +14,7 @@ from behavesim.errors import ProposerError
 from behavesim.events import DECISIONS, Asked, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.loop import Search
 from behavesim.store.codec import decode
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from tests.search.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
 
 SMALL = {"budget": 40, "window": 8, "n_init": 5}

@@ -10,7 +10,7 @@ from behavesim.build import Launch, new_search
 from behavesim.events import TEMPLATE, Evaluated, Prompt, Reply
 from behavesim.settings import resolve
 from behavesim.store.folder import RunFolder
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 from behavesim.verify import verify
 

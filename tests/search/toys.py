@@ -9,7 +9,8 @@ from typing import Any
 from behavesim.events import Event
 from behavesim.loop import Search
 from behavesim.rehearsal.world import MemoryJournal, Stop, Toy, ToyJudge, ToyProposer, fitting, pause, price, search
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 
 __all__ = [
     "DiskJournal",

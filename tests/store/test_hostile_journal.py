@@ -15,8 +15,8 @@ from behavesim.events import Added, Compared, Evaluated, NotAdded, NoteReceived,
 from behavesim.state import RunState
 from behavesim.store.codec import decode, encode, pack
 from behavesim.store.damage import damages
-from behavesim.store.journal import first_time, read_events, read_outcome, read_times, read_trajectories
 from behavesim.store.progress import progress
+from behavesim.store.reading import first_time, read_events, read_outcome, read_times, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory

@@ -32,7 +32,8 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.store.codec import decode, encode, pack, unpack
-from behavesim.store.journal import SqliteJournal, read_events, read_trajectories
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events, read_trajectories
 from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.events import Event, NotAdded, RunStopped
-from behavesim.store.journal import read_events
+from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES
 from tests.store.test_journal import EVENTS

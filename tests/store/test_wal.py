@@ -18,7 +18,8 @@ import pytest
 from behavesim.errors import JournalError
 from behavesim.events import RunStopped
 from behavesim.store import wal
-from behavesim.store.journal import SqliteJournal, read_events
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 
 LIMIT = 200_000
 
