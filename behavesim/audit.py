@@ -11,6 +11,7 @@ from behavesim.config import Settings
 from behavesim.due import Permits, Rules, due
 from behavesim.errors import JournalError
 from behavesim.events import (
+    INJECTED,
     Asked,
     CandidateId,
     Evaluated,
@@ -19,10 +20,11 @@ from behavesim.events import (
     Prompt,
     Regrouped,
     Rejected,
+    Responded,
 )
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
-from behavesim.outcome import comparable, extracted
+from behavesim.outcome import comparable, extracted, put_in
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.state import RunState
@@ -78,6 +80,13 @@ class Audit:
     def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """A verdict as the search would have taken it."""
         return comparable(verdict, self._behaviours) if self._method.needs_behaviour else verdict
+
+    def reply(self, event: Responded) -> Responded:
+        """What a reply had to be: that of a candidate which a person put in, or whatever a proposer said."""
+        candidate = self.state.open.get(event.candidate)
+        if candidate is None or candidate.asked.prompt.operator != INJECTED:
+            return event
+        return put_in(candidate.asked)
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""

@@ -29,10 +29,9 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.methods.method import Measurement, Method
-from behavesim.outcome import comparable, copied, identified, judged
+from behavesim.outcome import comparable, copied, identified, judged, put_in
 from behavesim.plugins import failures_named
 from behavesim.programs.extract import Program
-from behavesim.programs.fences import fenced
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Journal, Judge, Responder
 from behavesim.requests import Requests
@@ -271,7 +270,7 @@ class Search:
 
     async def _propose(self, asked: Asked) -> Responded:
         if asked.prompt.operator == INJECTED:
-            return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
+            return put_in(asked)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
     async def _write(self, asked: NoteAsked) -> NoteReceived:

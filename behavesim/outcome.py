@@ -9,11 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from behavesim.behaviours import Behaviours
-from behavesim.events import Asked, CandidateId, Evaluated, Rejected, Reply
+from behavesim.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
 from behavesim.programs.extract import Program, extract
+from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.task import Task
 from behavesim.verdict import Failure, Verdict
+
+
+def put_in(asked: Asked) -> Responded:
+    """The reply of a candidate that a person put in: its program, for which nobody was asked."""
+    return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
 
 
 def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:

@@ -13,7 +13,17 @@ from behavesim.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.build import judging, run_provenance
 from behavesim.config import Settings
 from behavesim.errors import JournalError
-from behavesim.events import DECISIONS, TEMPLATE, CandidateId, Evaluated, Event, Rejected, RunForked, RunStarted
+from behavesim.events import (
+    DECISIONS,
+    TEMPLATE,
+    CandidateId,
+    Evaluated,
+    Event,
+    Rejected,
+    Responded,
+    RunForked,
+    RunStarted,
+)
 from behavesim.outcome import copied, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
@@ -163,6 +173,8 @@ class Verifier:
         if isinstance(event, DECISIONS):
             self._result.decisions += 1
             self._compare(seq, audit.due(event), event)
+        elif isinstance(event, Responded):
+            self._compare(seq, audit.reply(event), event)
         elif isinstance(event, Evaluated | Rejected):
             program = Program(self._task.template) if event.candidate == TEMPLATE else audit.program(event)
             if isinstance(program, Rejected):

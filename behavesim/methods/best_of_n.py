@@ -15,7 +15,7 @@ class BestOfN(Method[MethodSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """The same question for every candidate: the template alone."""
-        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
+        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""

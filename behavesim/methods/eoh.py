@@ -64,7 +64,7 @@ class EoH(Method[EoHSettings]):
         if len(members) < settings.population:
             if len(members) + len(state.open) >= settings.population:
                 return None
-            return Asked(candidate, (), None, self.prompts.first("i1", candidate))
+            return Asked(candidate, (), None, self.prompts.first("i1", candidate, state.template))
         operator = settings.operators[candidate % len(settings.operators)]
         count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
         parents = self._parents(members, count, self.generator(candidate))

@@ -124,7 +124,7 @@ class FunSearch(Method[FunSearchSettings]):
         """The next question; None while the islands wait for the last of the initial programs."""
         settings = self.settings
         if candidate < settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
+            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
         if not state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:

@@ -100,7 +100,7 @@ class MapElites(Method[MapElitesSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """For a better program than some elites; None while the map is awaited."""
         if candidate < self.settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
+            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
         if not state.islands:
             return None
         rng, cells = self.generator(candidate), list(state.islands)

@@ -123,7 +123,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         """The first programs, then the expansion of the node that the tree policy leads to."""
         tree = Tree.of(state)
         if tree.grown(ROOT) < self.settings.initial:
-            return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate))
+            return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate, state.template))
         if not tree.members:
             return None  # nothing to grow from until one of the first programs is registered
         cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T

@@ -116,7 +116,7 @@ class Method(ABC, Generic[S]):
 
     @property
     def prompts(self) -> Prompts:
-        """How a model is asked: `first("template", candidate)` for a first program, `of("improve", parents)`."""
+        """How a model is asked: `first("template", candidate, state.template)` for a first program, `of("improve", parents)`."""
         return self.brief.prompts
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:

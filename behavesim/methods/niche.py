@@ -88,7 +88,7 @@ class Niche(Method[NicheSettings]):
         """The next question; None while the first election is awaited."""
         settings = self.settings
         if candidate < settings.n_init:
-            return self._first(candidate)
+            return self._first(state, candidate)
         if ELITES not in state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
@@ -96,7 +96,7 @@ class Niche(Method[NicheSettings]):
             return Asked(candidate, last.parents, last.group, last.prompt)
         elites = state.members_of(ELITES)
         if not elites:
-            return self._first(candidate)
+            return self._first(state, candidate)
         parents = self._parents(elites, self.generator(candidate))
         return question(candidate, parents, self.prompts.of("improve", parents), ARCHIVE)
 
@@ -111,8 +111,8 @@ class Niche(Method[NicheSettings]):
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
-    def _first(self, candidate: CandidateId) -> Asked:
-        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate))
+    def _first(self, state: RunState, candidate: CandidateId) -> Asked:
+        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
 
     def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
         """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""

@@ -68,7 +68,12 @@ class ReEvo(Method[ReEvoSettings]):
         """The next question, or a reflection that it needs; None until the programs it builds on are registered."""
         settings = self.settings
         if candidate < settings.initial_population:
-            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("initial", candidate, operator="template"))
+            return Asked(
+                candidate,
+                (TEMPLATE,),
+                None,
+                self.prompts.first("initial", candidate, state.template, operator="template"),
+            )
         generation, place = divmod(candidate - settings.initial_population, self._cycle)
         first = candidate - place
         phase = first if place < settings.population else first + settings.population

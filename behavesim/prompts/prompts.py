@@ -11,7 +11,7 @@ from behavesim.events import Asked, Prompt, Rejected
 from behavesim.programs.fences import fenced
 from behavesim.prompts.contract import contract
 from behavesim.prompts.parting import PLACE, InWords, Parting
-from behavesim.prompts.shown import parts_of, prose
+from behavesim.prompts.shown import parts_of, prose, said_score
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state import Member, RunState
 from behavesim.task import Objective, Task
@@ -55,10 +55,16 @@ class Prompts:
 
         return cls(wording, said, objective, in_words, settings.prompt_feedback, settings.prompt_angles)
 
-    def first(self, name: str, number: int, operator: str = "") -> Prompt:
-        """A prompt that shows the template alone; `number` is the candidate, by which angles take turns."""
+    def first(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
+        """A prompt that shows the template alone; `number` is the candidate, by which angles take turns.
+
+        `template` is the program as the archive knows it (`RunState.template`), for its score.
+        """
         known = self.wording.angles if self.angles else []
-        return self._prompt(name, {"angle": known[number % len(known)] if known else ""}, operator)
+        says = template is not None and self.feedback != "none"
+        score = said_score(template, self.objective) if template is not None and says else ""
+        parts = {"angle": known[number % len(known)] if known else "", "template_score": score}
+        return self._prompt(name, parts, operator)
 
     def of(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
         """A prompt that shows programs in ascending order of score; `name` says what is asked, as "improve" or "e1".

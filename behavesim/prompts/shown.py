@@ -39,13 +39,14 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool) -> st
         said = [f"Here are {len(programs)} programs that solve the problem, the best one last."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
-        facts = [_score(each, objective)] if scores else []
+        facts = [said_score(each, objective)] if scores else []
         facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
         said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source)]
     return "\n\n".join(said)
 
 
-def _score(program: Member, objective: Objective) -> str:
+def said_score(program: Member, objective: Objective) -> str:
+    """A program's score in words, with that of each instance and how far it is from the best known."""
     gap = objective.gap(program.score)
     behind = "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
     each = " ".join(f"{score:.5g}" for score in program.scores)

@@ -13,7 +13,7 @@ from behavesim.errors import UsageError, nearest
 HERE = Path(__file__).parent
 SHIPPED = ("full", "paper")
 """Ours, with the task's contract in every prompt; and what the paper tells of its prompts, without it."""
-OF_TASK = frozenset({"description", "contract", "template", "entry_point"})
+OF_TASK = frozenset({"description", "contract", "template", "template_score", "entry_point"})
 OF_PROGRAMS = frozenset(
     {"shown", "behaviour", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"}
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -43,6 +44,20 @@ def test_a_run_begins_with_a_folders_programs_and_another_with_its_best(behavesi
     assert replay["digest"] == behavesim("report", "first", "--json").document["runs"][0]["digest"]
     refused = behavesim(*RUN, "--budget", 4, "--proposer", "replay:first", "--start-with", "mine")
     assert (refused.code, "leave --start-with out" in refused.err) == (2, True)
+
+
+def test_a_reply_that_is_not_the_program_that_was_put_in_is_found(behavesim: Command) -> None:
+    write("mine/a.py", "mine")
+    assert behavesim(*RUN, "--budget", 2, "--name", "first", "--start-with", "mine").code == 0
+    with sqlite3.connect("runs/first/run.db") as db:  # the program stays: what was said around it is new
+        db.execute(
+            "UPDATE events SET payload = json_set(payload, '$.reply.text', 'Mine:' || (payload ->> '$.reply.text')) "
+            "WHERE type = 'Responded' AND candidate = 0"
+        )
+    verified = behavesim("verify", "first", "--json")
+    assert verified.code == 1
+    (difference,) = verified.document["differences"]
+    assert (difference["event"], difference["candidate"]) == ("Responded", 0)
 
 
 def test_what_holds_no_program_is_refused_and_nothing_is_left_behind(behavesim: Command) -> None:

@@ -45,7 +45,7 @@ def prompts(task: str, wording: str = "full", **settings: object) -> Prompts:
 
 def specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     """A prompt of each kind, which shows programs for TSP."""
-    yield from ((name, asking.first(name, 0)) for name in FIRST)
+    yield from ((name, asking.first(name, 0, PROGRAMS[0])) for name in FIRST)
     hint = "Weigh how far a city is from the others."
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
     yield from ((name, asking.hinted(name, PROGRAMS[1:], hint)) for name in OF_ONE)
@@ -66,7 +66,7 @@ def page() -> str:
         parts += [f"## `prompts={wording}`"]
         for name, prompt in specimens(prompts("tsp", wording)):
             parts += [f"### {name}", fenced(prompt.text).replace("python", "text", 1)]
-    parts += ["## The first prompt of every other task"]
+    parts += ["## The first prompt of every other task, without what its template scores"]
     for task in TASKS[1:]:
         parts += [f"### {task}", fenced(prompts(task).first("template", 0).text).replace("python", "text", 1)]
     return "\n\n".join(parts) + "\n"

@@ -84,6 +84,16 @@ def test_scores_are_shown_with_their_gap_and_each_instance() -> None:
     assert "Score" not in toy(prompt_feedback="none").of("m1", [shown]).text
 
 
+def test_first_prompts_say_what_the_template_scores() -> None:
+    template = member("def number(): return 0", 2.5, scores=(2.0, 3.0))
+    said = "Score 2.5 (2 3 on the single instances), 150 % behind the best known."
+    for name in ("template", "i1", "initial"):
+        assert f"begins with. {said}" in toy().first(name, 0, template).text
+        assert "Score" not in toy(prompt_feedback="none").first(name, 0, template).text
+        assert "Score" not in toy("paper").first(name, 0, template).text
+        assert "begins with.\n" in toy().first(name, 0).text
+
+
 def test_programs_of_the_same_score_are_not_called_better() -> None:
     same = [member("def number(): return 1"), member("def number(): return 2")]
     assert "they score the same" in toy().of("improve", same).text
