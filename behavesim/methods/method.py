@@ -116,7 +116,11 @@ class Method(ABC, Generic[S]):
 
     @property
     def prompts(self) -> Prompts:
-        """How a model is asked: `first("template", candidate, state.template)` for a first program, `of("improve", parents)`."""
+        """How a model is asked.
+
+        `first("template", candidate, state.template)` asks for a first program, `of("improve", parents)` for a better
+        one than its parents.
+        """
         return self.brief.prompts
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
