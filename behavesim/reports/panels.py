@@ -104,7 +104,7 @@ def _headline(moment: Moment) -> Text:
 def _progress(moment: Moment) -> RenderableType:
     state, settings = moment.state, moment.settings
     grid = Table.grid(padding=(0, 1), expand=True)
-    grid.add_column(ratio=1)
+    grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
     done = f"{state.registered:,} / {settings.budget:,}"
     text = f"{done}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"

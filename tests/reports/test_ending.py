@@ -14,7 +14,7 @@ from behavesim.reports.ending import ADVICE, ending
 from behavesim.settings import owners, resolve
 from behavesim.store.folder import RunFolder
 from behavesim.tokens import Usage
-from tests.analysis.journals import asked, journalled, rejected, started, stopped
+from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 
 
 def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
@@ -77,6 +77,18 @@ def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path:
         "try another model, or look at the prompt: it may not fit this one",
         f"next: behavesim report {run.folder.argument}",
     ]
+
+
+def test_a_run_that_too_many_rejections_ended_names_the_usual_three_and_an_example(tmp_path: Path) -> None:
+    silent = [asked(5)[0], Responded(5, Reply(" ", "m")), Rejected(5, "evaluation", "memory", ""), NotAdded(5)]
+    reasons = ["memory", "timeout", "memory", "crash", "exception"]
+    others = (rejected(number, reason) for number, reason in enumerate(reasons))
+    run = journalled(tmp_path / "first", started(), *others, silent, feasible(6, 3.0), stopped("max_rejected_share"))
+    first, example, advice, again = ending(run, run.settings, "max_rejected_share")
+    assert first == "stopped: 6 of the last 7 candidates were rejected (memory 3, timeout 1, crash 1)"
+    assert example == "such as candidate 5 (memory)"
+    assert advice == ADVICE["memory"]
+    assert again.startswith(f"next: behavesim report {run.folder.argument}, or behavesim resume")
 
 
 def test_advice_names_settings_that_there_are() -> None:

@@ -1,0 +1,47 @@
+"""Programs that people put into a run wait in its inbox, whole, in order, until they are taken out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.errors import UsageError
+from behavesim.store.inbox import Inbox
+
+
+def test_programs_wait_in_the_order_in_which_they_were_put_in(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    assert inbox.waiting() == []
+    for source in ("second = 2\n", "first = 1\n", "ümlaut = 3\n"):
+        inbox.put("mine", source)
+    names, sources = zip(*inbox.waiting(), strict=True)
+    assert sources == ("second = 2\n", "first = 1\n", "ümlaut = 3\n")
+    assert len(set(names)) == 3
+    assert all(name.endswith("-mine.py") for name in names)
+
+
+def test_a_program_that_is_taken_out_waits_no_more_and_may_be_taken_out_again(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    inbox.put("a", "x = 1")
+    inbox.put("b", "x = 2")
+    (first, _), second = inbox.waiting()
+    inbox.remove(first)
+    inbox.remove(first)
+    assert inbox.waiting() == [second]
+
+
+def test_only_whole_programs_wait_and_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    (folder / ".1-mine.py.draft").write_text("half a prog")
+    (folder / "2-folder.py").mkdir()
+    (folder / "3-latin.py").write_bytes(b"# caf\xe9")
+    (folder / "notes.txt").write_text("no program")
+    assert Inbox(folder).waiting() == [("3-latin.py", "# caf\ufffd")]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "inbox").write_text("a file in its place")
+    with pytest.raises(UsageError, match=r"cannot write .*inbox: .*; put the program in as its owner"):
+        Inbox(tmp_path / "inbox").put("mine", "x = 1")
