@@ -1,4 +1,4 @@
-"""`behavesim compare`: how alike programs are by what they do."""
+"""`behavesim compare`: how alike programs are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from behavesim.analysis.similarities import similarities
+from behavesim.analysis.similarities import ProgramSimilarities, similarities, similarities_of_source
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
+from behavesim.code_similarity.named import NAMES
 from behavesim.errors import DistanceError, UsageError
 from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import show
@@ -32,7 +33,9 @@ def compare(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE FILE...", help="Programs; `template` is the task's own.")
     ],
-    metric: Annotated[str, typer.Option("--metric", help=f"How trajectories are aligned: {ALIGNMENTS}.")] = "dtw",
+    metric: Annotated[
+        str, typer.Option("--metric", help=f"BehaveSim by {ALIGNMENTS}; or of their text, {', '.join(NAMES)}.")
+    ] = "dtw",
     normaliser: Annotated[
         str | None, typer.Option("--normaliser", help="The greatest distance of two solutions, or 'pair'.")
     ] = None,
@@ -45,16 +48,19 @@ def compare(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare programs by behaviour (BehaveSim); exit code 3 where one is rejected."""
+    """Compare programs by behaviour (BehaveSim), or by a metric of their text; exit code 3 where one is rejected."""
     if len(files) < 2:
         raise UsageError("compare takes two programs or more; `template` names the task's own")
     reference = TaskReference(task).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
-    measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
     if figure is not None:
         check_figure(figure)
     programs = [(str(file), read_program(file, loaded)) for file in files]
+    if metric in NAMES:
+        _report(similarities_of_source(programs, metric), f"{loaded.name}: {metric}", figure, as_json)
+        return
+    measure = BehaveSim(_normaliser(normaliser, loaded), _measure(metric), truncate, skip, clip=not raw)
     split: Split = "held-out" if held_out else "search"
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
     results = asyncio.run(evaluate(settings, loaded, programs, split))
@@ -65,12 +71,16 @@ def compare(
         if normaliser is not None:
             raise
         raise UsageError(f"{error}: {loaded.name}'s own is not, here; give --normaliser pair") from None
+    _report(found, f"{loaded.name}: BehaveSim ({metric})", figure, as_json)
+
+
+def _report(found: ProgramSimilarities, title: str, figure: Path | None, as_json: bool) -> None:
     if figure is not None:
-        draw_heatmap(found.labels, found.matrix, figure, title=f"{loaded.name}: BehaveSim ({metric})")
+        draw_heatmap(found.labels, found.matrix, figure, title=title)
     if as_json:
         print_json(asdict(found))
         return
-    typer.echo(f"BehaveSim: {metric}, {', '.join(f'{name} {value}' for name, value in found.settings.items())}")
+    typer.echo(", ".join((title, *(f"{name} {value}" for name, value in found.settings.items()))))
     show(found.tables())
 
 
@@ -79,7 +89,7 @@ def _measure(text: str) -> Measure:
         if text == known:
             return known  # type: ignore[no-any-return]
     raise UsageError(
-        f"compare's --metric is how trajectories are aligned, {ALIGNMENTS}, not {text!r}; "
+        f"compare's --metric is {ALIGNMENTS}, or of text {', '.join(NAMES)}, not {text!r}; "
         "metrics of runs, also of one's own, are for `behavesim report`"
     )
 

@@ -7,8 +7,14 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
+from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.table import Table
+from behavesim.code_similarity.named import NAMES
+from behavesim.errors import UsageError
 from behavesim.reports.terminal import counted, show
+from behavesim.store.folder import RunFolder
+from behavesim.studies import clustering as clustering_study
+from behavesim.studies import diversity as diversity_study
 from behavesim.studies import measures as measures_study
 from behavesim.studies import sampling as sampling_study
 from behavesim.studies import similarity as similarity_study
@@ -18,12 +24,14 @@ from behavesim.studies.dataset import PAIRS
 from behavesim.studies.optimisers import STARTS
 
 from .commands import PLAIN
-from .options import AsJson
+from .options import RUNS, AsJson, RunsDir
 from .output import print_json, tell
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, with its own beside ours.", **PLAIN)
 
 Figures = Annotated[Path | None, typer.Option("--figures", metavar="DIR", help="Write figures, as PDF and SVG.")]
+
+Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Names of runs, or their folders.")]
 
 
 @study.command("similarity")
@@ -67,6 +75,32 @@ def stochastic(as_json: AsJson = False) -> None:
     _show(stochastic_study.StochasticStudy(tuple(rows)), as_json)
 
 
+@study.command("diversity")
+def diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = None, as_json: AsJson = False) -> None:
+    """How alike programs are inside islands and between them, over time."""
+    found = diversity_study.study([_loaded(runs_dir, run) for run in runs])
+    _show(found, as_json)
+    _draw(found, figures)
+
+
+@study.command("clustering")
+def clustering(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or its folder.")],
+    metric: Annotated[
+        str, typer.Option("--metric", help=f"What BehaveSim is held against: {', '.join(NAMES)}.")
+    ] = "codebleu",
+    runs_dir: RunsDir = RUNS,
+    figures: Figures = None,
+    as_json: AsJson = False,
+) -> None:
+    """Thirty programs of a run by what they do, and by what they look like."""
+    if metric not in NAMES:
+        raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {metric!r}")
+    found = clustering_study.study(_loaded(runs_dir, run), metric)
+    _show(found, as_json)
+    _draw(found, figures)
+
+
 @study.command("main")
 def main() -> None:
     """Four methods on three tasks (the paper's main table): an experiment."""
@@ -77,6 +111,10 @@ def main() -> None:
 def ablation() -> None:
     """What each part of FunSearch+BehaveSim does (the paper's ablations): an experiment."""
     _point_to("ablation", "the paper's budgets with a paid model", "the same variants on a laptop")
+
+
+def _loaded(runs_dir: Path, run: str) -> Run:
+    return load_run(RunFolder.find(runs_dir, run).path)
 
 
 def _point_to(name: str, paid: str, free: str) -> None:

@@ -1,11 +1,12 @@
-"""How alike some programs are by what they do."""
+"""How alike some programs are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from behavesim.analysis.table import DISTANCE, Column, Table
+from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 
@@ -16,19 +17,23 @@ Matrix = tuple[tuple[float, ...], ...]
 class ProgramSimilarities:
     """The (N, N) similarities of N programs over all instances, and on each instance alone.
 
-    `metric` is how their trajectories were aligned, `settings` the measure's others.
+    `metric` is how their trajectories were aligned, `settings` the measure's others. Where it is a metric of their
+    text, it has neither settings nor instances.
     """
 
     labels: tuple[str, ...]
     matrix: Matrix
     metric: str
-    settings: Mapping[str, float | str]
-    per_instance: tuple[Matrix, ...]
+    settings: Mapping[str, float | str] = field(default_factory=dict)
+    per_instance: tuple[Matrix, ...] = ()
 
     def tables(self) -> tuple[Table, ...]:
         """The matrix over all instances, and behind it that of each where there are several."""
         alone = ((f"instance {number}", matrix) for number, matrix in enumerate(self.per_instance, 1))
-        every = (("all instances", self.matrix), *(alone if len(self.per_instance) > 1 else ()))
+        every = (
+            ("all instances" if self.per_instance else "similarity", self.matrix),
+            *(alone if len(self.per_instance) > 1 else ()),
+        )
         columns = (Column("program", title=""), *(Column(str(k), DISTANCE) for k in range(1, len(self.labels) + 1)))
         names = [f"{number} {label}" for number, label in enumerate(self.labels, 1)]
         return tuple(
@@ -46,6 +51,12 @@ def similarities(
     return ProgramSimilarities(
         tuple(labels), _frozen(matrix.tolist()), measure.measure, settings, tuple(map(_frozen, per_instance.tolist()))
     )
+
+
+def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
+    """The similarities of programs, each a label and a source, by a metric of source; raises UsageError as it does."""
+    labels, sources = zip(*programs, strict=True)
+    return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
 
 
 def _frozen(matrix: Sequence[Sequence[float]]) -> Matrix:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from behavesim.analysis.table import RATIO, Cell, Column, Table
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
+from behavesim.studies.figures import written
 from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, Iterates, Point, starts
-from behavesim.studies.visualise import written
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:

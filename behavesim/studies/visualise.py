@@ -14,6 +14,7 @@ from behavesim.analysis.table import COUNT, Column, Table
 from behavesim.code_similarity.rouge import rouge
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS
+from behavesim.studies.figures import written
 from behavesim.trajectory import Trajectory
 
 CITIES, SEED = 50, 2024
@@ -75,18 +76,6 @@ def study() -> VisualStudy:
     distances = np.linalg.norm(cities[:, None] - cities[None], axis=2).tolist()
     first, second = (tuple(program.solve((distances,)).solution) for program in (pair.first, pair.second))
     return VisualStudy(cities, (first, second))
-
-
-def written(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure as NAME.pdf and NAME.svg, with its fonts in them; raises OSError where it cannot."""
-    from matplotlib import rc_context
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{name}.{kind}" for kind in ("pdf", "svg")]
-    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": name}):
-        for file in files:
-            figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {"CreationDate": None})
-    return files
 
 
 def _likeness() -> float:

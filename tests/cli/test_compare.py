@@ -82,7 +82,7 @@ def test_where_the_tasks_normaliser_does_not_fit_another_is_named_that_does(beha
         (("template", "missing.py"), "cannot read the program"),
         (("template", "template", "--figure", "map.gif"), "ending in .png"),
         (("template", "template", "--normaliser", "long"), "a number or 'pair'"),
-        (("template", "template", "--metric", "bleu"), "bleu"),
+        (("template", "template", "--metric", "likeness"), "rouge, bleu, crystalbleu, ast, codebleu"),
         (("template", "farthest.py", "--normaliser", "10"), "a distance of 49 occurs"),
         (("template", "farthest.py", "--metric", "cosine"), "needs vectors; got prefixes"),
     ],
@@ -93,3 +93,16 @@ def test_what_cannot_be_compared_is_a_matter_of_usage(
     ended = behavesim("compare", "tsp", *arguments)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_programs_are_compared_by_their_text_without_being_run(behavesim: Command, programs: Path) -> None:
+    document = behavesim(
+        "compare", "tsp", "nearest.py", "farthest.py", "failing.py", "--metric", "ast", "--json"
+    ).document
+    assert (document["metric"], document["settings"], document["per_instance"]) == ("ast", {}, [])
+    assert all(document["matrix"][k][k] == 1.0 for k in range(3))
+    assert 0 < document["matrix"][0][1] == document["matrix"][1][0] < 1
+    (programs / "prose.py").write_text("no program at all")
+    ended = behavesim("compare", "tsp", "nearest.py", "prose.py", "--metric", "ast")
+    assert ended.code == 2
+    assert "one is none" in ended.err or "no Python" in ended.err

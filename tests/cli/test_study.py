@@ -18,6 +18,31 @@ def test_a_study_is_a_table_for_people_and_a_document_for_machines(behavesim: Co
     assert set(document) == {"cities", "routes", "behavesim", "rouge"}
 
 
+def test_programs_of_a_run_are_held_against_their_text_and_its_islands_against_each_other(
+    behavesim: Command, tmp_path: Path
+) -> None:
+    behavesim("run", "tsp", "--budget", 60, "--name", "first", "--set", "recommend=false")
+    found = behavesim("study", "clustering", "first", "--metric", "ast", "--json").document
+    size = len(found["candidates"])
+    assert 2 <= size <= 30
+    assert [len(found["behavesim"]), len(found["ast"])] == [size, size]
+    worst = found["disagreements"][0]
+    assert worst["candidates"][0] != worst["candidates"][1]
+    a, b = (found["candidates"].index(candidate) for candidate in worst["candidates"])
+    assert worst["behavesim"] == found["behavesim"][a][b]
+    assert worst["ast"] == found["ast"][a][b]
+    drawn = behavesim("study", "clustering", "first", "--metric", "ast", "--figures", "figures")
+    assert "where behaviour and ast disagree" in drawn.out
+    diversity = behavesim("study", "diversity", "first", "first", "--figures", "figures", "--json")
+    (one, other) = diversity.document["runs"]
+    assert one == other
+    assert [at["registered"] for at in one["diversity"]] == [6, 12, 18, 24, 30, 36, 42, 48, 54, 60]
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {
+        "clustering.pdf", "clustering.svg", "diversity.pdf", "diversity.svg"
+    }  # fmt: skip
+    assert behavesim("study", "clustering", "first", "--metric", "words").code == 2
+
+
 @pytest.mark.parametrize("name", ["main", "ablation"])
 def test_what_needs_a_model_points_to_its_experiment(behavesim: Command, name: str) -> None:
     shown = behavesim("study", name)

@@ -1,0 +1,45 @@
+"""The metrics of source by the names under which a person asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.code_similarity.bleu import CrystalBleu, bleu
+from behavesim.code_similarity.metric import Observed, OfSource, Similarity
+from behavesim.code_similarity.optional import codebleu, missing
+from behavesim.code_similarity.rouge import rouge
+from behavesim.code_similarity.tree_edits import ast_similarity
+from behavesim.errors import UsageError
+
+NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
+
+
+def of_source(name: str, corpus: Iterable[str]) -> Similarity:
+    """The metric of that name; `corpus` says which n-grams all programs share, where the metric asks.
+
+    Raises UsageError where its package is not installed.
+    """
+    if how := missing(name, None):
+        raise UsageError(f"{name} is {how}")
+    if name == "crystalbleu":
+        return CrystalBleu.of(corpus)
+    if name == "codebleu":
+        return codebleu()
+    texts = {"rouge": rouge, "bleu": bleu, "ast": ast_similarity}
+    return OfSource(name, texts[name], is_symmetric=name != "bleu")
+
+
+def source_matrix(metric: Similarity, sources: Sequence[str]) -> NDArray[np.float64]:
+    """(N, N) similarities of N sources, with ones on the diagonal; raises UsageError where one is no Python."""
+    matrix = np.eye(len(sources))
+    programs = [Observed(source) for source in sources]
+    for row, column in zip(*np.triu_indices(len(sources), 1), strict=True):
+        try:
+            similarity = metric.similarity(programs[row], programs[column])
+        except SyntaxError as error:
+            raise UsageError(f"{metric.name} compares Python programs, and one is none: {error}") from None
+        matrix[row, column] = matrix[column, row] = similarity
+    return matrix
