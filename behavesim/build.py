@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
+from behavesim.admission import refuse_another_run, refuse_changes, refuse_unpriced, refuse_unsuited, run_provenance
 from behavesim.behaviours import Behaviours
 from behavesim.caps import Caps
-from behavesim.config import Settings, differences
+from behavesim.config import Settings
 from behavesim.due import Rules
-from behavesim.errors import TaskError, UsageError
+from behavesim.errors import TaskError
 from behavesim.events import (
-    AFTER_A_PAUSE,
-    STORED_AS,
     TEMPLATE,
     ClockRead,
     Evaluated,
@@ -29,23 +27,21 @@ from behavesim.events import (
 )
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search, Show
-from behavesim.methods.installed import method, method_type
+from behavesim.methods.installed import method
 from behavesim.notices import Notices
 from behavesim.programs.hashing import program_hash
-from behavesim.prompts.wording import wording_hash
-from behavesim.proposers.installed import argument, keeps_requests, models_asked, proposer, proposer_type
+from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import Prices
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.proposers.weighing import Weighing
 from behavesim.protocols import Journal, Judge, Responder
-from behavesim.provenance import DECISIVE, provenance
 from behavesim.requests import Requests
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import read_events, read_times
+from behavesim.store.reading import read_active_s, read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
@@ -96,7 +92,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
         proposer = await stack.enter_async_context(_proposer(launch))
         judge = await stack.enter_async_context(judging(launch.settings, launch.task, clock=launch.clock))
         template = await evaluated_template(launch.task, judge)
-        await asyncio.to_thread(_refuse_unsuited, launch, template)
+        await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
         started = RunStarted(launch.settings.flat(), origin, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())
@@ -117,14 +113,14 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
-        refuse_changes(launch)
+        refuse_changes(launch.folder, launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
         connections = recorded(launch.folder.read_settings()).connections
         launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, launch.task, clock=launch.clock)
-        before_s = active_before_s(launch.folder)
+        before_s = read_active_s(launch.folder.journal)
         search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal, before_s)
         folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
@@ -142,7 +138,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
 
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
     """
-    _refuse_another_run(launch, opening(source))
+    refuse_another_run(source, launch.settings, launch.task)
     with launch.folder.created():
         launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
@@ -154,43 +150,9 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         yield search
 
 
-def _refuse_unsuited(launch: Launch, template: Evaluated) -> None:
-    """Raise TaskError where behaviours have to be known, and the run's measure cannot compare the template's."""
-    settings, task = launch.settings, launch.task
-    if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
-        known = Behaviours.of_run(settings, task)
-        known.apply(template, (TEMPLATE,))
-        if why := known.refusal(template.trajectories):
-            raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
-
-
 def _fold_all(search: Search, folder: RunFolder) -> None:
     for _, _, event in read_events(folder.journal):
         search.fold(event)
-
-
-def opening(folder: RunFolder) -> RunStarted | RunForked:
-    """What a run's settings and task are recorded in; raises UsageError where it was killed before it began."""
-    found = [event for _, _, event in read_events(folder.journal, only=(RunStarted, RunForked))]
-    if not found or not isinstance(found[-1], RunStarted | RunForked):
-        raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
-    return found[-1]
-
-
-def active_s(times: Iterable[tuple[float, str]]) -> float:
-    """Seconds a run has been active over all its sessions, by the times and types of its events.
-
-    The pauses between sessions do not count, nor does what is done with a run that has stopped.
-    """
-    steps = pairwise(times)
-    return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
-
-
-def active_before_s(folder: RunFolder) -> float:
-    """Seconds a run has been active before this session; no less than its clock said, which a recovered run has on."""
-    events = [event for _, _, event in read_events(folder.journal, only=(ClockRead,))]
-    read_s = [event.active_s for event in events if isinstance(event, ClockRead)]
-    return max(active_s(read_times(folder.journal)), *read_s, 0.0)
 
 
 def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
@@ -269,20 +231,6 @@ def _wired(
     return assembled(launch.settings, launch.task, parts, caps)
 
 
-def refuse_unpriced(settings: Settings) -> None:
-    """Raise UsageError where a cap on cost cannot hold, a model's price being unknown, or where a price is none."""
-    own, listed = Prices.named(settings.prices), PriceList(proposer_type(settings.proposer).endpoint())
-    unpriced = [model for model in models_asked(settings) if own.of(model) is None and not listed.knows(model)]
-    if settings.max_cost_usd is not None and unpriced:
-        raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
-
-
-def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
-    """What a run's results depend on beside its settings."""
-    parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
-    return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}
-
-
 def _proposer(launch: Launch) -> Proposer[Any]:
     settings = launch.settings
     errand = Errand(
@@ -296,36 +244,3 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         launch.requests,
     )
     return proposer(settings, errand)
-
-
-def refuse_changes(launch: Launch) -> None:
-    """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
-    begun, now = opening(launch.folder), run_provenance(launch.settings, launch.task)
-    changed = [key for key in DECISIVE if now.get(key) != begun.provenance.get(key)]
-    first = _elsewhere(recorded(begun.settings), launch.settings)
-    moved = differences(first.model_copy(update={"budget": launch.settings.budget}), launch.settings)
-    if launch.settings.budget < first.budget:
-        moved["budget"] = (first.budget, launch.settings.budget)
-    if changed or moved:
-        listed = [f"its {key} changed" for key in changed]
-        listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
-        raise UsageError(
-            f"cannot resume {launch.folder.run}: {', '.join(listed)}; "
-            "put it back, or go another way from here with --fork NEW-ID"
-        )
-
-
-def _elsewhere(first: Settings, now: Settings) -> Settings:
-    """The settings with the task's file where it is now: what is in it is told by its hash, and not by its place."""
-    are_files = all(settings.task.endswith(".py") for settings in (first, now))
-    return first.model_copy(update={"task": now.task}) if are_files else first
-
-
-def _refuse_another_run(launch: Launch, begun: RunStarted | RunForked) -> None:
-    settings = launch.settings
-    kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
-    moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
-    if moved:
-        raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if run_provenance(settings, launch.task)["instances"] != begun.provenance.get("instances"):
-        raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")

@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from behavesim.build import Parts, assembled, evaluated_template, judging, run_provenance
+from behavesim.admission import run_provenance
+from behavesim.build import Parts, assembled, evaluated_template, judging
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.errors import JournalError

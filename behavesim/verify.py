@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from behavesim.admission import run_provenance
 from behavesim.audit import Audit, Discrepancy, discrepancy, misfit
-from behavesim.build import judging, run_provenance
+from behavesim.build import judging
 from behavesim.config import Settings
 from behavesim.errors import JournalError
 from behavesim.events import (

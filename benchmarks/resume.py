@@ -17,7 +17,8 @@ from pathlib import Path
 
 from flatness import NullJudge
 
-from behavesim.build import Parts, assembled, run_provenance
+from behavesim.admission import run_provenance
+from behavesim.build import Parts, assembled
 from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted

@@ -13,9 +13,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from behavesim.admission import refuse_changes
 from behavesim.analysis.run import load_run
 from behavesim.application.recommendation import recommended
-from behavesim.build import Launch, forked_search, new_search, refuse_changes, resumed_search
+from behavesim.build import Launch, forked_search, new_search, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
@@ -45,7 +46,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> str:
     """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
-    refuse_changes(launch)
+    refuse_changes(launch.folder, launch.settings, launch.task)
     if load_run(launch.folder.path).state.recommended is None:
         await _recommended(launch, tell)
     return "finished"

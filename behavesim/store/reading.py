@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from behavesim.errors import JournalError
-from behavesim.events import CandidateId, Evaluated, Event, Rejected, Reply, Responded
+from behavesim.events import (
+    AFTER_A_PAUSE,
+    STORED_AS,
+    CandidateId,
+    ClockRead,
+    Evaluated,
+    Event,
+    Rejected,
+    Reply,
+    Responded,
+)
 from behavesim.store.codec import NAMES, check_time, decode, unpack
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
@@ -49,6 +60,21 @@ def read_times(path: Path) -> list[tuple[float, str]]:
     with translated(path), closing(open_to_read(path)) as connection:
         rows = connection.execute("SELECT seq, at, type FROM events ORDER BY seq")
         return [(_time(path, seq, at), str(kind)) for seq, at, kind in rows]
+
+
+def read_active_s(path: Path) -> float:
+    """Seconds a run has been active so far; no less than its clock said, which a recovered run has on."""
+    clock = (event.active_s for _, _, event in read_events(path, only=(ClockRead,)) if isinstance(event, ClockRead))
+    return max(active_s(read_times(path)), *clock, 0.0)
+
+
+def active_s(times: Iterable[tuple[float, str]]) -> float:
+    """Seconds a run has been active over all its sessions, by the times and types of its events.
+
+    The pauses between sessions do not count, nor does what is done with a run that has stopped.
+    """
+    steps = pairwise(times)
+    return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
 
 
 def count_registered(path: Path) -> int:

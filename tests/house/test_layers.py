@@ -27,7 +27,7 @@ CHAIN = [
     {"sandbox", "store"},
     {"proposers"},
     {"settings"},
-    {"audit", "loop"},
+    {"admission", "audit", "loop"},
     {"build"},
     {"checkup", "recover", "rehearsal", "verify"},
     {"analysis"},

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from behavesim.audit import Audit, discrepancy
-from behavesim.build import active_before_s
 from behavesim.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
 from behavesim.heartbeat import Heartbeat
 from behavesim.loop import Search
 from behavesim.proposers.replay import ReplayProposer, brought_again
 from behavesim.recover import Salvage
 from behavesim.store.codec import decode
-from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_active_s
 from tests.analysis.journals import started, write
 from tests.search.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 
@@ -109,6 +108,6 @@ def test_what_is_salvaged_of_a_run_has_its_clock_too() -> None:
 
 def test_a_run_is_as_old_as_its_clock_says_where_its_events_are_younger(tmp_path: Path) -> None:
     write(tmp_path / "recovered", started(), [ClockRead(7200.0, 3), ClockRead(14400.0, 9)])
-    assert active_before_s(RunFolder(tmp_path / "recovered")) == 14400.0
+    assert read_active_s(tmp_path / "recovered/run.db") == 14400.0
     write(tmp_path / "slept", started(), [ClockRead(0.5, 3)], seconds=iter([0.0, 1.0, 2.0, 9.0]))
-    assert active_before_s(RunFolder(tmp_path / "slept")) > 0.5
+    assert read_active_s(tmp_path / "slept/run.db") > 0.5

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.build import active_s
 from behavesim.errors import JournalError
 from behavesim.events import NotAdded, RunStopped
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import read_events, read_times
+from behavesim.store.reading import active_s, read_events, read_times
 from behavesim.store.schema import MIGRATIONS, OLDEST, VERSION, Migration
 from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
 
