@@ -53,7 +53,8 @@ class Kind:
 
     def _from_file(self, path: Path) -> Any:
         if not path.is_file():
-            raise self.error(f"there is no {self.noun} file {path}")
+            meant = nearest(path.name, (other.name for other in path.parent.glob("*.py")))
+            raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
         spec = importlib.util.spec_from_file_location(f"behavesim_{self.noun}_{path.stem}", path)
         assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
         module = importlib.util.module_from_spec(spec)

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from behavesim.errors import BehavesimError, UsageError, nearest
 
-from .commands import COMMANDS, PLAIN, Command
+from .commands import COMMANDS, EXAMPLES, PLAIN, Command
 from .output import tell
 
 
@@ -47,10 +47,16 @@ def _loaded(command: Command) -> TyperCommand | TyperGroup:
     target = getattr(import_module(f".{module}", __package__), name)
     if not isinstance(target, typer.Typer):
         function, target = target, typer.Typer(**PLAIN)
-        target.command(command.name)(function)
+        target.command(command.name, epilog=_examples(command))(function)
     built = typer.main.get_command(target)
     assert isinstance(built, TyperCommand | TyperGroup), "Typer builds commands and groups of its own"
     return built
+
+
+def _examples(command: Command) -> str | None:
+    r"""What stands below the help, on lines that are left as they are (\b)."""
+    lines = "\n".join(f"behavesim {command.name} {example}" for example in EXAMPLES.get(command.name, ()))
+    return f"\b\nExamples:\n{lines}" if lines else None
 
 
 app = typer.Typer(
@@ -59,7 +65,7 @@ app = typer.Typer(
     help="Search for algorithms with language models, and know them by what they do.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    **PLAIN,
+    **{**PLAIN, "add_completion": True},
 )
 
 

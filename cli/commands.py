@@ -47,3 +47,19 @@ COMMANDS = {
     )
 }
 """In the order, and under the sections, in which they are listed."""
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "run": (
+        "tsp --budget 300",
+        "asp --model gpt-6-luna --max-cost 5",
+        "knapsack.py --method niche --seed 1",
+        "tsp --set timeout_s=10 --set p_s1=0.25",
+    ),
+    "resume": ("", "first --max-cost 10", "first --fork second --set temperature=1.2"),
+    "inject": ("first mine.py",),
+    "experiment": ("study.toml --dry-run", "study.toml --jobs 2"),
+    "report": ("", "first --held-out", "first second third --csv tables"),
+    "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
+    "compare": ("tsp template first.py second.py --figure likeness.svg",),
+}
+"""What a person may type behind a command's name, as it stands below the command's help."""

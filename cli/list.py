@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from behavesim.analysis.glance import glance
 from behavesim.errors import BehavesimError
@@ -15,14 +15,16 @@ from .output import print_json, tell
 
 
 def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
-    """List the runs of a folder, oldest first."""
+    """List the runs of a folder, oldest first, those of experiments before them."""
     summaries = []
-    for folder in RunFolder.all(runs_dir):
+    for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:
         try:
-            summaries.append(glance(folder))
+            summaries.append(replace(glance(folder), run=str(folder.path.relative_to(runs_dir))))
         except BehavesimError as error:  # one that is damaged, or was killed before it began, hides no other
             tell(f"{folder.run}: {error}")
     if as_json:
         print_json([asdict(each) for each in summaries])
+    elif not summaries:
+        tell(f"no runs in {runs_dir}/; make one with: behavesim run tsp")
     else:
         show([runs_table(summaries)])

@@ -9,8 +9,14 @@ from typing import Annotated
 import typer
 
 from behavesim.errors import UsageError
+from behavesim.store.folder import RunFolder
+
+from .output import tell
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")]
+OneRun = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="A run's id, its beginning, or its folder (default: the newest).")
+]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
@@ -23,6 +29,15 @@ AllowWeakIsolation = Annotated[
 RUNS = Path("runs")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
+    """The folder of the run that is named, or of the newest, which is said; raises UsageError where there is none."""
+    if run is not None:
+        return RunFolder.find(runs_dir, run)
+    newest = RunFolder.newest(runs_dir)
+    tell(f"the newest run is {newest.run}")
+    return newest
 
 
 def seconds(text: str | None) -> float | None:

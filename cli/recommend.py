@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import summary
 from behavesim.application.recommendation import recommended
-from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
-from .options import RUNS, AsJson, RunsDir
+from .options import RUNS, AsJson, OneRun, RunsDir, run_folder
 from .output import busy, print_json
 
 
 def recommend(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    run: OneRun = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Choose a program on validation instances: the best of several that behave differently."""
-    folder = RunFolder.find(runs_dir, run)
+    folder = run_folder(runs_dir, run)
     task = TaskReference(folder.with_task_at_hand(load_run(folder.path).settings).task).load()
     busy(f"trying the best programs of {folder.run} on validation instances")
     asyncio.run(recommended(folder, task))

@@ -20,7 +20,7 @@ from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir
+from .options import RUNS, AsJson, RunsDir, run_folder
 from .output import busy, print_json, tell
 
 Metrics = Annotated[
@@ -33,7 +33,10 @@ SHOWN_SINGLY = 3
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids or folders of runs; several are compared.")],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN...]", help="Ids or folders; several are compared (default: the newest)."),
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables there as CSV files.")
     ] = None,
@@ -46,8 +49,9 @@ def report(
 ) -> None:
     """Summary, best programs, islands and behavioural clusters."""
     metrics = known_metrics(metric or ())
-    busy(f"reading {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}")
-    loaded = [load_run(RunFolder.find(runs_dir, run).path) for run in runs]
+    folders = [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
+    busy(f"reading {folders[0].run if len(folders) == 1 else f'{len(folders)} runs'}")
+    loaded = [load_run(folder.path) for folder in folders]
     compared = comparison(asyncio.run(reported(loaded, tell, held_out)), metrics=metrics)
     if compared.repeats:
         tell(f"made twice, with equal settings and seed, and counted once: {', '.join(compared.repeats)}")

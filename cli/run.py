@@ -28,7 +28,19 @@ from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AllowWeakIsolation, AsJson, Assignments, Models, RunsDir, TaskName, seconds, weighted_models
+from .options import (
+    RUNS,
+    AllowWeakIsolation,
+    AsJson,
+    Assignments,
+    Models,
+    OneRun,
+    RunsDir,
+    TaskName,
+    run_folder,
+    seconds,
+    weighted_models,
+)
 from .output import INTERRUPTED, busy, print_json, tell
 
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
@@ -87,7 +99,7 @@ def run(
 
 
 def resume(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    run: OneRun = None,
     budget: Budget = None,
     workers: Workers = None,
     connections: Connections = None,
@@ -103,7 +115,7 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run from its last event; needs nothing but the run."""
-    folder = RunFolder.find(runs_dir, run)
+    folder = run_folder(runs_dir, run)
     changes = {
         "task": task,
         "budget": budget,

@@ -16,12 +16,12 @@ from behavesim.text import printable
 from behavesim.verify import Verification
 from behavesim.verify import verify as verified
 
-from .options import RUNS, AsJson, RunsDir
+from .options import RUNS, AsJson, OneRun, RunsDir, run_folder
 from .output import print_json
 
 
 def verify(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    run: OneRun = None,
     workers: Annotated[int | None, typer.Option(help="Programs run at once (default: the cores).")] = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Check so many candidates, drawn by the run's seed (default: all).")
@@ -30,7 +30,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Run every program of a run again, derive every decision again, and name the first difference."""
-    folder = RunFolder.find(runs_dir, run)
+    folder = run_folder(runs_dir, run)
     found = _verified(folder, workers or cores(), sample)
     if as_json:
         print_json(_document(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
 import typer
 
@@ -13,19 +12,18 @@ from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
 from behavesim.reports.ending import ending
 from behavesim.reports.panels import line as plain
-from behavesim.store.folder import RunFolder
 from behavesim.text import printable
 
-from .options import RUNS, RunsDir
+from .options import RUNS, OneRun, RunsDir, run_folder
 from .output import INTERRUPTED
 
 
 def watch(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id or folder.")],
+    run: OneRun = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Follow a run from another terminal until it ends; looks, and touches nothing."""
-    followed = load_run(RunFolder.find(runs_dir, run).path)
+    followed = load_run(run_folder(runs_dir, run).path)
     try:
         asyncio.run(watched(followed))
     except KeyboardInterrupt:

@@ -39,6 +39,8 @@ class Column:
     name: str
     unit: Unit = WORDS
     title: str | None = None
+    is_whole: bool = False
+    """Whether its cells are never broken, as those that people copy."""
 
     @property
     def heading(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 from behavesim.analysis.metric import Metric
@@ -46,7 +47,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
         "state": f"{summary.state} ({summary.stopped_by or 'in progress'})",
-        "method": f"{summary.method} on {summary.task}, seed {summary.seed}",
+        "method": f"{summary.method} on {_task(summary)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
         "rejected": ", ".join(f"{reason} {count}" for reason, count in summary.rejected.items()) or "none",
@@ -69,7 +70,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
 def runs_table(summaries: Sequence[Summary]) -> Table:
     """A line for each run."""
     columns = (
-        Column("run"),
+        Column("run", is_whole=True),
         Column("state"),
         Column("task"),
         Column("method"),
@@ -79,10 +80,15 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
         Column("gap", FRACTION),
     )
     rows = (
-        (each.run, each.state, each.task, each.method, each.seed, each.asked, *_score_and_gap(each.best))
+        (each.run, each.state, _task(each), each.method, each.seed, each.asked, *_score_and_gap(each.best))
         for each in summaries
     )
     return Table("list", "", columns, tuple(rows))
+
+
+def _task(summary: Summary) -> str:
+    """The task's name; that of its file where it is one of a person's own."""
+    return Path(summary.task).stem if summary.task.endswith(".py") else summary.task
 
 
 def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:

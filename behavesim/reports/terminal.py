@@ -66,6 +66,7 @@ def drawn(table: Table) -> Drawing:
             column.heading,
             justify="left" if column.unit is WORDS else "right",
             overflow="fold",
+            no_wrap=column.is_whole,
             style="bold" if not is_headed and place == 0 else "",
         )
     for number, row in enumerate(table.rows):

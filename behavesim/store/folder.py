@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.config import Settings, read_toml
-from behavesim.errors import BehavesimError, JournalError, UsageError
+from behavesim.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.store.inbox import Inbox
 from behavesim.store.reading import first_time, last_event
 from behavesim.text import printable
@@ -116,24 +116,42 @@ class RunFolder:
 
     @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:
-        """The folder of a run given by id or path; raises UsageError that names other runs where there is none."""
+        """The folder of a run given by its id, by the beginning of one that no other has, or by its path.
+
+        Raises UsageError that names other runs where there is none, or several.
+        """
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():
                 return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
         known = [folder.run for folder in cls.all(runs)]
+        meant = [run for run in known if text and run.startswith(text)]
+        if len(meant) == 1:
+            return cls(runs / meant[0])
+        if meant:
+            listed = ", ".join(meant[-5:])
+            raise UsageError(f"{len(meant)} runs in {runs} begin with {text!r}: {listed}; name one")
         hint = f"runs there: {', '.join(known[-5:])}" if known else "there are none yet"
-        raise UsageError(f"there is no run {text!r} in {runs}; {hint}")
+        raise UsageError(f"there is no run {text!r} in {runs}; {nearest(text, known) or hint}")
 
     @classmethod
-    def all(cls, runs: Path) -> list[RunFolder]:
-        """All runs of a folder, oldest first."""
-        found = (path.parent for path in runs.glob("*/run.db")) if runs.is_dir() else ()
+    def newest(cls, runs: Path) -> RunFolder:
+        """The run that was begun last; raises UsageError where there is none."""
+        known = cls.all(runs)
+        if not known:
+            raise UsageError(f"there are no runs in {runs} yet; make one with: behavesim run tsp")
+        return known[-1]
+
+    @classmethod
+    def all(cls, runs: Path, pattern: str = "*") -> list[RunFolder]:
+        """All runs of a folder, oldest first; those of experiments lie below `*/*`."""
+        found = (path.parent for path in runs.glob(f"{pattern}/run.db")) if runs.is_dir() else ()
         return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
         """A name that tells task and time, and that no other run started in the same second has, on any machine."""
-        return f"{task}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
+        return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from behavesim_cli.commands import COMMANDS
+from behavesim_cli.commands import COMMANDS, EXAMPLES
 
+from tests.analysis.journals import started, stopped, write
 from tests.cli.command import Command
 
 HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas", "openai", "genai_prices", "httpx2"}
@@ -95,12 +96,38 @@ def test_a_command_answers_to_both_names_of_help(behavesim: Command, name: str) 
     [
         (["repot"], "behavesim: there is no command 'repot'; did you mean 'report'?\n"),
         (["qqq"], "behavesim: there is no command 'qqq'; `behavesim --help` lists them all\n"),
+        (["run", "mien.py"], "behavesim: there is no task file mien.py; did you mean 'mine.py'?\n"),
         (["run", "tps"], "behavesim: no task 'tps'; did you mean 'tsp'?\n"),
     ],
 )
 def test_a_mistyped_name_is_answered_with_the_nearest(behavesim: Command, arguments: list[str], said: str) -> None:
+    Path("mine.py").touch()
     ended = behavesim(*arguments)
     assert (ended.code, ended.out, ended.err) == (2, "", said)
+
+
+def test_examples_stand_below_a_commands_help_and_name_what_there_is(behavesim: Command) -> None:
+    for name, examples in EXAMPLES.items():
+        shown = behavesim(name, "--help").out
+        for example in examples:
+            assert f"\n  behavesim {name} {example}".rstrip() in shown
+            assert all(f" {option} " in shown for option in example.split() if option.startswith("--"))
+
+
+def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, tmp_path: Path) -> None:
+    none = behavesim("report")
+    assert (none.code, "there are no runs in runs yet" in none.err) == (2, True)
+    assert "no runs in runs/; make one with" in behavesim("list").err
+    write(tmp_path / "runs/many/nested", started())
+    write(tmp_path / "runs/first", started(), stopped("interrupted"))
+    watched = behavesim("watch")
+    assert "the newest run is first" in watched.err
+    assert watched.out.splitlines() == ["run first is stopped", "next: behavesim resume first"]
+    assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
+
+
+def test_shells_can_be_told_how_to_complete(behavesim: Command) -> None:
+    assert "--install-completion" in behavesim("--help").out
 
 
 def test_the_package_runs_as_the_command() -> None:

@@ -16,6 +16,7 @@ from behavesim.errors import BehavesimError, JournalError, UsageError
 from behavesim.events import RunStarted
 from behavesim.settings import recorded, resolve
 from behavesim.store.folder import RunFolder
+from tests.analysis.journals import started, write
 from tests.store.written import written
 
 
@@ -201,3 +202,27 @@ def test_what_cannot_be_written_is_named_with_what_to_do(
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(JournalError, match=rf"cannot write .*best.py: .*{advice}.*resume the run"):
         folder.write_best("def f(): ...", "score 1")
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id_where_no_other_begins_so(tmp_path: Path) -> None:
+    for name in ("tsp-1", "tsp-2", "asp"):
+        write(tmp_path / name, started())
+    assert RunFolder.find(tmp_path, "a").run == "asp"
+    with pytest.raises(UsageError, match=r"2 runs .* begin with 'tsp': tsp-1, tsp-2; name one"):
+        RunFolder.find(tmp_path, "tsp")
+    with pytest.raises(UsageError, match="did you mean 'asp'"):
+        RunFolder.find(tmp_path, "assp")
+
+
+def test_the_newest_run_is_the_one_begun_last(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there are no runs .* yet; make one with: behavesim run tsp"):
+        RunFolder.newest(tmp_path)
+    for name in ("b", "c", "a"):
+        write(tmp_path / name, started())
+    assert RunFolder.newest(tmp_path) == RunFolder.all(tmp_path)[-1]
+
+
+def test_a_name_is_made_for_a_task_whose_own_is_none_for_a_folder() -> None:
+    name = RunFolder.fresh_name("kna p/sack!", datetime(2026, 1, 2, 3, 4, 5))
+    assert name.startswith("kna-p-sack--20260102-030405-")
+    assert RunFolder.named(Path("runs"), name).run == name
