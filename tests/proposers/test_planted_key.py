@@ -34,13 +34,13 @@ NOISY = [
 ]
 
 
-async def in_a_process(*arguments: str, folder: Path, url: str) -> tuple[int, bytes]:
+async def in_a_process(*arguments: str, folder: Path, url: str, key: str = KEY) -> tuple[int, bytes]:
     """The command in a process of its own: its exit code, and all it printed."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", "from behavesim_cli.app import main; main()", *arguments),
         cwd=folder,
-        env={**os.environ, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url},
+        env={**os.environ, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": url},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
