@@ -114,6 +114,9 @@ class TestRepair:
     def test_who_put_in_a_program_is_not_asked_to_mend_it(self) -> None:
         injected = OpenCandidate(asked(0, INJECTED), Reply("no program", INJECTED), rejected(0).outcome)
         assert due(state_of(opened=[injected]), Events(), RULES, Permits(True, True, False)) == NotAdded(0)
+        repair = due(state_of(opened=[injected, rejected(1)]), Events(), RULES, Permits(True, True, False))
+        assert isinstance(repair, Asked)
+        assert repair.candidate == 1
 
 
 class TestAsk:

@@ -17,6 +17,7 @@ from behavesim.events import (
     TEMPLATE,
     Added,
     Asked,
+    ClockRead,
     Compared,
     Evaluated,
     Event,
@@ -143,6 +144,31 @@ class TestCandidates:
     def test_only_the_last_candidates_are_recent(self) -> None:
         state = state_after(STARTED, *(failed(number) for number in range(RECENT)), added(RECENT, 1.0))
         assert list(state.recent) == [False] * (RECENT - 1) + [True]
+
+    def test_the_template_leads_until_a_candidate_is_better(self) -> None:
+        state = state_after(STARTED)
+        assert (state.leader, state.gain) == (None, None)
+        state.apply(TEMPLATE_SCORED)
+        assert (state.leader, state.gain) == (state.template, None)
+        for candidate, score, leader, gain in [(0, 10.0, TEMPLATE, -1.0), (1, 9.0, TEMPLATE, 0.0), (2, 7.5, 2, 1.5)]:
+            for event in added(candidate, score):
+                state.apply(event)
+            assert state.leader == state.members[leader]
+            assert state.gain == gain
+
+
+class TestClock:
+    def test_decisions_know_a_reading_from_the_registration_on_that_it_names(self) -> None:
+        state = state_after(STARTED, ClockRead(10.0, 1), ClockRead(20.0, 2), ClockRead(30.0, 2))
+        assert (state.active_s, state.read_s) == (0.0, 30.0)
+        for number, active_s in enumerate([10.0, 30.0, 30.0]):
+            for event in failed(number):
+                state.apply(event)
+            assert (state.active_s, state.read_s) == (active_s, 30.0)
+
+    def test_groups_know_when_they_were_arranged(self) -> None:
+        state = state_after(STARTED, TEMPLATE_SCORED, added(0, 1.0), ClockRead(10.0, 1), Regrouped({"1": (0,)}))
+        assert (state.groups["0"].arranged_at_s, state.groups["1"].arranged_at_s) == (0.0, 10.0)
 
 
 class TestRepairs:
@@ -294,10 +320,10 @@ class TestNotes:
 
 class TestSessions:
     def test_a_run_is_stopped_until_it_is_resumed_or_forked(self) -> None:
-        state = state_after(STARTED, RunStopped("max_cost"))
-        assert (state.stopped, state.isolation, state.budget) == ("max_cost", "strong", 20)
+        state = state_after(STARTED, RunStopped("max_cost", under_way=2))
+        assert (state.stopped, state.isolation, state.budget, state.under_way) == ("max_cost", "strong", 20, 2)
         state.apply(RunResumed((), "partial", unanswered=3))
-        assert (state.stopped, state.isolation, state.unanswered) == (None, "partial", 3)
+        assert (state.stopped, state.isolation, state.unanswered, state.under_way) == (None, "partial", 3, None)
         state.apply(RunStopped("budget"))
         state.apply(RunForked("first", {"budget": 40}, {"task": "2"}))
         assert (state.stopped, state.budget, state.isolation) == (None, 40, "partial")
