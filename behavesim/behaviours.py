@@ -40,6 +40,7 @@ class Behaviours:
         self._rows: dict[CandidateId, int] = {}
         self._newcomers: list[CandidateId] = []
         self._archive: Archive | None = None
+        self._template: Archive | None = None
         self._niches: Niches | None = None
         self._in_niches = 0
 
@@ -65,6 +66,8 @@ class Behaviours:
         match event:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
+                if candidate == TEMPLATE:
+                    self._template = None
                 if candidate in alive:
                     self._newcomers.append(candidate)
             case Added(candidate):
@@ -82,8 +85,12 @@ class Behaviours:
 
     def refusal(self, algorithm: Algorithm) -> str:
         """Why a behaviour cannot be compared with the template's, and so with no other; '' where it can."""
+        from behavesim.similarity import Archive
+
+        if self._template is None:
+            self._template = Archive([self._algorithms[TEMPLATE]])
         try:
-            self._strict.one_vs_many(algorithm, [self._algorithms[TEMPLATE]])
+            self._strict.one_vs_many(algorithm, self._template)
         except TrajectoryError as error:
             return f"what the program does cannot be compared with what the template does: {error}"
         return ""

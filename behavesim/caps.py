@@ -81,6 +81,11 @@ class Caps:
             since=clock(),
         )
 
+    @property
+    def limits_requests(self) -> bool:
+        """Whether what one request takes decides whether there is another."""
+        return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost_usd))
+
     def reached(self, state: RunState) -> str | None:
         """The name of the limit that forbids another candidate; None while there is none."""
         return "budget" if state.asked >= self.budget else self.exhausted(state)
@@ -89,6 +94,8 @@ class Caps:
         """The name of the cap that so many more requests could overrun, be they for candidates or for repairs."""
         if (ended := self.ended(state)) is not None:
             return ended
+        if not self.limits_requests:
+            return None
         spent = self.spending(state)
         replies = [Spending.of({model: largest}, self.price) for model, largest in state.largest.items()]
         ahead = state.waiting + state.unanswered + more

@@ -37,8 +37,16 @@ from behavesim.protocols import Journal, Judge, Responder
 from behavesim.requests import Requests
 from behavesim.state import OpenCandidate, RunState
 from behavesim.task import Task
+from behavesim.verdict import Verdict
 
 P = ParamSpec("P")
+
+AT_ONCE = 4_000
+"""Characters of a reply that is read in a millisecond or two: handing it to a thread would take nearly as long."""
+STATES_AT_ONCE = 1_000
+"""States of a program's trajectories that are compared with the template's in less time than a thread is woken."""
+DECIDED_AT_ONCE = 8
+"""Decisions in one transaction at most: the requests that follow from the first wait for the last."""
 
 Show = Callable[[Event, RunState], None]
 """Told of every event, once it is committed and the state has it."""
@@ -48,10 +56,10 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
-    one transaction; in between, one step is started or one decision taken at a time, so that no reply waits for more
-    than one of them. Candidates are registered with the method in order, and candidate t is asked for when candidate
-    t − window is registered: so what is decided never depends on which reply came first, and a resumed run decides as
-    if it had never stopped.
+    one transaction, and with it what was decided before it; in between, one step is started or one decision taken at a
+    time, so that no reply waits for more than one of them. Candidates are registered with the method in order, and
+    candidate t is asked for when candidate t − window is registered: so what is decided never depends on which reply
+    came first, and a resumed run decides as if it had never stopped.
     """
 
     def __init__(
@@ -81,6 +89,7 @@ class Search:
         self.requests = requests or Requests()
         self.clock_every_s = clock_every_s
         self._arrived: list[Event] = []  # by workers, and not committed yet
+        self._decided: list[Event] = []  # and applied to the state, but not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
         self._woken = asyncio.Event()  # set where there may be something to do again
         self._workers: set[asyncio.Task[None]] = set()
@@ -104,12 +113,8 @@ class Search:
 
     async def record(self, *events: Event) -> None:
         """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
-        # first: what is applied and then lost would be decided on and not known again
-        await self._journal.append(events)
-        for event in events:
-            self.fold(event)
-            self.show(event, self.state)
-            self._steps.append(event)
+        self._arrived += events
+        await self._commit()
 
     def inject(self, name: str, source: str) -> bool:
         """Take in a person's program, once; returns whether it is committed, and nobody else need keep it."""
@@ -150,26 +155,30 @@ class Search:
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others were cancelled for its sake
             if not isinstance(failure, JournalError):  # a journal that failed takes nothing more
-                await self._commit_arrived()
+                await self._commit()
                 await self._journal.append([RunStopped("failed")])
             raise failure from None
-        await self._commit_arrived()
+        await self._commit()
         reason = self._interrupted or self.caps.reached(self.state) or "budget"
         await self.record(RunStopped(reason, under_way))
         return reason
 
     async def _work(self) -> None:
         """Commit what has arrived, then start one step or take one decision, and again, until there is nothing left."""
+        at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # where each answer counts, none is asked ahead
         while not self._interrupted:
-            await self._commit_arrived()
+            if self._arrived or len(self._decided) >= at_once:
+                await self._commit()
             if (ended := self.caps.ended(self.state)) is not None:
                 self.stop(ended)
             elif self._steps:
                 self._advance(self._steps.popleft())
             elif (reading := self._clock_reading()) is not None:
-                await self.record(reading)
+                self._decide(reading)
             elif (decision := self._decision()) is not None:
-                await self.record(decision)
+                self._decide(decision)
+            elif self._decided:
+                await self._commit()
             elif self._workers or self._measuring is not None:
                 await self._woken.wait()
             elif self.caps.reached(self.state) is None:
@@ -194,11 +203,23 @@ class Search:
         await self.caps.clock.sleep(self.caps.left_s())
         self._woken.set()
 
-    async def _commit_arrived(self) -> None:
-        """Commit all that has arrived in one transaction."""
-        if self._arrived:
-            arrived, self._arrived = self._arrived, []
-            await self.record(*arrived)
+    def _decide(self, decision: Event) -> None:
+        """Take a decision; it is committed with those beside it, before anything follows from it outside the state."""
+        self.fold(decision)
+        self._decided.append(decision)
+
+    async def _commit(self) -> None:
+        """Commit what was decided and what has arrived, in one transaction, and queue the steps that follow."""
+        (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
+        if not decided and not arrived:
+            return
+        await self._journal.append([*decided, *arrived])
+        for event in decided:
+            self.show(event, self.state)
+        for event in arrived:  # not before they are committed: what is applied and then lost would be decided on
+            self.fold(event)
+            self.show(event, self.state)
+        self._steps.extend([*decided, *arrived])
 
     def _clock_reading(self) -> ClockRead | None:
         """What the clock says, where another period has passed that decisions go by.
@@ -278,7 +299,11 @@ class Search:
 
     async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:
-            found = await asyncio.to_thread(identified, self._task, asked, reply)
+            if len(reply.text) > AT_ONCE:
+                found = await asyncio.to_thread(identified, self._task, asked, reply)
+            else:
+                found = identified(self._task, asked, reply)
+                await asyncio.sleep(0)  # one at a time, so that whatever arrives meanwhile is committed first
         if isinstance(found, Rejected):
             return found
         (program, key), candidate = found, asked.candidate
@@ -289,7 +314,10 @@ class Search:
         verdict = await self._judge.evaluate(program.source)
         if self.behaviours is not None and self._warming is not None:
             await asyncio.shield(self._warming)
-            verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
+            if isinstance(verdict, Verdict) and sum(map(len, verdict.trajectories)) > STATES_AT_ONCE:
+                verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
+            else:
+                verdict = comparable(verdict, self.behaviours)
         return judged(candidate, program, key, verdict)
 
     async def _copy(

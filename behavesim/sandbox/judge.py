@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,13 +16,16 @@ from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import difference, script
-from behavesim.task import InvalidSolution, Split, Task
+from behavesim.task import InvalidSolution, Split, Task, as_arrays
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+AT_ONCE_S, AT_ONCE_BYTES = 0.002, 1 << 16
+"""How long the last solutions took to be scored, and how large others may be, that are scored on the event loop: a
+thread that is woken for less costs more than it takes."""
 MOST_STATES = 5000
 """States of a trajectory: to compare two takes time, and may take memory, in proportion to the product."""
 MOST_NUMBERS = 1 << 20
@@ -33,12 +37,13 @@ FURTHEST = 1e100
 
 
 class SandboxJudge:
-    """Scores what programs return, for the instances of one split, in this process and off the event loop."""
+    """Scores what programs return, for the instances of one split, in this process; what takes long, off the loop."""
 
     def __init__(self, task: Task, split: Split, sandbox: Sandbox) -> None:
         self._task = task
         self._instances = task.instances(split)
         self._sandbox = sandbox
+        self._took_s = math.inf
 
     @property
     def isolation(self) -> str:
@@ -57,11 +62,11 @@ class SandboxJudge:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         if self._task.stateless:
             return await self._score_stateless(source, solved)
-        return await asyncio.to_thread(self._score, solved)
+        return await self._scored(solved)
 
     async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
         """The verdict on a program that answers the same where nothing was asked before; a failure of any other."""
-        verdict = await asyncio.to_thread(self._score, solved)
+        verdict = await self._scored(solved)
         if isinstance(verdict, Failure):
             return verdict
         try:
@@ -75,6 +80,19 @@ class SandboxJudge:
         if words := difference(asking, again.solutions):
             return replace(_kept(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
+
+    async def _scored(self, solved: Solved) -> Verdict | Failure:
+        """The verdict on some solutions: at once where they are small and the last took no time, else in a thread."""
+        size = sum(array.nbytes for solution in solved.solutions for array in as_arrays(solution).values())
+        if self._took_s < AT_ONCE_S and size < AT_ONCE_BYTES:
+            return self._timed(solved)
+        return await asyncio.to_thread(self._timed, solved)
+
+    def _timed(self, solved: Solved) -> Verdict | Failure:
+        begun = time.perf_counter()
+        verdict = self._score(solved)
+        self._took_s = time.perf_counter() - begun
+        return verdict
 
     def _script(self, source: str, solved: Solved) -> bytes:
         return self._called("solve", script, source, self._task, self._instances, solved.solutions, solved.answers)

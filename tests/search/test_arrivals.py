@@ -91,20 +91,47 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
 async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": method, "restart_every": 10}, random.Random(1))
-    propose, arrived = run._proposer.propose, dict[int, int]()
+    propose, fold = run._proposer.propose, run.fold
+    decided, when_it_came, waited = 0, dict[int, int](), dict[int, int]()
+
+    def counted(event: Event) -> None:
+        nonlocal decided
+        decided += isinstance(event, DECISIONS)
+        if isinstance(event, Responded):
+            waited[event.candidate] = decided - when_it_came[event.candidate]
+        fold(event)
 
     async def observed(prompt: Prompt, candidate: int) -> Reply:
         reply = await propose(prompt, candidate)
-        arrived[candidate] = len(journal.rows)
+        when_it_came[candidate] = decided
         return reply
 
+    run.fold = counted  # type: ignore[method-assign]
     run._proposer.propose = observed  # type: ignore[method-assign]
     await run.run()
-    events: list[Event] = [decode(*row) for row in journal.rows]
-    for place, event in enumerate(events):
-        if isinstance(event, Responded):
-            meanwhile = [other for other in events[arrived[event.candidate] : place] if isinstance(other, DECISIONS)]
-            assert len(meanwhile) <= 1
+    assert len(waited) == run.state.asked == SMALL["budget"]
+    assert max(waited.values()) <= 1
+
+
+async def test_decisions_are_committed_together_and_before_anything_follows_from_them() -> None:
+    journal = MemoryJournal()
+    run = await search(journal, {**SMALL, "method": "funsearch"})
+    append, propose, committed = journal.append, run._proposer.propose, list[int]()
+
+    async def counted(events: Sequence[Event]) -> None:
+        committed.append(sum(isinstance(event, DECISIONS) for event in events))
+        await append(events)
+
+    async def checked(prompt: Prompt, candidate: int) -> Reply:
+        assert candidate in candidates(journal, Asked)
+        return await propose(prompt, candidate)
+
+    journal.append = counted  # type: ignore[method-assign]
+    run._proposer.propose = checked  # type: ignore[method-assign]
+    await run.run()
+    assert run.state.asked == SMALL["budget"]
+    assert max(committed) > 1
+    assert len([each for each in committed if each]) < sum(committed) / 1.5
 
 
 class TellingJournal(DiskJournal):

@@ -211,6 +211,7 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         return extract(*arguments, **options)
 
     monkeypatch.setattr("behavesim.outcome.extract", slowly)
+    monkeypatch.setattr("behavesim.loop.AT_ONCE", 10)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
