@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
@@ -9,6 +10,7 @@ import typer
 
 from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.table import Table
+from behavesim.application.held_out import predictions
 from behavesim.code_similarity.named import NAMES
 from behavesim.errors import UsageError
 from behavesim.reports.terminal import counted, show
@@ -25,7 +27,7 @@ from behavesim.studies.optimisers import STARTS
 
 from .commands import PLAIN
 from .options import RUNS, AsJson, RunsDir
-from .output import print_json, tell
+from .output import busy, print_json, tell
 
 study = typer.Typer(no_args_is_help=True, help="The paper's tables and figures, with its own beside ours.", **PLAIN)
 
@@ -99,6 +101,13 @@ def clustering(
     found = clustering_study.study(_loaded(runs_dir, run), metric)
     _show(found, as_json)
     _draw(found, figures)
+
+
+@study.command("prediction")
+def prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
+    """What the similarity of programs says of instances that nobody has seen."""
+    busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
+    _show(asyncio.run(predictions([_loaded(runs_dir, run) for run in runs])), as_json)
 
 
 @study.command("main")

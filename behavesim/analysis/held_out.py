@@ -80,25 +80,34 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOu
 
     Raises TaskError where the template fails.
     """
-    origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
-    known = [KnownScores(run.folder, origin) for run in runs]
     chosen = [_chosen(run) for run in runs]
-    sources = {task.template, *(candidate.source or "" for programs in chosen for candidate in programs)}
-    scores = {source: score for each in known for source, score in each.of(sources).items()}
-    missing = sorted(sources - scores.keys())
-    verdicts = await asyncio.gather(*map(judge.evaluate, missing))
-    scores |= {source: HeldOutScore.of(verdict) for source, verdict in zip(missing, verdicts, strict=True)}
+    scores = await scores_of(runs, chosen, task, judge)
     template, objective = scores[task.template], task.objective_on("held-out")
     if template.score is None:
         raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.reason}")
-    for each, programs in zip(known, chosen, strict=True):
-        each.keep({source: scores[source] for source in (task.template, *(c.source or "" for c in programs))})
     tried = HeldOutTemplate(template.score, objective.gap(template.score))
     found = []
     for run, programs in zip(runs, chosen, strict=True):
         rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
         found.append(_summed_up(tried, rows, run))
     return found
+
+
+async def scores_of(
+    runs: Sequence[Run], chosen: Sequence[Sequence[Candidate]], task: Task, judge: Judge
+) -> dict[str, HeldOutScore]:
+    """The scores of the template and of each run's chosen programs, by their sources; kept in the runs' folders."""
+    origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
+    known = [KnownScores(run.folder, origin) for run in runs]
+    wanted = [{task.template, *(candidate.source or "" for candidate in programs)} for programs in chosen]
+    sources = set[str]().union(*wanted)
+    scores = {source: score for each in known for source, score in each.of(sources).items()}
+    missing = sorted(sources - scores.keys())
+    verdicts = await asyncio.gather(*map(judge.evaluate, missing))
+    scores |= {source: HeldOutScore.of(verdict) for source, verdict in zip(missing, verdicts, strict=True)}
+    for each, own in zip(known, wanted, strict=True):
+        each.keep({source: scores[source] for source in own})
+    return scores
 
 
 def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objective) -> float | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from behavesim.analysis.held_out import HeldOut, held_out
+from behavesim.analysis.held_out import HeldOut, held_out, scores_of
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
 from behavesim.build import judging
-from behavesim.task import TaskReference
+from behavesim.errors import UsageError
+from behavesim.protocols import Judge
+from behavesim.studies.prediction import PredictionStudy, chosen, prediction
+from behavesim.task import Task, TaskReference
 
 
 async def reported(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
@@ -30,11 +34,28 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
     return found
 
 
+async def predictions(runs: Sequence[Run]) -> PredictionStudy:
+    """What similarity says of held-out instances, by runs on one task; raises UsageError where it is not one."""
+    if len({run.settings.task for run in runs}) > 1:
+        raise UsageError("these runs are on different tasks; prediction takes runs on one")
+    async with _held_out(runs) as (task, judge):
+        scores = await scores_of(runs, [chosen(run) for run in runs], task, judge)
+    solved = {source: score.scores for source, score in scores.items() if score.scores}
+    return PredictionStudy(tuple(prediction(run, solved) for run in runs))
+
+
 async def _tried(runs: Sequence[Run]) -> list[HeldOut]:
     """The same for the runs on one task, on whose limits they agree."""
+    async with _held_out(runs) as (task, judge):
+        return await held_out(runs, task, judge)
+
+
+@asynccontextmanager
+async def _held_out(runs: Sequence[Run]) -> AsyncIterator[tuple[Task, Judge]]:
+    """The task of these runs, and a judge on its held-out instances."""
     weak = all(run.settings.allow_weak_isolation for run in runs)
     settings = runs[0].folder.with_task_at_hand(runs[0].settings)
     settings = settings.model_copy(update={"workers": cores(), "allow_weak_isolation": weak})
     task = TaskReference(settings.task).load()
     async with judging(settings, task, "held-out") as judge:
-        return await held_out(runs, task, judge)
+        yield task, judge

@@ -1,0 +1,65 @@
+"""The study of prediction computes what it says, by slow oracles on a run written out by hand."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
+from tests.cli.command import Command
+
+
+def test_targets_are_those_of_the_definition() -> None:
+    rng = np.random.default_rng(3)
+    costs = rng.uniform(5, 9, (6, 4))
+    rows, columns = np.triu_indices(6, 1)
+    found = _targets(costs, rows, columns)
+    relative = costs / costs.mean(axis=0)
+    for place, (i, j) in enumerate(combinations(range(6), 2)):
+        a, b = relative[i], relative[j]
+        assert found["score alike"][place] == pytest.approx(-abs(a.mean() - b.mean()))
+        assert found["fail alike"][place] == pytest.approx(np.corrcoef(a, b)[0, 1])
+        best = [min(x, y) for x, y in zip(a, b, strict=True)]
+        assert found["nothing added"][place] == pytest.approx(np.mean(best) - min(a.mean(), b.mean()))
+        assert found["nothing added"][place] <= 1e-12
+
+
+def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Command, tmp_path: Path) -> None:
+    for seed in (1, 2):
+        arguments = ("--method", "best-of-n", "--budget", 25, "--seed", seed, "--set", "recommend=false")
+        assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
+    found = behavesim("study", "prediction", "s1", "s2", "--json")
+    assert found.code == 0, found.err
+    document = found.document
+    assert [run["run"] for run in document["runs"]] == ["s1", "s2"]
+    assert all(run["pairs"] == run["programs"] * (run["programs"] - 1) // 2 for run in document["runs"])
+    metrics = list(document["milliseconds"])
+    assert metrics[:2] == ["behavesim", "scores"]
+    assert len(document["rows"]) == 2 * len(TARGETS) * len(metrics)
+    assert all(-1 <= row["correlation"]["mean"] <= 1 for row in document["rows"])
+    assert "pairs of equal score" in behavesim("study", "prediction", "s1", "s2").out
+
+
+def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
+    from behavesim.analysis.run import load_run
+
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 25, "--name", "one", "--set", "recommend=false")
+    run = load_run("one")
+    rng = np.random.default_rng(5)
+    unseen = {each.source or "": rng.uniform(5, 9, 14).tolist() for each in run.feasible}
+    one = prediction(run, unseen)
+    study = PredictionStudy((one, one))
+    assert study.sample("ast", "fail alike", False).mean == one.correlations["ast", "fail alike", False]
+    ahead = study.ahead("ast", "fail alike", False)
+    ours = one.correlations["behavesim", "fail alike", False]
+    assert ahead.mean == pytest.approx(ours - one.correlations["ast", "fail alike", False])
+    programs = [each for each in run.ranked()[:100] if each.source in unseen]
+    rows, columns = np.triu_indices(len(programs), 1)
+    matrix = run.matrix([each.candidate for each in programs])
+    held_out = np.array([unseen[each.source or ""] for each in programs])
+    truth = _targets(held_out, rows, columns)["fail alike"]
+    assert ours == pytest.approx(spearmanr(matrix[rows, columns], truth).statistic)
