@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.behaviours import Behaviours
-from behavesim.events import Asked
+from behavesim.events import Asked, CandidateId
 from behavesim.trajectory import Trajectory
 
 PLACE = "\0behaviour\0"
@@ -28,22 +29,28 @@ class Parting:
     order: tuple[int, ...]
     """The indices of the instances, first those on which the scores of the two programs differ most."""
     in_words: InWords
+    kept: tuple[CandidateId, ...] = ()
+    """The programs of the archive, of which it is said how many have gone the same ways."""
 
     def decide(self, behaviours: Behaviours) -> Asked:
         """The question, with where the first and the last of the programs that it shows part."""
         worse, *_, better = (behaviours.algorithm(parent) for parent in self.asked.parents)
-        words = self._words(worse, better, len(self.asked.parents))
+        words = self._words(worse, better, len(self.asked.parents), behaviours)
         prompt = self.asked.prompt
         return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
 
-    def _words(self, worse: tuple[Trajectory, ...], better: tuple[Trajectory, ...], count: int) -> str:
+    def _words(
+        self, worse: tuple[Trajectory, ...], better: tuple[Trajectory, ...], count: int, behaviours: Behaviours
+    ) -> str:
         for index in self.order:
             step = first_difference(worse[index], better[index])
             if step is not None:
+                others = [behaviours.algorithm(each)[index] for each in self.kept]
                 return (
                     f"What they do: on instance {index + 1}, programs 1 and {count} {_until(step)}. "
                     f"Program 1 {self._did(worse[index], index, step)}; "
                     f"program {count} {self._did(better[index], index, step)}."
+                    f"{tried(worse[index], better[index], others, step + 1, count)}"
                 )
         return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
 
@@ -53,6 +60,25 @@ class Parting:
         if trajectory.kind != "prefixes":
             return f"goes on for {len(trajectory) - step} more steps of its own"
         return f"chooses {self.in_words(index, int(trajectory.data[step]))}"
+
+
+def tried(worse: Trajectory, better: Trajectory, kept: Sequence[Trajectory], states: int, count: int) -> str:
+    """Which ways the programs of the archive have gone in their first states; nothing where there are only two."""
+    if len(kept) <= 2:
+        return ""
+    ways = Counter(_beginning(each, states) for each in kept)
+    one, other = (ways.pop(_beginning(each, states), 0) for each in (worse, better))
+    further = "another way" if len(ways) == 1 else f"{len(ways)} other ways"
+    rest = f", and {ways.total()} in {further}" if ways else ""
+    return f" Of the {len(kept)} programs kept, {one} go on as program 1 does, {other} as program {count}{rest}."
+
+
+def _beginning(trajectory: Trajectory, states: int) -> bytes:
+    """The first states of a trajectory, as a value that can be counted."""
+    if trajectory.ends is None:
+        return trajectory.data[:states].tobytes()
+    ends = trajectory.ends[:states]
+    return ends.tobytes() + trajectory.data[: int(ends[-1])].tobytes()
 
 
 def first_difference(left: Trajectory, right: Trajectory) -> int | None:

@@ -82,7 +82,7 @@ class Prompts:
         worse, *_, better = (state.members[parent].scores for parent in asked.parents)
         gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
         order = sorted(range(len(gains)), key=lambda index: (-gains[index], index))
-        return Parting(asked, tuple(order), self.in_words)
+        return Parting(asked, tuple(order), self.in_words, tuple(state.members))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
         """The same, with a hint that a model gave."""

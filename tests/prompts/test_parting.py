@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.behaviours import Behaviours
-from behavesim.events import Asked
-from behavesim.prompts.parting import PLACE, first_difference
+from behavesim.events import Asked, Prompt
+from behavesim.prompts.parting import PLACE, Parting, first_difference
 from behavesim.prompts.prompts import Prompts
 from behavesim.settings import resolve
 from behavesim.state import Member, RunState
@@ -53,6 +54,37 @@ def test_the_parting_is_shown_on_the_instance_where_the_scores_differ_most() -> 
     assert "on instance 1, programs 1 and 2 do the same in the first step, and" in told(
         one, other, ((9.0, 2.0), (1.0, 2.0))
     )
+
+
+def test_which_ways_the_programs_kept_have_gone_by_then_is_counted() -> None:
+    tours = [
+        [0, 1, 2, 3],
+        [0, 1, 3, 2],
+        [0, 1, 2, 3],
+        [0, 1, 3, 2],
+        [0, 1, 3, 2],
+        [0, 3, 2, 1],
+        [0, 2, 1, 3],
+        [0, 3, 1, 2],
+    ]
+    known = Known(*((Trajectory.prefixes(tour),) for tour in tours))
+    asked = Asked(9, (0, 1), None, Prompt(PLACE, "improve"))
+    parting = Parting(asked, (0,), lambda index, city: f"city {city}", tuple(range(8)))
+    assert parting.decide(known).prompt.text.endswith(
+        "Program 1 chooses city 2; program 2 chooses city 3. "
+        "Of the 8 programs kept, 2 go on as program 1 does, 3 as program 2, and 3 in 3 other ways."
+    )
+    two_ways = replace(parting, kept=(0, 1, 2)).decide(known).prompt.text
+    assert two_ways.endswith("Of the 3 programs kept, 2 go on as program 1 does, 1 as program 2.")
+
+
+@pytest.mark.parametrize("make", [Trajectory.prefixes, lambda tour: Trajectory.sequences([[each] for each in tour])])
+def test_ways_are_told_apart_by_what_was_done_up_to_the_parting_alone(make: Any) -> None:
+    tours = [[0, 1, 2, 9], [0, 1, 3, 9], [0, 1, 2, 7], [4, 1, 2, 9]]
+    known = Known(*((make(tour),) for tour in tours))
+    asked = Asked(9, (0, 1), None, Prompt(PLACE, "improve"))
+    text = Parting(asked, (0,), lambda index, city: str(city), tuple(range(4))).decide(known).prompt.text
+    assert text.endswith("Of the 4 programs kept, 2 go on as program 1 does, 1 as program 2, and 1 in another way.")
 
 
 def test_an_instance_on_which_they_do_the_same_is_passed_over() -> None:
