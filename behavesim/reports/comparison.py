@@ -81,17 +81,18 @@ def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, flo
 
 def _over_time(entry: TaskComparison) -> Table | None:
     """Rows are groups with islands, columns every other tenth of the budget: more would fit no terminal."""
-    shown = {group.label: group.diversity_over_time[1::2] for group in entry.groups}
-    shown = {label: moments for label, moments in shown.items() if any(each.separation for each in moments)}
+    shown = {
+        group.label: {each.registered: each.separation for each in group.diversity_over_time[1::2]}
+        for group in entry.groups
+        if any(each.separation for each in group.diversity_over_time[1::2])
+    }
     if not shown:
         return None
-    moments = [str(each.registered) for each in max(shown.values(), key=len)]
-    columns = (Column("group"), *(Column(moment, RATIO) for moment in moments))
-    rows = (
-        (label, *(each.separation for each in row), *[None] * (len(moments) - len(row))) for label, row in shown.items()
-    )
+    moments = sorted(set().union(*shown.values()))  # not the same ones where budgets differ, or a run has stopped
+    columns = (Column("group"), *(Column(str(moment), RATIO) for moment in moments))
+    rows = tuple((label, *(known.get(moment) for moment in moments)) for label, known in shown.items())
     title = f"distance between islands / inside them on {entry.task}, by candidates done"
-    return Table("over_time", title, columns, tuple(rows))
+    return Table("over_time", title, columns, rows)
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:

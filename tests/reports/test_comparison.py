@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
 from behavesim.reports.comparison import comparison_tables
@@ -68,6 +73,16 @@ def test_the_distances_between_islands_are_shown_at_every_other_tenth() -> None:
     (table,) = [t for t in comparison_tables(on_tsp()) if t.name == "over_time"]
     assert [column.heading for column in table.columns] == ["group", "20"]
     assert [row[0] for row in table.rows] == ["eoh", "niche", "best-of-n"]
+
+
+def test_each_distance_between_islands_stands_under_the_candidates_it_belongs_to() -> None:
+    longer = replace(
+        made("niche", 0, 0.1),
+        diversity_over_time=tuple(DiversityAt((0.5,), 0.1 * tenth, registered=15 * tenth) for tenth in range(1, 5)),
+    )
+    (table,) = [t for t in comparison_tables(comparison([made("eoh", 0, 0.1), longer])) if t.name == "over_time"]
+    assert [column.heading for column in table.columns] == ["group", "20", "30", "60"]
+    assert [row[1:] for row in table.rows] == [(pytest.approx(3.0), None, None), (None, 0.4, 0.8)]
 
 
 def test_what_the_choice_was_worth_is_shown_in_points() -> None:

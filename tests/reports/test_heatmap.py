@@ -49,7 +49,7 @@ def test_the_dendrogram_joins_at_mean_distances_above_its_cells() -> None:
     assert heights == pytest.approx([1 - 0.9, (0.8 + 0.6) / 2])
     assert tree.get_xlim() == cells.get_xlim() == (0.0, 30.0)
     low, high = tree.get_ylim()
-    assert low < 0 < 0.7 < high < 0.8
+    assert -0.05 < low < 0 < 0.7 < high < 0.8
     assert list(cells.get_xticks()) == [5, 15, 25]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, text
+from behavesim.reports.terminal import drawn, show, text
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -87,3 +87,13 @@ def test_a_table_without_headings_has_none_and_its_first_column_is_bold() -> Non
     assert not drawing.show_header
     assert [column.style for column in drawing.columns] == ["bold", ""]
     assert (drawing.title, drawing.caption) == ("title", "caption")
+
+
+def test_tables_are_printed_on_stdout_one_below_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = [
+        Table(name, name.title(), (Column("k", COUNT),), ((value,),)) for name, value in [("ones", 1), ("twos", 2)]
+    ]
+    show(tables)
+    printed = capsys.readouterr()
+    assert [word for word in printed.out.split() if word in ("Ones", "1", "Twos", "2")] == ["Ones", "1", "Twos", "2"]
+    assert printed.err == ""
