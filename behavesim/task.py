@@ -32,6 +32,7 @@ class InvalidSolution(ValueError):
 
 
 Direction = Literal["minimise", "maximise"]
+_AMERICAN = {"minimize": "minimise", "maximize": "maximise"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Objective:
     best_known: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))
         if self.direction not in get_args(Direction):
             raise TaskError(f"an objective is to 'minimise' or to 'maximise', not to {self.direction!r}")
 
@@ -169,6 +171,10 @@ def _complete(task: object, stem: str) -> Task:
     for needed in ("template", "objective"):
         if not hasattr(task, needed):
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
+    if not isinstance(task.template, str):
+        raise TaskError(
+            f"the template of task {type(task).__name__} must be a program's text, not {task.template!r:.60}"
+        )
     task.name = task.name or stem
     task.description = task.description or inspect.cleandoc(type(task).__doc__ or "")
     _ = task.entry_point  # refuses a template that has none

@@ -6,11 +6,13 @@ import errno
 import linecache
 import os
 import random
+import signal
 import struct
 import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,10 +44,24 @@ class Work:
     stateless: bool = False
 
 
-def rehearse(template: str, work: Work) -> None:
+def rehearse(template: str, work: Work, timeout_s: float) -> None:
     """Run the task's own template on the first instance, so that what is computed at first use is there before the
-    forks, each of which would compute it again. Whether the template is any good is for the search to find out."""
-    outcome(template, replace(work, instances=work.instances[:1]))
+    forks, each of which would compute it again. Whether the template is any good is for the search to find out.
+
+    It may take so many seconds of CPU time; one that never ends is left at it then, and comes to its timeout later."""
+    before = signal.signal(signal.SIGVTALRM, _give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, timeout_s)
+    try:
+        outcome(template, replace(work, instances=work.instances[:1]))
+    except TimeoutError:  # in the last instant
+        return
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError
 
 
 def outcome(source: str, work: Work, script: bytes = b"") -> bytes:
@@ -144,12 +160,14 @@ def _why(error: BaseException) -> tuple[str, str]:
 
 def _last_line(error: BaseException) -> str:
     lines = [error.lineno] if isinstance(error, SyntaxError) and error.lineno else []
-    at = error.__traceback__
+    at, last = error.__traceback__, ""
     while at is not None:
         if at.tb_frame.f_code.co_filename == FILENAME:
             lines.append(at.tb_lineno)
+        if at.tb_frame.f_code.co_name == "solve":
+            last = f" ({Path(at.tb_frame.f_code.co_filename).name}, line {at.tb_lineno})"
         at = at.tb_next
-    place = f" (line {lines[-1]})" if lines else ""
+    place = f" (line {lines[-1]})" if lines else last
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return as_message(f"{type(error).__name__}: {text}")[: 500 - len(place)] + place
 

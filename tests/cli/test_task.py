@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import behavesim as bs
 from tests.cli.command import Command
 
 
@@ -81,7 +82,7 @@ def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Comma
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"maximise"', '"maximize"', "to 'minimise' or to 'maximise'"),
+        ('"maximise"', '"upwards"', "to 'minimise' or to 'maximise'"),
         ("bs.Trajectory.prefixes(solution)", "solution.tolist()", "must return a behavesim.Trajectory"),
         ("def priority(weight", "deff priority(weight", "is no Python"),
         ("return [np.random", "yield [np.random", "cannot be pickled"),
@@ -143,3 +144,31 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
     example.write_text(example.read_text().replace("import numpy as np\n\n\ndef priority", "def priority"))
     run = behavesim("run", "mine.py", "--budget", 40, "--method", "best-of-n", "--json").document
     assert run["feasible"] == 40
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("template = TEMPLATE", "template = 3", "the template of task Knapsack must be a program's text, not 3"),
+        (
+            "room, packed = CAPACITY, []",
+            "room, packed = 1 / 0, []",
+            "division by zero (mine.py, line ",
+        ),
+        ("room, packed = CAPACITY, []", "while True:\n            pass", "(timeout): still not done after 0.5 s"),
+    ],
+    ids=["no text", "an error in solve", "a solve without end"],
+)
+def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
+    behavesim: Command, example: Path, before: str, after: str, said: str
+) -> None:
+    text = example.read_text()
+    assert text.count(before) == 1
+    example.write_text(text.replace(before, after))
+    ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.5")
+    assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended.err
+    assert not Path("runs").exists()
+
+
+def test_the_direction_may_be_spelt_as_in_america() -> None:
+    assert [bs.Objective(word).direction for word in ("maximize", "minimize")] == ["maximise", "minimise"]  # type: ignore[arg-type]
