@@ -55,6 +55,8 @@ class Settings(Options):
     """How a model is asked: full, paper (without the task's contract), or a folder with texts of one's own."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
     """What prompts say of the programs they show: nothing, their scores, or also where what they do parts."""
+    prompt_times: bool = False
+    """Say with the scores what CPU time the programs shown took; what is asked then depends on the machine's pace."""
     prompt_angles: bool = False
     """Let first prompts differ in what they begin from, for models that repeat themselves."""
 

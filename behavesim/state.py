@@ -60,6 +60,8 @@ class Member:
     operator: str = "template"
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
+    cpu_s: float | None = field(default=None, repr=False)
+    """CPU seconds it took; None of one that took its twin's result."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
 
     @property
@@ -432,6 +434,7 @@ class RunState:
             "template" if asked is None else asked.prompt.operator,
             None if asked is None else asked.group,
             event.scores,
+            event.cpu_s if event.copy_of is None and event.cpu_s else None,
             similarity or {},
         )
 

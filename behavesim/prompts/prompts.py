@@ -34,6 +34,8 @@ class Prompts:
     """What a decision on the search's instance of an index means."""
     feedback: Literal["none", "scores", "behaviour"]
     """What is said of the programs that are shown, where the wording has a place for it."""
+    times: bool
+    """Whether what programs took of the time limit is said with their scores."""
     angles: bool
     """Whether first prompts differ in the place they begin from."""
 
@@ -53,7 +55,15 @@ class Prompts:
         def in_words(index: int, decision: int) -> str:
             return task.in_words(instances[index], decision)
 
-        return cls(wording, said, objective, in_words, settings.prompt_feedback, settings.prompt_angles)
+        return cls(
+            wording,
+            said,
+            objective,
+            in_words,
+            settings.prompt_feedback,
+            settings.prompt_times,
+            settings.prompt_angles,
+        )
 
     def first(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
         """A prompt that shows the template alone; `number` is the candidate, by which angles take turns.
@@ -71,7 +81,8 @@ class Prompts:
 
         `words` are further parts of the text by their names.
         """
-        known = parts_of(programs, self.objective, scores=self.feedback != "none")
+        says = self.feedback != "none"
+        known = parts_of(programs, self.objective, scores=says, times=says and self.times)
         tells = self.feedback == "behaviour" and len(programs) > 1
         return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
 

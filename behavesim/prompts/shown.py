@@ -12,13 +12,13 @@ INSTANCES_SHOWN = 8
 """The scores of so many instances are shown one by one, so that a model sees where a program is weak."""
 
 
-def parts_of(programs: Sequence[Member], objective: Objective, scores: bool) -> Mapping[str, str]:
+def parts_of(programs: Sequence[Member], objective: Objective, scores: bool, times: bool = False) -> Mapping[str, str]:
     """What a wording may say of the programs it shows, which come in ascending order of score."""
     if not programs:
         return {}
     one = len(programs) == 1
     return {
-        "shown": _shown(programs, objective, scores),
+        "shown": _shown(programs, objective, scores, times),
         "programs": _listed("program", programs, ["Program {}:"] * len(programs)),
         "algorithms": _listed("algorithm", programs, [f"Algorithm {{}}. {_idea(each)}" for each in programs]),
         "worse": fenced(programs[0].source),
@@ -29,7 +29,7 @@ def parts_of(programs: Sequence[Member], objective: Objective, scores: bool) -> 
     }
 
 
-def _shown(programs: Sequence[Member], objective: Objective, scores: bool) -> str:
+def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times: bool) -> str:
     """Programs with what is known of them; those that score the same are not called better."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
@@ -40,6 +40,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool) -> st
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
         facts = [said_score(each, objective)] if scores else []
+        facts += [f"It took {each.cpu_s:.2g} s of CPU time."] if times and each.cpu_s is not None else []
         facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
         said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source)]
     return "\n\n".join(said)

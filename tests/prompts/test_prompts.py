@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from behavesim_tasks.asp import AdmissibleSets
 
+from behavesim.audit import Audit
 from behavesim.errors import UsageError
-from behavesim.events import Asked, Rejected
+from behavesim.events import Asked, Evaluated, Rejected
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.wording import PARTS, Wording, wording_hash
 from behavesim.settings import resolve
 from behavesim.state import Member
+from behavesim.store.codec import decode
 from behavesim.task import TaskReference
 from tests.prompts.page import PROGRAMS, TASKS, page, prompts, specimens
-from tests.search.toys import Toy
+from tests.search.toys import MemoryJournal, Toy, fitting, search
 
 LONGEST = 1500
 """Tokens of a prompt without its examples."""
@@ -92,6 +95,39 @@ def test_first_prompts_say_what_the_template_scores() -> None:
         assert "Score" not in toy(prompt_feedback="none").first(name, 0, template).text
         assert "Score" not in toy("paper").first(name, 0, template).text
         assert "begins with.\n" in toy().first(name, 0).text
+
+
+def test_what_programs_took_is_said_where_it_is_asked_for_and_known() -> None:
+    known, unknown = member("def number(): return 3", cpu_s=3.456), member("def number(): return 4")
+    assert (
+        "Score 1, as good as known. It took 3.5 s of CPU time. Its code:"
+        in toy(prompt_times=True).of("m1", [known]).text
+    )
+    for asking, program in (
+        (toy(prompt_times=True), unknown),
+        (toy(prompt_times=True, prompt_feedback="none"), known),
+        (toy(), known),
+        (toy("paper", prompt_times=True), known),
+    ):
+        assert "CPU time. Its code" not in asking.of("m1", [program]).text
+
+
+async def test_what_programs_took_comes_from_the_journal() -> None:
+    settings = {"method": "eoh", "population": 8, "budget": 60, "prompt_times": True}
+    journal = MemoryJournal()
+    assert await (await search(journal, settings)).run() == "budget"
+    events = [decode(*row) for row in journal.rows]
+    told = [each for each in events if isinstance(each, Asked) and "It took 0.1 s of CPU time." in each.prompt.text]
+    assert told
+    slower = [replace(each, cpu_s=7.0) if isinstance(each, Evaluated) and each.cpu_s else each for each in events]
+    for journalled, differs in ((events, False), (slower, True)):
+        audit, found = Audit(fitting(settings), Toy()), set()
+        for event in journalled:
+            if isinstance(event, Asked):
+                found |= {event.candidate} if audit.due(event) != event else set()
+            audit.take(event)
+        assert bool(found) == differs
+        assert found <= {each.candidate for each in told}
 
 
 def test_programs_of_the_same_score_are_not_called_better() -> None:
