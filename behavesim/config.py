@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import textwrap
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,7 +22,7 @@ from behavesim.errors import UsageError
 class Options(BaseModel):
     """Settings of one owner; frozen, unknown keys are refused, and the docstring below a setting says what it does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 T = TypeVar("T", bound=Options)
@@ -196,10 +200,21 @@ def assignment(text: str) -> tuple[str, Any]:
 
 def described(options: type[Options]) -> list[tuple[str, str, str]]:
     """Every setting of an owner with its default, as TOML would have it, and what it does; required ones have none."""
+    said = dict(pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _said(owner))
     fields = options.model_fields.items()
-    return [
-        (name, _default(field.get_default()), field.description or "") for name, field in fields if not field.exclude
-    ]
+    return [(name, _default(field.get_default()), said.get(name, "")) for name, field in fields if not field.exclude]
+
+
+def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
+    """What the docstring below each setting of a class says; read here, since a run has no use for it."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
+    except OSError:  # nobody has its source
+        return
+    assert isinstance(definition, ast.ClassDef), "settings are a class"
+    for setting, text in pairwise(definition.body):
+        if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name) and isinstance(text, ast.Expr):
+            yield setting.target.id, inspect.cleandoc(ast.literal_eval(text.value))
 
 
 def _default(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -44,7 +45,10 @@ class Commands(TyperGroup):
 
 def _loaded(command: Command) -> TyperCommand | TyperGroup:
     module, _, name = command.target.partition(":")
+    gc.disable()  # nothing that is loaded is ever let go: to look for garbage in it would take a tenth of the time
     target = getattr(import_module(f".{module}", __package__), name)
+    gc.freeze()
+    gc.enable()
     if not isinstance(target, typer.Typer):
         function, target = target, typer.Typer(**PLAIN)
         target.command(command.name, epilog=_examples(command))(function)

@@ -15,7 +15,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from behavesim.admission import refuse_changes
 from behavesim.analysis.run import load_run
-from behavesim.application.recommendation import recommended
 from behavesim.build import Launch, forked_search, new_search, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
@@ -102,5 +101,7 @@ async def _settled(launch: Launch) -> None:
 
 async def _recommended(launch: Launch, tell: Tell) -> None:
     if launch.settings.recommend and launch.task.instances("validation"):
+        from behavesim.application.recommendation import recommended
+
         tell(f"trying the best programs of {launch.folder.run} on validation instances")
         await recommended(launch.folder, launch.task)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from behavesim.analysis.metric import Metric
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 from behavesim.events import TEMPLATE
+
+if TYPE_CHECKING:
+    from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
 
 
 def percent(fraction: float | None) -> str:

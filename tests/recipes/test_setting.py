@@ -34,7 +34,7 @@ def test_a_setting_of_every_run_takes_two_files(tmp_path: Path) -> None:
     *lines, cap = pieces(used)
     for place, line in zip(places, lines, strict=True):
         copy.add_after("behavesim/caps.py", place, line)
-    copy.add_before("behavesim/caps.py", "        spent = self.spending(state)", cap)
+    copy.add_before("behavesim/caps.py", "        if not self.limits_requests:", cap)
     assert copy.touched() == {"behavesim/config.py", "behavesim/caps.py"}
 
     asked = copy.run("-c", ASK)
