@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -31,9 +31,9 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.store.codec import decode, encode, pack, unpack
+from behavesim.store.codec import check_time, decode, encode, pack, unpack
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import read_events, read_trajectories
+from behavesim.store.reading import open_to_read, read_events, read_trajectories
 from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
@@ -159,3 +159,35 @@ def test_a_blob_that_is_cut_off_is_an_error_and_not_a_shorter_run() -> None:
         if end != len(pack(TOURS[:1])):
             with pytest.raises(ValueError, match=r"cut off|traject"):
                 unpack(blob[:end])
+
+
+@pytest.mark.parametrize(
+    ("at", "is_one"), [(0.0, True), (253402300799.9, True), (253402300800.0, False), (-0.1, False)]
+)
+def test_times_are_of_the_years_1970_to_9999(at: float, is_one: bool) -> None:
+    if is_one:
+        assert check_time(at) == at
+    else:
+        with pytest.raises(ValueError, match="its time is"):
+            check_time(at)
+
+
+async def test_who_reads_while_the_run_goes_on_sees_what_comes(journal: SqliteJournal, tmp_path: Path) -> None:
+    await journal.append(EVENTS[:2])
+    with closing(open_to_read(tmp_path / "run.db")) as reader:
+        counted = [reader.execute("SELECT count(*) FROM events").fetchone()]
+        await journal.append(EVENTS[2:5])
+        counted.append(reader.execute("SELECT count(*) FROM events").fetchone())
+    assert counted == [(2,), (5,)]
+
+
+@pytest.mark.parametrize(("may_write", "files"), [(True, 3), (False, 1)])
+async def test_reading_needs_no_files_beside_the_journal_where_none_may_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_write: bool, files: int
+) -> None:
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        await journal.append(EVENTS[:2])
+    monkeypatch.setattr("behavesim.store.reading.os.access", lambda folder, mode: may_write)
+    with closing(open_to_read(tmp_path / "run.db")) as reader:
+        assert reader.execute("SELECT count(*) FROM events").fetchone() == (2,)
+        assert len(list(tmp_path.iterdir())) == files
