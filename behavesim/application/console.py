@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -35,7 +36,7 @@ POLL_S = 0.5
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
     """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
     console = Console(stderr=True)
-    draw = _live(console, moment) if console.is_terminal else _lines(console, moment)
+    draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
     view = asyncio.create_task(draw)
     try:
         yield
@@ -64,7 +65,7 @@ async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
             now = moment()
             shown = _print_notices(console, now, shown)
             if looks % round(LINE_S / REFRESH_S) == 0:
-                console.print(line(now), highlight=False, soft_wrap=True)
+                console.print(f"{datetime.now():%H:%M:%S} {line(now)}", highlight=False, soft_wrap=True)
     finally:
         _print_notices(console, moment(), shown)
 

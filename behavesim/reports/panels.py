@@ -25,6 +25,7 @@ from behavesim.tokens import Tokens
 
 FEW = 10
 """Candidates from which on a rate says something of the time that is left."""
+YEAR_S = 365 * 86400
 NOTICES = 2
 """What was said last stays in view; the log has all of it."""
 NOTICE_LENGTH = 240
@@ -119,16 +120,18 @@ def _latest_notices(moment: Moment) -> list[Text]:
 def _islands(moment: Moment) -> Table:
     state = moment.state
     table = Table(title="islands", title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
-    for name in ("", "size", "clusters", "best", "gap", "improved"):
+    has_gaps = bool(state.objective.best_known)
+    for name in ("", "size", "clusters", "best", *(["gap"] if has_gaps else []), "improved"):
         table.add_column(name, justify="right", no_wrap=True)
     found = islands(state)
     utilities = {each.name: state.objective.utility(each.best.score) for each in found if each.best is not None}
     for each in found:
         if each.best is None:
-            table.add_row(each.name, "0", "", "", "", "", style="dim")
+            table.add_row(each.name, "0", style="dim")
             continue
         style = "bold green" if utilities[each.name] == max(utilities.values()) else ""
-        worth = (SCORE.text(each.best.score), percent(each.best.gap), _ago(each, state))
+        gaps = [percent(each.best.gap)] if has_gaps else []
+        worth = (SCORE.text(each.best.score), *gaps, _ago(each, state))
         table.add_row(each.name, str(each.size), str(each.clusters), *worth, style=style)
     if state.ungrouped:
         table.caption = f"{len(state.ungrouped)} initial programs are not in islands yet"
@@ -137,7 +140,9 @@ def _islands(moment: Moment) -> Table:
 
 def _ago(island: IslandSummary, state: RunState) -> str:
     """How many candidates ago an island got better; nothing where it never did."""
-    return "" if island.improved_at in (None, TEMPLATE) else f"{state.registered - island.improved_at} ago"
+    if island.improved_at in (None, TEMPLATE):
+        return ""
+    return _plural(state.registered - island.improved_at, "candidate") + " ago"
 
 
 def _search(moment: Moment) -> Table:
@@ -149,10 +154,10 @@ def _search(moment: Moment) -> Table:
     rows = {
         "progress": _beside_template(state),
         "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
-        "in flight": f"{moment.waiting} requests, {moment.evaluating} evaluations",
+        "in flight": f"{_plural(moment.waiting, 'request')}, {_plural(moment.evaluating, 'evaluation')}",
         "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
-        "repeats": f"{_share(state.repeated_programs, state)} a program known already, "
-        f"{_share(state.repeated_behaviours, state)} a behaviour",
+        "duplicates": f"{_share(state.repeated_programs, state)} same program, "
+        f"{_share(state.repeated_behaviours, state)} same behaviour",
         "tokens": _tokens(state),
         "cost": _cost(moment),
         **moment.facts,
@@ -169,6 +174,10 @@ def _failures(state: RunState) -> Table:
     if not state.rejected:
         table.add_row("none has", style="dim")
     return table
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(count: int, state: RunState) -> str:
@@ -206,7 +215,9 @@ def _gap(moment: Moment) -> str:
 
 def _left(moment: Moment) -> str:
     if moment.is_warming:
-        return "preparing to compare (slow the first time)"
+        return "loading the comparison (compiled once a machine, about 10 s)"
+    if moment.left_s is not None and moment.left_s > YEAR_S:
+        return "over a year left"
     return f"{clock(moment.left_s)} left"
 
 

@@ -15,6 +15,16 @@ from behavesim.events import TEMPLATE
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
 
+ENDED: Mapping[str, str] = {
+    "max_cost": "cost cap reached",
+    "max_tokens": "token cap reached",
+    "max_calls": "request cap reached",
+    "max_time": "time is up",
+    "max_rejected_share": "too many candidates rejected",
+    "unknown_price": "a price is unknown",
+}
+"""What ended a run before its budget was spent, in words."""
+
 
 def percent(fraction: float | None) -> str:
     """A gap as people read it in a sentence."""
@@ -23,7 +33,9 @@ def percent(fraction: float | None) -> str:
 
 def dollars(cost_usd: float | None) -> str:
     """A cost as people read it."""
-    return "unknown" if cost_usd is None else f"${cost_usd:.4f}"
+    if cost_usd is None:
+        return "unknown"
+    return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
 
 
 def named(candidate: int) -> str:
@@ -49,7 +61,7 @@ def beside_template(template: float, best: float, gain: float) -> str:
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
     """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
-        "state": f"{summary.state} ({summary.stopped_by or 'in progress'})",
+        "state": _state(summary),
         "method": f"{summary.method} on {_task(summary)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
@@ -96,6 +108,11 @@ def _task(summary: Summary) -> str:
 
 def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:
     return (None, None) if best is None else (best.score, best.gap)
+
+
+def _state(summary: Summary) -> str:
+    why = ENDED.get(summary.stopped_by or "", summary.stopped_by)
+    return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state
 
 
 def _candidates(summary: Summary) -> str:

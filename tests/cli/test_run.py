@@ -42,7 +42,7 @@ def test_a_run_ends_with_a_summary_the_best_program_and_the_next_command(behaves
     ended = behavesim("run", "tsp", "--budget", 12, "--name", "first")
     assert ended.code == 0
     assert "no OPENAI_API_KEY" in ended.err
-    assert "finished (budget)" in ended.out
+    assert "finished" in ended.out
     assert "runs/first/best.py" in ended.out
     assert "behavesim report first" in ended.out
     folder = tmp_path / "runs" / "first"

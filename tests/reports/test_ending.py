@@ -33,7 +33,7 @@ def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
         (
             "max_cost",
             {"max_cost_usd": 5},
-            "the cap of $5.0000 on cost is reached; raise it with behavesim resume first",
+            "the cap of $5.00 on cost is reached; raise it with behavesim resume first",
         ),
         ("max_tokens", {"max_tokens": 12345}, "the cap of 12,345 tokens is reached; raise it with"),
         ("max_calls", {"max_calls": 7}, "the cap of 7 requests is reached; raise it with"),

@@ -64,7 +64,7 @@ def test_a_small_terminal_shows_what_a_run_found_what_it_costs_and_every_island(
 def test_a_run_that_waits_for_its_first_comparison_says_so_instead_of_a_time() -> None:
     assert line(Moment("first", SETTINGS, state(), 20.0, 1.0, None)).endswith(", 0:40 left")
     waiting = line(Moment("first", SETTINGS, state(), 20.0, 1.0, None, is_warming=True))
-    assert waiting.endswith(", preparing to compare (slow the first time)")
+    assert waiting.endswith(", loading the comparison (compiled once a machine, about 10 s)")
 
 
 def moment(**changes: Any) -> Moment:
@@ -107,7 +107,7 @@ def test_the_dashboard_says_what_was_found() -> None:
     seen = shown(moment())
     assert row(seen, "best") == "2, gap 100.00 % (candidate 0)"
     assert row(seen, "feasible") == "20 of 21"
-    assert row(seen, "repeats") == "0 % a program known already, 0 % a behaviour"
+    assert row(seen, "duplicates") == "0 % same program, 0 % same behaviour"
     assert row(seen, "in flight") == "0 requests, 0 evaluations"
     assert row(seen, "tokens") == "0 in, 0 out"
     assert "exception 1" in " ".join(seen.split())
@@ -116,14 +116,14 @@ def test_the_dashboard_says_what_was_found() -> None:
 def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
     later = state()
     later.repeated_programs, later.repeated_behaviours = 5, 10
-    assert row(shown(moment(state=later)), "repeats") == "25 % a program known already, 50 % a behaviour"
+    assert row(shown(moment(state=later)), "duplicates") == "25 % same program, 50 % same behaviour"
 
 
 def test_before_anything_has_come_nothing_is_claimed() -> None:
     seen = shown(moment(state=begun(), cost_usd=None))
     assert row(seen, "best") == "none yet"
-    assert row(seen, "in flight") == "1 requests, 1 evaluations"
-    assert row(seen, "repeats") == "– a program known already, – a behaviour"
+    assert row(seen, "in flight") == "1 request, 1 evaluation"
+    assert row(seen, "duplicates") == "– same program, – same behaviour"
     assert row(seen, "tokens") == "1,200 in, 30 out"
     assert row(seen, "cost") == "unknown"
     assert "none has" in seen
@@ -181,6 +181,19 @@ def test_the_time_that_is_left_is_known_from_the_tenth_candidate_on() -> None:
     assert moment(rate=2.0).left_s == 20.0
     assert moment(rate=0.0).left_s is None
     assert moment(state=begun()).left_s is None
+
+
+def test_a_time_beyond_a_year_is_no_number() -> None:
+    assert line(moment(rate=1e-6)).endswith(", over a year left")
+
+
+def test_gaps_that_nobody_knows_have_no_column() -> None:
+    assert "100.00 %" in shown(moment())
+    unknown = state()
+    unknown.objective = Objective("minimise")
+    seen = shown(moment(state=unknown))
+    assert "gap" not in seen and "unknown" not in seen
+    assert "20 candidates ago" in seen
 
 
 def test_the_best_islands_stand_out_and_empty_ones_are_dim() -> None:

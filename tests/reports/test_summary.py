@@ -21,7 +21,7 @@ def rows(summary: Summary) -> dict[str, str]:
 
 def test_a_summary_says_what_a_run_was_and_found() -> None:
     found = rows(DONE)
-    assert found["state"] == "finished (budget)"
+    assert found["state"] == "finished"
     assert found["method"] == "eoh on tsp, seed 3"
     assert found["candidates"] == "104 asked, 100 feasible, 4 rejected"
     assert found["rejected"] == "timeout 3, exception 1"
@@ -32,9 +32,14 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert summary_table(DONE).title == "run eoh-3-"
 
 
+def test_what_ended_a_run_is_said_in_words() -> None:
+    for stopped_by, said in (("max_cost", "cost cap reached"), ("interrupted", "interrupted")):
+        assert rows(replace(DONE, state="stopped", stopped_by=stopped_by))["state"] == f"stopped: {said}"
+
+
 def test_a_summary_counts_what_is_still_open() -> None:
     assert rows(replace(DONE, asked=134))["candidates"] == "134 asked, 100 feasible, 4 rejected, 30 open"
-    assert rows(replace(DONE, state="running", stopped_by=None))["state"] == "running (in progress)"
+    assert rows(replace(DONE, state="running", stopped_by=None))["state"] == "running"
 
 
 def test_what_is_unknown_is_called_so_and_never_zero() -> None:
@@ -75,7 +80,7 @@ def test_a_recommended_template_is_called_so() -> None:
 
 def test_a_cost_and_many_tokens_are_written_as_people_write_them() -> None:
     found = rows(replace(DONE, cost_usd=1.5, tokens={"prompt": 12345}))
-    assert (found["cost"], found["tokens"]) == ("$1.5000", "prompt 12,345")
+    assert (found["cost"], found["tokens"]) == ("$1.50", "prompt 12,345")
 
 
 def test_the_recommended_program_has_its_score_on_validation_instances() -> None:
