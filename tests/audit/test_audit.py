@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,13 @@ from behavesim.audit import Audit, discrepancy
 from behavesim.errors import JournalError
 from behavesim.events import (
     DECISIONS,
+    INJECTED,
     TEMPLATE,
     Asked,
     Evaluated,
     Event,
+    Injected,
+    NotAdded,
     Prompt,
     Regrouped,
     Rejected,
@@ -89,8 +93,8 @@ TOLD = [
 """The first events of a run."""
 
 
-def audit_after(*events: Event) -> Audit:
-    audit = Audit(fitting({**SMALL, "method": "funsearch", "samples_per_prompt": 1}), Toy())
+def audit_after(*events: Event, **settings: Any) -> Audit:
+    audit = Audit(fitting({**SMALL, "method": "funsearch", "samples_per_prompt": 1, **settings}), Toy())
     for event in events:
         audit.take(event)
     return audit
@@ -100,6 +104,35 @@ def test_where_no_method_could_decide_the_journal_is_at_fault() -> None:
     audit = audit_after(*TOLD, Regrouped({"an island without a number": (TEMPLATE,)}))
     with pytest.raises(JournalError, match="nothing can be decided after the events before it: IndexError"):
         audit.due(Asked(1, (TEMPLATE,), "0", Prompt("", "improve")))
+
+
+def test_beyond_the_budget_islands_restart_only_where_the_journal_says_so() -> None:
+    islands = Regrouped({str(island): (TEMPLATE,) for island in range(4)})
+    audit = audit_after(*TOLD[:2], islands, budget=2, restart_every=3)
+    for number in range(3):
+        for event in (
+            Asked(number, (TEMPLATE,), "0", Prompt("", "improve")),
+            Responded(number, Reply("", "m")),
+            Rejected(number, "extraction", "empty"),
+            NotAdded(number),
+        ):
+            audit.take(event)
+    assert isinstance(audit.due(Asked(3, (TEMPLATE,), "0", Prompt("", "improve"))), Asked)
+    assert isinstance(audit.due(islands), Regrouped)
+
+
+@pytest.mark.parametrize("operator", ["improve", "repair"])
+def test_a_reply_had_to_be_what_the_proposer_said(operator: str) -> None:
+    said = Responded(0, Reply("whatever", "m"))
+    assert audit_after(*TOLD[:2], Asked(0, (), None, Prompt("a prompt", operator))).reply(said) == said
+
+
+def test_the_reply_of_a_program_that_was_put_in_had_to_be_that_program() -> None:
+    audit = audit_after(
+        *TOLD[:2], Injected("mine.py", Toy.template), Asked(0, (), None, Prompt(Toy.template, INJECTED))
+    )
+    had_to_be = audit.reply(Responded(0, Reply("another", INJECTED)))
+    assert Toy.template.strip() in had_to_be.reply.text
 
 
 def test_the_program_of_an_outcome_is_that_of_the_reply() -> None:
