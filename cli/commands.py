@@ -52,7 +52,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "tsp --budget 300",
         "asp --model gpt-6-luna --max-cost 5",
-        "knapsack.py --method niche --seed 1",
+        "knapsack.py --method niche --seed 1 --dry-run",
         "tsp --set timeout_s=10 --set p_s1=0.25",
     ),
     "resume": ("", "first --max-cost 10", "first --fork second --set temperature=1.2"),

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.own_metrics import known_metrics
-from behavesim.application.experiment.estimate import COMPLETION, CostEstimate, estimate
+from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned, plan, read_experiment
 from behavesim.application.experiment.report import compared
@@ -50,7 +50,7 @@ def experiment(
             raise UsageError(missing)
         tell(missing)
     if asking:
-        tell(_said(estimate(asking, planned, here)))
+        tell(estimate(asking, planned, here).sentence)
     if dry:
         for run in left:
             typer.echo(run.name)
@@ -70,16 +70,6 @@ def experiment(
     if failed:
         tell(f"{len(failed)} runs failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)
-
-
-def _said(estimated: CostEstimate) -> str:
-    tokens, cost, answered = estimated.tokens, estimated.cost_usd, estimated.answered
-    models = ", ".join(estimated.models)
-    price = "at an unknown price" if cost is None else f"about ${cost:,.2f}"
-    guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
-    source = f"as in the {answered:,} requests so far" if answered else guess
-    about = f"about {tokens.calls:,} requests to {models}, {tokens.prompt:,} tokens in, {tokens.completion:,} out"
-    return f"{about}, {price} ({source})"
 
 
 def _confirm() -> None:

@@ -16,6 +16,7 @@ from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.console import shown_search
+from behavesim.application.experiment.dry_run import dry_run
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
@@ -23,10 +24,12 @@ from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
 from behavesim.reports.ending import ending
+from behavesim.reports.panels import clock
 from behavesim.reports.replay import replay_lines
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
+from behavesim.text import printable
 
 from .options import (
     RUNS,
@@ -73,6 +76,7 @@ def run(
     assignments: Assignments = None,
     runs_dir: RunsDir = RUNS,
     name: Annotated[str | None, typer.Option(help="The run's id (default: task and time).")] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and run nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search for a program; resumable at any moment."""
@@ -95,6 +99,9 @@ def run(
     launch = new_launch(task, runs_dir, given, assignments, config, name)
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
+    if dry:
+        _say_what_it_would_take(launch, as_json)
+        return
     _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
 
 
@@ -131,6 +138,19 @@ def resume(
     else:
         launch = next_launch(folder, changes, assignments, RunFolder.named(runs_dir, fork))
         _carry_out(launch, session.fork(launch, folder, shown_search, busy), as_json)
+
+
+def _say_what_it_would_take(launch: Launch, as_json: bool) -> None:
+    found = asyncio.run(dry_run(launch))
+    if as_json:
+        print_json(asdict(found))
+        return
+    typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
+    typer.echo(
+        f"template {found.template_score:.6g}; all {launch.settings.budget:,} programs would run for about ", nl=False
+    )
+    typer.echo(f"{clock(found.evaluating_s)} if each takes as long as the template")
+    typer.echo("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
 
 
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:

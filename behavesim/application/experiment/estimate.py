@@ -33,6 +33,17 @@ class CostEstimate:
     cost_usd: float | None
     answered: int
 
+    @property
+    def sentence(self) -> str:
+        """The estimate in words, and what it goes by."""
+        tokens, answered = self.tokens, self.answered
+        price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
+        guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
+        source = f"as in the {answered:,} requests so far" if answered else guess
+        models = ", ".join(self.models)
+        about = f"about {tokens.calls:,} requests to {models}, {tokens.prompt:,} tokens in, {tokens.completion:,} out"
+        return f"{about}, {price} ({source})"
+
 
 def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
     """What the runs that still ask a model, at least one, will take if they go on like the planned ones so far."""

@@ -1,0 +1,47 @@
+"""What a run would begin with, and take, found out without making it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from behavesim.admission import refuse_unpriced, run_provenance
+from behavesim.application.experiment.estimate import CostEstimate, estimate
+from behavesim.application.experiment.plan import Planned
+from behavesim.build import Launch, evaluated_template, judging
+from behavesim.events import RunStarted
+from behavesim.methods.installed import method
+from behavesim.proposers.installed import proposer_type
+from behavesim.state import RunState
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The template's score, the first prompt, and what the rest would take.
+
+    `evaluating_s` is how long all programs would run, in seconds, if each took as long as the template; `cost` is None
+    where nobody is paid.
+    """
+
+    template_score: float
+    prompt: str
+    evaluating_s: float
+    cost: CostEstimate | None
+
+
+async def dry_run(launch: Launch) -> DryRun:
+    """Evaluate the template, write the first prompt, and estimate the rest; makes no folder and asks nobody.
+
+    Raises TaskError where the template fails, UsageError where a cap on cost could not hold.
+    """
+    settings, task = launch.settings, launch.task
+    refuse_unpriced(settings)
+    writer, state = proposer_type(settings.proposer), RunState(task.objective)
+    async with judging(settings, task, clock=launch.clock) as judge:
+        template = await evaluated_template(task, judge)
+        state.apply(RunStarted(settings.flat(), run_provenance(settings, task), judge.isolation))
+    state.apply(template)
+    asked = method(settings, task, writer.writes_text).ask(state, 0)
+    planned = [Planned(launch.folder.run, {}, settings)]
+    cost = estimate(planned, planned, launch.folder.path.parent) if writer.costs_money else None
+    prompt = "" if asked is None else asked.prompt.text
+    return DryRun(template.score, prompt, template.cpu_s * settings.budget / settings.workers, cost)

@@ -1,0 +1,37 @@
+"""What `run --dry-run` says of a run, without making it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import behavesim as bs
+from tests.cli.command import Command
+
+
+def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(behavesim: Command) -> None:
+    said = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run")
+    assert said.code == 0, said.err
+    assert "template 6.53344; all 4 programs would run for about 0:0" in said.out
+    assert "no model is asked, which costs nothing" in said.out
+    assert not Path("runs").exists()
+    document = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run", "--json").document
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--name", "first", "--json")
+    asked = bs.load_run("runs/first").state.last_asked
+    assert asked is not None
+    assert document["prompt"] == asked.prompt.text  # which is the same each time under this method
+    assert document["cost"] is None
+
+
+def test_what_a_model_would_cost_is_estimated_and_it_is_not_asked(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    priced = """prices={"m" = {prompt = 1.0, completion = 4.0}}"""
+    said = behavesim("run", "tsp", "--model", "m", "--budget", 100, "--set", priced, "--dry-run")
+    assert said.code == 0, said.err
+    assert "about 100 requests to m, " in said.out
+    assert "250,000 out, about $1." in said.out
+    refused = behavesim("run", "tsp", "--model", "m", "--max-cost", 1, "--dry-run")
+    assert (refused.code, "price of m is unknown" in refused.err) == (2, True)
