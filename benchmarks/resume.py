@@ -55,7 +55,7 @@ class Judge(NullJudge):
 async def written(folder: RunFolder, settings: Settings) -> None:
     """A finished run in a folder."""
     task, judge = TaskReference("tsp").load(), Judge()
-    folder.create()
+    folder.path.mkdir(parents=True)
     folder.write_settings(settings.flat())
     async with SqliteJournal(folder.journal) as journal:
         caps = Caps(settings.budget, lambda model, tokens: 0.0)

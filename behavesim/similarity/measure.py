@@ -81,6 +81,35 @@ class BehaveSim(MeasureSettings):
             return np.empty((0, 0))
         return _expectation((self._within(column, count) for column in archive.columns), archive.shape)
 
+    def rows(self, algorithms: Archive | Sequence[Algorithm], size: int = 256) -> Iterator[Similarities]:
+        """The matrix from top to bottom, (size, N) at a time, the last block shorter.
+
+        No more than a block is held; each pair is compared twice, once for either's row.
+        """
+        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        count = len(archive)
+        for start in range(0, count, size):
+            chosen = range(start, min(start + size, count))
+            yield _expectation((self._of(chosen, column, count) for column in archive.columns), archive.shape)
+
+    def nearest(self, algorithms: Archive | Sequence[Algorithm], count: int) -> tuple[NDArray[np.intp], Similarities]:
+        """The `count` others that each algorithm is most like, the likest first, and how like: both (N, count).
+
+        Of several as like the earlier come first; there are N - 1 where `count` is more. The matrix is never held.
+        """
+        found: list[NDArray[np.intp]] = []
+        sims: list[Similarities] = []
+        for block in self.rows(algorithms):
+            first = sum(map(len, found))
+            own = np.arange(len(block))
+            block[own, first + own] = -np.inf
+            order = np.argsort(-block, axis=1, kind="stable")[:, : min(count, block.shape[1] - 1)]
+            found.append(order)
+            sims.append(np.take_along_axis(block, order, axis=1))
+        if not found:
+            return np.empty((0, 0), np.intp), np.empty((0, 0))
+        return np.concatenate(found), np.concatenate(sims)
+
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(instances, N, N) the same for each instance alone, whose mean the matrix is."""
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
@@ -95,6 +124,14 @@ class BehaveSim(MeasureSettings):
             if sims is not None:
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
         return np.array([self.similarity(run, other) for other in column.distinct[first:]])
+
+    def _of(self, chosen: range, column: Column, count: int) -> Similarities:
+        """(chosen, count) Sim of the runs of some algorithms and those of the first in one column."""
+        indices = column.indices[:count]
+        sims = np.empty((len(chosen), count))
+        for row, number in enumerate(chosen):
+            sims[row] = self._against(column.distinct[indices[number]], column)[indices]
+        return sims
 
     def _within(self, column: Column, count: int) -> Similarities:
         """(count, count) Sim of the runs of the first algorithms in one column."""

@@ -284,3 +284,31 @@ def test_a_normaliser_of_one_less_than_the_length_does_where_trajectories_begin_
 def test_settings_that_make_no_sense_are_refused_with_their_reason(compare, message):
     with pytest.raises(TrajectoryError, match=message):
         compare()
+
+
+def walks(count: int) -> list[list[Trajectory]]:
+    """Algorithms on two instances, some of them copies."""
+    rng = np.random.default_rng(3)
+    return [[Trajectory.prefixes(np.random.default_rng(k).permutation(6)) for _ in range(2)]
+            for k in rng.integers(0, count // 2, count).tolist()]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 7, 20, 50])
+def test_the_rows_of_a_matrix_one_below_the_other_are_the_matrix(size: int) -> None:
+    measure, algorithms = BehaveSim(6.0), walks(20)
+    blocks = list(measure.rows(algorithms, size))
+    assert [len(block) for block in blocks[:-1]] == [size] * (len(blocks) - 1)
+    assert np.array_equal(np.concatenate(blocks), measure.matrix(algorithms))
+    assert list(measure.rows([])) == []
+
+
+def test_the_nearest_are_the_others_in_order_of_similarity_and_then_of_arrival() -> None:
+    measure, algorithms = BehaveSim(6.0), walks(20)
+    matrix = measure.matrix(algorithms)
+    found, sims = measure.nearest(algorithms, 3)
+    for row in range(20):
+        others = sorted((other for other in range(20) if other != row), key=lambda other: (-matrix[row, other], other))
+        assert found[row].tolist() == others[:3]
+        assert sims[row].tolist() == matrix[row, others[:3]].tolist()
+    assert measure.nearest(algorithms, 99)[0].shape == (20, 19)
+    assert measure.nearest([], 3)[0].shape == (0, 0)
