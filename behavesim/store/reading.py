@@ -117,6 +117,13 @@ def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
     return event.reply if isinstance(event, Responded) else None
 
 
+def read_behaviours(path: Path, candidates: Sequence[CandidateId]) -> list[bytes]:
+    """What some feasible candidates do as it is stored, which is equal where all trajectories are."""
+    query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
+    with translated(path), closing(open_to_read(path)) as connection:
+        return [bytes(connection.execute(query, (candidate,)).fetchone()[0]) for candidate in candidates]
+
+
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
     """The trajectories of some feasible candidates, in the order asked for."""
     query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
