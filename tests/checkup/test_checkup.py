@@ -174,7 +174,7 @@ def test_instances_that_cannot_be_kept_are_named(monkeypatch: pytest.MonkeyPatch
     assert present(task, "search").result == "mend"
 
 
-@pytest.mark.parametrize("direction", ["maximize", "max", "", None])
+@pytest.mark.parametrize("direction", ["maximum", "max", "", None])
 def test_a_direction_that_is_neither_is_refused(direction: Any) -> None:
     with pytest.raises(TaskError, match="to 'minimise' or to 'maximise'"):
         Objective(direction)
