@@ -7,24 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from behavesim.analysis.portfolio import cleared
 from behavesim.analysis.run import Candidate, Run
 from behavesim.events import CandidateId, Recommended
 from behavesim.protocols import Judge
-from behavesim.similarity.niches import Niches
 from behavesim.task import Objective
 from behavesim.verdict import Verdict
 
 
 def shortlist(run: Run) -> list[Candidate]:
     """At most `settings.shortlist` programs by score that behave differently: the best of each niche (clearing)."""
-    feasible = run.feasible
-    niches = Niches(run.measure())
-    algorithms = run.trajectories([candidate.candidate for candidate in feasible])
-    for candidate, algorithm in zip(feasible, algorithms, strict=True):
-        niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), candidate.candidate))
-    chosen = niches.clear(run.settings.shortlist_radius, run.settings.shortlist)
-    by_id = {candidate.candidate: candidate for candidate in feasible}
-    return [by_id[candidate] for candidate in chosen]
+    return [candidate for _, candidate in cleared([run], run.settings.shortlist)]
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:

@@ -38,6 +38,7 @@ from behavesim.trajectory import Trajectory
 if TYPE_CHECKING:
     import pandas
 
+    from behavesim.analysis.portfolio import Portfolio
     from behavesim.similarity import BehaveSim
 
 TENTHS = 10
@@ -152,6 +153,12 @@ class Run:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""
         chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
         return self.measure().matrix(self.trajectories(chosen))
+
+    def portfolio(self, count: int) -> Portfolio:
+        """At most `count` programs that behave differently, best first; see `analysis.portfolio`."""
+        from behavesim.analysis.portfolio import portfolio  # it knows runs
+
+        return portfolio([self], count)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All candidates as a data frame with one row each (needs the `pandas` extra)."""

@@ -1,0 +1,72 @@
+"""A portfolio holds programs that behave differently, in the order in which they are worth having."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import behavesim as bs
+from behavesim.analysis.portfolio import cleared, portfolio
+from behavesim.errors import UsageError
+from tests.cli.command import Command
+
+
+@pytest.fixture
+def runs(behavesim: Command) -> list[bs.Run]:
+    for seed in (1, 2):
+        arguments = ("--method", "best-of-n", "--budget", 30, "--seed", seed, "--set", "recommend=false")
+        assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
+    return [bs.load_run("s1"), bs.load_run("s2")]
+
+
+def test_it_is_cleared_greedily_from_the_best(runs: list[bs.Run]) -> None:
+    run = runs[0]
+    ranked = sorted(run.feasible, key=lambda c: (-run.utility(c), len(c.source or ""), c.candidate))
+    candidates = [candidate.candidate for candidate in run.feasible]
+    behaviours = dict(zip(candidates, run.trajectories(candidates), strict=True))
+    firsts: dict[object, int] = {}
+    for candidate in run.feasible:
+        firsts.setdefault(behaviours[candidate.candidate], candidate.candidate)
+    base = 1 - run.matrix(list(firsts.values())[:100])
+    far = run.settings.shortlist_radius * np.median(base[np.triu_indices(len(base), 1)])
+    kept: list[int] = []
+    for candidate in ranked:
+        if behaviours[candidate.candidate] in {behaviours[each] for each in kept}:
+            continue
+        if all(1 - run.matrix([candidate.candidate, each])[0, 1] >= far for each in kept):
+            kept.append(candidate.candidate)
+    assert [member.candidate for member in run.portfolio(6).members] == kept[:6]
+
+
+def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instance(runs: list[bs.Run]) -> None:
+    whole = portfolio(runs, 8).members
+    for count in range(1, 8):
+        assert portfolio(runs, count).members[:count] == portfolio(runs, count).members
+        assert [m.candidate for m in portfolio(runs, count).members] == [m.candidate for m in whole[:count]]
+    scores = np.array([candidate.scores for _, candidate in cleared(runs, 8)])
+    assert [m.together for m in whole] == pytest.approx(np.minimum.accumulate(scores).mean(axis=1).tolist())
+    assert sorted(instance for member in whole for instance in member.wins) == [1, 2, 3, 4, 5]
+    assert {member.run for member in whole} <= {"s1", "s2"}
+    assert whole[0].score == min(run.best.score for run in runs if run.best and run.best.score)
+
+
+def test_fewer_are_said_and_never_filled_up(runs: list[bs.Run]) -> None:
+    many = portfolio(runs, 1000)
+    assert len(many.members) < 1000
+    assert f"{len(many.members)} of 1000" in many.table().caption
+    with pytest.raises(UsageError, match="one program or more"):
+        portfolio(runs, 0)
+
+
+def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[bs.Run]) -> None:
+    plain = behavesim("recommend", "s1", "--json").document
+    document = behavesim("recommend", "s1", "--portfolio", 3, "--json").document
+    members = document.pop("portfolio")
+    assert document == plain
+    assert [member["candidate"] for member in members] == [m.candidate for m in runs[0].portfolio(3).members]
+    assert {"candidate", "score", "gap"} <= members[0].keys()
+    both = behavesim("recommend", "s1", "s2", "--portfolio", 3, "--json").document
+    assert [each["run"] for each in both["portfolio"]] == [m.run for m in portfolio(runs, 3).members]
+    shown = behavesim("recommend", "s1", "s2", "--portfolio", 3)
+    assert "programs that behave differently" in shown.out
+    assert behavesim("recommend", "s1", "s2").code == 2
