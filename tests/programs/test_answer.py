@@ -56,6 +56,7 @@ FENCED = f"```python\n{F}\n```"
         (f"So:\n```json\n{json.dumps([F])}\n```\nDone.", ["So:", FENCED, "Done."]),
         (f"So:\n~~~\n{json.dumps([F])}\n~~~", ["So:", FENCED]),
         (f"So:\n```\n{json.dumps([F])}", ["So:", FENCED]),
+        (f"{{not JSON}}\n[nor this]\n{json.dumps([F])}", ["{not JSON}", "[nor this]", FENCED]),
         (f"  {json.dumps([F])} and {json.dumps([F])}", [FENCED, f"and {json.dumps([F])}"]),
         (json.dumps([["f = lambda a: a"]]), ["```python", "f = lambda a: a", "```"]),
         (json.dumps([f"Here:\n{FENCED}"]), ["Here:", FENCED]),
