@@ -35,8 +35,8 @@ class Distinct:
     def sentence(self) -> str:
         """The counts in words."""
         return (
-            f"different behaviours among these: {self.top}; of all {self.feasible} feasible candidates: "
-            f"{self.behaviours}, in {self.programs} different programs"
+            f"{self.behaviours} different behaviours in {self.programs} different programs of {self.feasible} feasible "
+            f"candidates; the ten best programs behave in {self.top} way{'' if self.top == 1 else 's'}"
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
+from behavesim.trajectory import Trajectory
 
 COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 
@@ -24,9 +25,10 @@ class Scored:
 
 @dataclass(frozen=True)
 class TopProgram(Scored):
-    """One of the best programs, with its source."""
+    """The best of the programs that behave alike, with its source, and how many distinct programs these are."""
 
     source: str
+    programs: int = 1
 
 
 def scored(run: Run, candidate: Candidate) -> Scored:
@@ -36,9 +38,16 @@ def scored(run: Run, candidate: Candidate) -> Scored:
 
 
 def top(run: Run) -> tuple[TopProgram, ...]:
-    """The ten best distinct programs, best first."""
-    best = ((scored(run, candidate), candidate.source or "") for candidate in run.ranked()[:TOP])
-    return tuple(TopProgram(each.candidate, each.score, each.gap, source) for each, source in best)
+    """The ten best behaviours, best first; behaviours are one when all their trajectories are."""
+    ranked = run.ranked()
+    alike: dict[tuple[Trajectory, ...], list[Candidate]] = {}
+    for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
+        alike.setdefault(behaviour, []).append(program)
+    best = ((scored(run, programs[0]), programs) for programs in list(alike.values())[:TOP])
+    return tuple(
+        TopProgram(each.candidate, each.score, each.gap, programs[0].source or "", len(programs))
+        for each, programs in best
+    )
 
 
 def top_table(programs: tuple[TopProgram, ...], caption: str) -> Table:
@@ -48,9 +57,10 @@ def top_table(programs: tuple[TopProgram, ...], caption: str) -> Table:
         Column("candidate", COUNT),
         *COLUMNS,
         Column("characters", COUNT),
+        Column("programs", COUNT, title="programs that do so"),
     )
-    rows = ((rank, *cells(each), len(each.source)) for rank, each in enumerate(programs, 1))
-    return Table("top", "the ten best distinct programs", columns, tuple(rows), caption)
+    rows = ((rank, *cells(each), len(each.source), each.programs) for rank, each in enumerate(programs, 1))
+    return Table("top", "the ten best behaviours", columns, tuple(rows), caption)
 
 
 def cells(best: Scored | None) -> tuple[Cell, Cell, Cell]:

@@ -42,7 +42,8 @@ def test_repetitions_are_shares_of_what_could_repeat() -> None:
     nothing = Distinct(0, 0, 0, 0)
     assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
     assert found.sentence == (
-        "different behaviours among these: 4; of all 100 feasible candidates: 60, in 90 different programs"
+        "60 different behaviours in 90 different programs of 100 feasible candidates; "
+        "the ten best programs behave in 4 ways"
     )
 
 
@@ -109,16 +110,18 @@ def test_the_distance_inside_stands_beside_each_island() -> None:
     assert islands_table(found, Diversity((None, None), None)).caption == ""
 
 
-def test_the_ten_best_distinct_programs_have_their_source(tmp_path: Path) -> None:
-    run = journalled(tmp_path / "first", started(), *(feasible(k, 20.0 - k, source=f"x = {k}") for k in range(12)))
-    found = top(run)
-    assert [program.candidate for program in found] == list(range(11, 1, -1))
-    assert found[0] == TopProgram(11, 9.0, 3.5, "x = 11")
+def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them(tmp_path: Path) -> None:
+    tours = [[0, *(1 + (k // 2 + step) % 12 for step in range(12))] for k in range(24)]  # two programs of each
+    given = (feasible(k, 30.0 - k, tours[k], source=f"x = {k}") for k in range(24))
+    found = top(journalled(tmp_path / "first", started(), *given))
+    assert [program.candidate for program in found] == list(range(23, 3, -2))
+    assert found[0] == TopProgram(23, 7.0, 2.5, "x = 23", programs=2)
+    assert {program.programs for program in found} == {2}
 
 
 def test_programs_stand_by_rank_with_how_long_they_are() -> None:
     table = top_table((TopProgram(4, 3.0, 0.5, "x = 1"), TopProgram(2, 4.0, None, "")), "a caption")
-    assert [column.name for column in table.columns] == ["rank", "candidate", "score", "gap", "characters"]
-    assert table.rows == ((1, 4, 3.0, 0.5, 5), (2, 2, 4.0, None, 0))
+    assert [column.name for column in table.columns] == ["rank", "candidate", "score", "gap", "characters", "programs"]
+    assert table.rows == ((1, 4, 3.0, 0.5, 5, 1), (2, 2, 4.0, None, 0, 1))
     assert table.caption == "a caption"
     assert cells(None) == (None, None, None)

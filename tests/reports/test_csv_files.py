@@ -52,7 +52,7 @@ def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) ->
     failures = (Reason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
     rows = written(tmp_path, replace(run, top=top, failures=failures))
     assert rows["top"] == [
-        {"run": "eoh-0-", "rank": "1", "candidate": "7", "score": "2.5", "gap": "", "characters": "5"}
+        {"run": "eoh-0-", "rank": "1", "candidate": "7", "score": "2.5", "gap": "", "characters": "5", "programs": "1"}
     ]
     assert rows["failures"][0]["share"] == "0.25"
     assert rows["failures"][0]["example"] == "it took, well, too long"
