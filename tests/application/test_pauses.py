@@ -15,7 +15,11 @@ from behavesim.application.pauses import shorten_pauses
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(0.005)  # a run in this process may have set both up before
+    gc.set_threshold(700, 10, 10)
+    gc.freeze()  # how many objects are looked at depends on how many there are: those of other tests shall not count
     yield
+    gc.unfreeze()
     sys.setswitchinterval(interval)
     gc.set_threshold(*thresholds)
 
