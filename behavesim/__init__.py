@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.errors import BehavesimError
     from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
+    from behavesim.members import Member, OpenCandidate
     from behavesim.methods.comparison import Comparison
     from behavesim.methods.method import Method, MethodSettings, question
     from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
-    from behavesim.state import Member, OpenCandidate, RunState
+    from behavesim.state import RunState
     from behavesim.task import InvalidSolution, Objective, Split, Task
     from behavesim.tokens import Usage
     from behavesim.trajectory import Trajectory
@@ -29,14 +30,14 @@ _HOMES = {
     "Comparison": "methods.comparison",
     "Errand": "proposers.proposer",
     "InvalidSolution": "task",
-    "Member": "state",
+    "Member": "members",
     "Metric": "analysis.metric",
     "Method": "methods.method",
     "MethodSettings": "methods.method",
     "NotAdded": "events",
     "NoteAsked": "events",
     "Objective": "task",
-    "OpenCandidate": "state",
+    "OpenCandidate": "members",
     "Prompt": "events",
     "Proposer": "proposers.proposer",
     "ProposerSettings": "proposers.proposer",

@@ -28,6 +28,7 @@ from behavesim.events import (
     RunForked,
     RunStopped,
 )
+from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
 from behavesim.outcome import comparable, copied, identified, judged, put_in
 from behavesim.plugins import failures_named
@@ -35,7 +36,7 @@ from behavesim.programs.extract import Program
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Journal, Judge, Responder
 from behavesim.requests import Requests
-from behavesim.state import OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.task import Task
 from behavesim.verdict import Verdict
 

@@ -35,13 +35,14 @@ from behavesim.events import (
     RunStarted,
 )
 from behavesim.loop import Search
+from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import injected_again
 from behavesim.protocols import Judge
 from behavesim.settings import recorded
-from behavesim.state import OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.run_files import RunFiles

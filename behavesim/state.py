@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from behavesim.errors import JournalError
@@ -34,93 +33,12 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
+from behavesim.members import Group, Member, Note, OpenCandidate
 from behavesim.task import Objective
 from behavesim.tokens import Tokens
 
 RECENT = 100
 """The last candidates, by which it is known whether a run comes to anything any more."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
-
-    `parents` are the programs its prompt showed, `operator` is what it asked for, and `origin` is the group it says the
-    parents were drawn from; `program_hash` names its normal
-    form; `similarity` holds BehaveSim in [0, 1] to the members it was compared with on its way in.
-    """
-
-    candidate: CandidateId
-    source: str
-    score: float
-    utility: float
-    thought: str = ""
-    program_hash: str = ""
-    parents: tuple[CandidateId, ...] = ()
-    operator: str = "template"
-    origin: GroupName | None = None
-    scores: tuple[float, ...] = field(default=(), repr=False)
-    cpu_s: float | None = field(default=None, repr=False)
-    """CPU seconds it took; None of one that took its twin's result."""
-    similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
-
-    @property
-    def identity(self) -> str:
-        """What a program shares with those that differ from it in layout, comments and names alone."""
-        return self.program_hash or self.source
-
-
-@dataclass
-class OpenCandidate:
-    """A candidate that has been asked for and is not registered yet, with what has become of it so far."""
-
-    asked: Asked
-    """The question, the last one where it was repaired."""
-    reply: Reply | None = None
-    outcome: Evaluated | Rejected | None = None
-    compared: Compared | None = None
-    repairs: int = 0
-    """Times it was asked for again after it had been rejected."""
-
-    @property
-    def id(self) -> CandidateId:
-        """The candidate's number."""
-        return self.asked.candidate
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether its program was evaluated and has a score."""
-        return isinstance(self.outcome, Evaluated)
-
-
-@dataclass
-class Group:
-    """Some programs of the archive under a name, in order of arrival."""
-
-    members: list[CandidateId] = field(default_factory=list)
-    added: int = 0
-    """Programs added since the group was last arranged."""
-    arranged_at: int = 0
-    """Candidates registered when the group was last arranged."""
-    arranged_at_s: float = 0.0
-    """Active seconds of the run at that time, as decisions know them."""
-    improved_at: CandidateId | None = None
-    """The first of the group's members as good as its best."""
-    is_selection: bool = False
-    """Whether it only points out programs of other groups."""
-
-
-@dataclass
-class Note:
-    """A text about programs that the method asked for; `reply` is None while it is awaited."""
-
-    asked: NoteAsked
-    reply: Reply | None = None
-
-    @property
-    def text(self) -> str:
-        """What was answered; empty while it is awaited."""
-        return "" if self.reply is None else self.reply.text
 
 
 class RunState:

@@ -43,7 +43,7 @@ ROOMS = {
     "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
-    "state": (["behavesim/state.py"], ["tests/state"]),
+    "state": (["behavesim/state.py", "behavesim/members.py"], ["tests/state"]),
     "outcome": (["behavesim/outcome.py"], ["tests/outcome"]),
     "due": (["behavesim/due.py"], ["tests/due"]),
     "audit": (["behavesim/audit.py"], ["tests/audit"]),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded
+from behavesim.members import OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
-from behavesim.state import OpenCandidate, RunState
+from behavesim.state import RunState
 
 ARCHIVE = "archive"
 """The group that holds every feasible program."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.events import CandidateId
-from behavesim.state import Member
+from behavesim.members import Member
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

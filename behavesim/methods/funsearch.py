@@ -12,10 +12,11 @@ from pydantic import Field
 
 from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
+from behavesim.members import Member, OpenCandidate
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.task import Task
 
 

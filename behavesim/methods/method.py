@@ -21,9 +21,10 @@ from behavesim.events import (
     Prompt,
     Regrouped,
 )
+from behavesim.members import Member, OpenCandidate
 from behavesim.methods.draw import Generator, generator
 from behavesim.prompts.prompts import Prompts
-from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.task import Task
 
 

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.members import Member, OpenCandidate
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.state import Member, OpenCandidate, RunState
+from behavesim.state import RunState
 from behavesim.task import Task
 
 ARCHIVE = "archive"

@@ -8,12 +8,13 @@ from typing import Literal
 
 from behavesim.config import Settings
 from behavesim.events import Asked, Prompt, Rejected
+from behavesim.members import Member
 from behavesim.programs.fences import fenced
 from behavesim.prompts.contract import contract
 from behavesim.prompts.parting import PLACE, InWords, Parting
 from behavesim.prompts.shown import parts_of, prose, said_score
 from behavesim.prompts.wording import PARTS, Wording
-from behavesim.state import Member, RunState
+from behavesim.state import RunState
 from behavesim.task import Objective, Task
 
 HINT_SHOWN = 600

@@ -7,8 +7,9 @@ from copy import copy, deepcopy
 from typing import Any, TypeVar
 
 from behavesim.events import Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
+from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
-from behavesim.state import OpenCandidate, RunState
+from behavesim.state import RunState
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.state import Member, RunState
+from behavesim.members import Member
+from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100

@@ -23,8 +23,9 @@ from behavesim.events import (
     Rejected,
     Reply,
 )
+from behavesim.members import Note, OpenCandidate
 from behavesim.methods.method import Measurement, Method, MethodSettings
-from behavesim.state import Note, OpenCandidate, RunState
+from behavesim.state import RunState
 from tests.methods.states import BRIEF, candidate, state_of
 from tests.search.toys import fitting
 

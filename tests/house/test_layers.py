@@ -17,7 +17,7 @@ CHAIN = [
     {"trajectory"},
     {"similarity", "task"},
     {"code_similarity", "events", "verdict"},
-    {"protocols", "provenance"},
+    {"members", "protocols", "provenance"},
     {"programs", "state"},
     {"behaviours"},
     {"outcome", "prompts"},

@@ -8,8 +8,9 @@ from collections import Counter, defaultdict
 import pytest
 
 from behavesim.events import Added, Asked, NotAdded
+from behavesim.members import Member
 from behavesim.methods.mcts_ahd import EXPANSION, ROOT, TREE, MctsAhd, MctsAhdSettings, Tree
-from behavesim.state import Member, RunState
+from behavesim.state import RunState
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 

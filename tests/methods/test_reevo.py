@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, NoteReceived, Prompt, Regrouped, Reply
+from behavesim.members import Note
 from behavesim.methods.reevo import ELITE, POPULATION, ReEvo, ReEvoSettings
-from behavesim.state import Note, RunState
+from behavesim.state import RunState
 from tests.methods.runs import events_of, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.search.toys import Toy

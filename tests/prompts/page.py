@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from behavesim.events import Asked, Prompt, Rejected
+from behavesim.members import Member
 from behavesim.programs.fences import fenced
 from behavesim.prompts.prompts import Prompts
 from behavesim.settings import resolve
-from behavesim.state import Member
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")

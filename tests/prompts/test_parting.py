@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from behavesim.behaviours import Behaviours
 from behavesim.events import Asked, Prompt
+from behavesim.members import Member
 from behavesim.prompts.parting import PLACE, Parting, first_difference
 from behavesim.prompts.prompts import Prompts
 from behavesim.settings import resolve
-from behavesim.state import Member, RunState
+from behavesim.state import RunState
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
 from tests.methods.runs import events_of

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
-from behavesim.state import Member, RunState
+from behavesim.members import Member
+from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Objective
