@@ -26,6 +26,8 @@ SPREAD = 0.05
 DIGITS = 6
 """Decimals of coordinates, so that a map is the same on every machine."""
 SECONDS_A_TOUR = 2.0
+CALLS = 2 * sum(size - 2 for size in SIZES["search"])
+"""Of the function, over all instances of the search."""
 BEST: dict[Split, tuple[float, ...]] = {
     "search": (10.638555, 5.646526, 13.264768, 8.297621, 16.418515, 10.436508),
     "validation": (12.015765, 8.040378, 14.951798, 9.560358),
@@ -44,11 +46,12 @@ class HardTravellingSalesman(TravellingSalesman):
     """
 
     rules = f"""\
-- There are {2 * len(SIZES["search"])} instances: of {", ".join(map(str, SIZES["search"]))} cities each one drawn
-  uniformly from the unit square, and one whose cities lie in clusters of about {CITIES_A_CLUSTER}.
-- The function is called for each city but the first and the last of a tour. It is told distances, and neither the
-  places of the cities nor the tour so far. Its time is too short to plan the whole tour anew in each call.
-- `distance_matrix` is symmetric with zeros on its diagonal; city numbers are its indices.
+- There are {2 * len(SIZES["search"])} instances: of {", ".join(map(str, SIZES["search"]))} cities two each, first one
+  whose cities are drawn uniformly from the unit square, then one whose cities lie in clusters of about
+  {CITIES_A_CLUSTER}.
+- The function is called for each city but the first and the last of a tour, {CALLS} times in all; at the first call
+  of a tour both `current_node` and `destination_node` are 0. It is told distances, and neither the places of the
+  cities nor the tour so far. What follows from `distance_matrix` alone is the same in every call of a tour.
 - The answer must be one of `unvisited_nodes`, as an integer: a float is refused, even 3.0."""
     grammar = f"stage = 60 | 90 | 140 | 200 | 280 | 400\n{GRAMMAR}"
     normaliser = 500
