@@ -51,7 +51,8 @@ def _loaded(command: Command) -> TyperCommand | TyperGroup:
     gc.enable()
     if not isinstance(target, typer.Typer):
         function, target = target, typer.Typer(**PLAIN)
-        target.command(command.name, epilog=_examples(command))(function)
+        settings = {"ignore_unknown_options": command.takes_numbers}
+        target.command(command.name, epilog=_examples(command), context_settings=settings)(function)
     built = typer.main.get_command(target)
     assert isinstance(built, TyperCommand | TyperGroup), "Typer builds commands and groups of its own"
     return built

@@ -17,6 +17,7 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or
 OneRun = Annotated[
     str | None, typer.Argument(metavar="[RUN]", help="A run's id, its beginning, or its folder (default: the newest).")
 ]
+NamedRun = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or its folder.")]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]

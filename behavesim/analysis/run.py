@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import JournalError
+from behavesim.errors import JournalError, UsageError
 from behavesim.events import (
     AFTER_A_PAUSE,
     TEMPLATE,
@@ -32,7 +32,7 @@ from behavesim.settings import recorded
 from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import count_registered, read_events, read_trajectories
-from behavesim.task import Direction, Objective, TaskReference
+from behavesim.task import Direction, Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -122,6 +122,15 @@ class Run:
         event = self.state.recommended
         return None if event is None or event.choice is None else self._program(event.choice)
 
+    def candidate(self, number: CandidateId) -> Candidate:
+        """A candidate by its number, -1 being the template; raises UsageError that says which there are."""
+        program = self._program(number)
+        if program is None:
+            asked = f"0 to {max(self._known)}" if self._known else "none yet"
+            template = "" if self.template is None else ", and -1 is the template"
+            raise UsageError(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
+        return program
+
     def ranked(self) -> list[Candidate]:
         """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
         seen: dict[str, Candidate] = {}
@@ -142,12 +151,15 @@ class Run:
         """What the programs of some feasible candidates do, one trajectory an instance."""
         return read_trajectories(self.folder.journal, candidates)
 
+    def task(self) -> Task:
+        """The run's task, by the run's own copy where its file is gone; raises UsageError where it cannot be had."""
+        return TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
+
     def measure(self) -> BehaveSim:
         """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
         from behavesim.similarity import BehaveSim
 
-        task = TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
-        return BehaveSim(**self.settings.measuring(task.normaliser), clip=True, strict=False)
+        return BehaveSim(**self.settings.measuring(self.task().normaliser), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""

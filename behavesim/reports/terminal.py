@@ -10,6 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import track
+from rich.syntax import Syntax
 from rich.table import Table as Drawing
 from rich.text import Text
 
@@ -28,6 +29,18 @@ def show(tables: Iterable[Table]) -> None:
     for table in tables:
         for drawing in fitting(table, console):
             console.print(drawing)
+
+
+def show_text(text: str, language: str) -> None:
+    """Print a program, or other text that others wrote, on stdout: highlighted on a terminal, and as it is elsewhere.
+
+    The colours are the terminal's own, so that they suit a light one as well as a dark one.
+    """
+    console, safe = Console(), printable(text.rstrip("\n"))
+    if console.is_terminal:
+        console.print(Syntax(safe, language, theme="ansi_dark", background_color="default", word_wrap=True))
+    else:
+        console.file.write(f"{safe}\n")
 
 
 def fitting(table: Table, console: Console) -> list[Drawing]:

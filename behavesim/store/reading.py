@@ -13,10 +13,12 @@ from behavesim.errors import JournalError
 from behavesim.events import (
     AFTER_A_PAUSE,
     STORED_AS,
+    Asked,
     CandidateId,
     ClockRead,
     Evaluated,
     Event,
+    Prompt,
     Rejected,
     Reply,
     Responded,
@@ -110,11 +112,14 @@ def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evalu
 
 def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
     """The last reply that a candidate had; None where it had none."""
-    query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = 'Responded' ORDER BY seq DESC"
-    with translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute(query, (candidate,)).fetchone()
-    event = None if row is None else event_of(path, *row)
+    event = _last(path, candidate, Responded)
     return event.reply if isinstance(event, Responded) else None
+
+
+def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
+    """What was asked for a candidate when it was last asked for; None where it was not."""
+    event = _last(path, candidate, Asked)
+    return event.prompt if isinstance(event, Asked) else None
 
 
 def read_behaviours(path: Path, candidates: Sequence[CandidateId]) -> list[bytes]:
@@ -163,6 +168,14 @@ def connected(path: Path) -> sqlite3.Connection:
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True)
+
+
+def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
+    """The last event of a type that a candidate has; None where it has none."""
+    query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
+    with translated(path), closing(open_to_read(path)) as connection:
+        row = connection.execute(query, (candidate, NAMES[kind])).fetchone()
+    return None if row is None else event_of(path, *row)
 
 
 def _refuse_gap(path: Path, expected: int, seq: int) -> None:

@@ -1,0 +1,44 @@
+"""One candidate on a terminal."""
+
+from __future__ import annotations
+
+from behavesim.analysis.shown import Shown
+from behavesim.analysis.table import Column, Table
+from behavesim.reports.summary import named, worth
+from behavesim.reports.terminal import show, show_text
+
+
+def show_candidate(shown: Shown, with_prompt: bool = False, with_reply: bool = False) -> None:
+    """Print a candidate on stdout: its program, what is known of it, and its prompt and reply where they are wanted."""
+    if shown.source is not None:
+        show_text(shown.source, "python")
+    show((facts_table(shown), *shown.tables()))
+    for title, text, is_wanted in (("prompt", shown.prompt, with_prompt), ("reply", shown.reply, with_reply)):
+        if is_wanted:
+            show_text(f"--- {title} ---", "text")
+            show_text(f"there is no {title}" if text is None else text, "markdown")
+
+
+def facts_table(shown: Shown) -> Table:
+    """What is known of a candidate in a line each; what is not has none."""
+    facts = {
+        "status": shown.status,
+        "score": None if shown.score is None else worth(shown.candidate, shown.score, shown.gap),
+        "rejected": _rejected(shown),
+        "operator": shown.operator,
+        "group": shown.group,
+        "model": shown.model,
+        "copy of": None if shown.copy_of is None else named(shown.copy_of),
+        "CPU": None if shown.cpu_s is None else f"{shown.cpu_s:.3f} s",
+        "thought": shown.thought or None,
+    }
+    rows = tuple((name, fact) for name, fact in facts.items() if fact is not None)
+    title = f"run {shown.run}: {named(shown.candidate)}"
+    return Table("candidate", title, (Column("what", title=""), Column("value", title="")), rows)
+
+
+def _rejected(shown: Shown) -> str | None:
+    if shown.reason is None:
+        return None
+    why = f": {shown.message}" if shown.message else ""
+    return f"in {shown.stage}, {shown.reason}{why}"

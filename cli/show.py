@@ -1,0 +1,33 @@
+"""`behavesim show`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from behavesim.analysis.run import load_run
+from behavesim.analysis.shown import shown
+from behavesim.reports.shown import show_candidate
+
+from .options import RUNS, AsJson, NamedRun, RunsDir, run_folder
+from .output import busy, print_json
+
+
+def show(
+    run: NamedRun,
+    candidate: Annotated[int, typer.Argument(metavar="CANDIDATE", help="Its number; -1 is the template.")],
+    prompt: Annotated[bool, typer.Option("--prompt", help="Also what was asked.")] = False,
+    reply: Annotated[bool, typer.Option("--reply", help="Also what was answered.")] = False,
+    runs_dir: RunsDir = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Show a program of a run: what it is worth, where it came from, and what it behaves like."""
+    folder = run_folder(runs_dir, run)
+    busy(f"reading {folder.run}")
+    found = shown(load_run(folder.path), candidate)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        show_candidate(found, prompt, reply)
