@@ -47,7 +47,9 @@ def seconds(text: str | None) -> float | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     if match is None:
-        raise UsageError(f"--max-time takes a duration such as 90s, 30m or 2h, not {text!r}")
+        raise UsageError(
+            f"--max-time takes a duration such as 90s, 30m or 2h (seconds where no unit stands), not {text!r}"
+        )
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 

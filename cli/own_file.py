@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from pathlib import Path
 
 import typer
@@ -17,7 +18,8 @@ def write_example(noun: str, name: str) -> None:
     if not name.isidentifier():
         raise UsageError(f"a {noun}'s name is a Python name, not {name!r}")
     path = Path(f"{name}.py")
-    text = (Path(__file__).parent / f"examples/{noun}.py.txt").read_text(encoding="utf-8").replace("NAME", name)
+    example = (Path(__file__).parent / f"examples/{noun}.py.txt").read_text(encoding="utf-8")
+    text = example.replace("NAME", name).replace("Knapsack", _class_name(name))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -26,3 +28,9 @@ def write_example(noun: str, name: str) -> None:
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     typer.echo(f"wrote {path}; next: behavesim {noun} check {path}")
+
+
+def _class_name(name: str) -> str:
+    """JobShop for job_shop; the name itself where that would be none, as for `_1` or `none`."""
+    camel = name.title().replace("_", "")
+    return camel if camel.isidentifier() and not iskeyword(camel) else name

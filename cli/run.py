@@ -51,7 +51,9 @@ Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (d
 Connections = Annotated[int | None, typer.Option(help="Requests to the model at once.")]
 MaxCost = Annotated[float | None, typer.Option("--max-cost", metavar="USD", help="Stop before spending more.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Stop before using more tokens, prompt and completion together.")]
-MaxTime = Annotated[str | None, typer.Option(help="Stop after so long, pauses left out: 90s, 30m, 2h.")]
+MaxTime = Annotated[
+    str | None, typer.Option(help="Stop after so long, pauses left out: 90s, 30m, 2h; seconds where no unit stands.")
+]
 
 
 def run(

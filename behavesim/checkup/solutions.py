@@ -26,6 +26,9 @@ T = TypeVar("T")
 SLOW_SCORE_S = 0.05
 """Scoring runs in the trusted process; beyond this it holds up a search."""
 
+FEWEST_UNITS, MOST_UNITS = 0.1, 1000.0
+"""The template's score in units of the task's `score_scale`; beyond, the softmax over clusters is flat or a maximum."""
+
 
 def examined(
     task: Task,
@@ -43,6 +46,7 @@ def examined(
     yield _template(task, score, first.cpu_s, seconds, limits)
     yield _deterministic(task, first, second, scores, trajectories)
     yield _direction(task, score)
+    yield _score_scale(task, score)
     yield _trusted(task, first.solutions, scores)
     yield _scoring_time(task, first.solutions)
     yield from _trajectories(task, trajectories)
@@ -111,6 +115,17 @@ def _direction(task: Task, score: float) -> Finding:
             f"the template is better than best_known={objective.best_known:g}: the direction or that value is wrong",
         )
     return Finding("direction", "ok", f"{objective.direction}, the template is {100 * gap:.2f} % from the best known")
+
+
+def _score_scale(task: Task, score: float) -> Finding:
+    """Scores differ by shares of themselves: the template's own says how large a difference may be expected."""
+    units = abs(score) / task.score_scale
+    if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
+        return Finding("score scale", "ok", f"{task.score_scale:g}")
+    effect = "as if all were alike" if units < FEWEST_UNITS else "the best alone, whatever else was found"
+    advice = f"try score_scale = {abs(score) / 10:.1g}"
+    message = f"{task.score_scale:g} beside scores of about {score:.6g}: parents are drawn {effect}; {advice}"
+    return Finding("score scale", "warning", message)
 
 
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:

@@ -24,7 +24,8 @@ CREATE INDEX events_of_candidate ON events (candidate, type);
 VIEWS = """
 CREATE VIEW candidates AS
 WITH latest AS (  -- a candidate that was repaired was asked, answered and rejected before; the last of each counts
-    SELECT candidate, type, max(seq) AS seq, payload FROM events WHERE candidate >= 0 GROUP BY candidate, type
+    SELECT candidate, type, max(seq) AS seq, at, payload
+    FROM events WHERE candidate >= 0 GROUP BY candidate, type
 )
 SELECT
     asked.candidate AS candidate,
@@ -36,11 +37,16 @@ SELECT
     CASE WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'reason' END AS reason,
     evaluated.payload ->> 'score' AS score,
     coalesce(evaluated.payload ->> 'source', rejected.payload ->> 'source') AS source,
+    evaluated.payload ->> 'program_hash' AS program,
     asked.payload -> 'parents' AS parents,
     iif(added.payload ->> 'group' GLOB '[0-9]*', added.payload ->> 'group' + 0, added.payload ->> 'group') AS island,
     responded.payload ->> '$.reply.model' AS model,
     spent.prompt_tokens AS prompt_tokens,
-    spent.completion_tokens AS completion_tokens
+    spent.completion_tokens AS completion_tokens,
+    datetime(asked.at, 'unixepoch') AS asked_at,
+    datetime(responded.at, 'unixepoch') AS responded_at,
+    datetime(iif(evaluated.seq > asked.seq, evaluated.at, iif(rejected.seq > asked.seq, rejected.at, NULL)),
+             'unixepoch') AS done_at  -- UTC, as the others
 FROM latest AS asked
 LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
 LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
@@ -54,14 +60,21 @@ LEFT JOIN (
 ) AS spent ON spent.candidate = asked.candidate
 WHERE asked.type = 'Asked';
 
-CREATE VIEW best AS
-SELECT candidate, score, island, source FROM candidates
-WHERE status = 'feasible'
-ORDER BY
-    score * (SELECT iif(payload ->> '$.provenance.direction' = 'maximise', -1, 1)
-             FROM events WHERE type = 'RunStarted' LIMIT 1),
-    candidate
-LIMIT 1;
+CREATE VIEW ranked AS  -- every feasible candidate; the lowest cost is the best, whichever way the task goes
+WITH objective AS (
+    SELECT iif(payload ->> '$.provenance.direction' = 'maximise', -1, 1) AS sign
+    FROM events WHERE type = 'RunStarted' LIMIT 1
+)
+SELECT candidates.*, score * sign AS cost, sign FROM candidates, objective WHERE status = 'feasible';
+
+CREATE VIEW best AS SELECT candidate, score, island, source FROM ranked ORDER BY cost, candidate LIMIT 1;
+
+CREATE VIEW top AS  -- the ten best programs, each with the first candidate that wrote it
+SELECT min(candidate) AS candidate, score, island, count(*) AS copies, source
+FROM ranked GROUP BY program ORDER BY cost, candidate LIMIT 10;
+
+CREATE VIEW convergence AS
+SELECT candidate, score, sign * min(cost) OVER (ORDER BY candidate) AS best, done_at FROM ranked ORDER BY candidate;
 
 CREATE VIEW islands AS
 WITH founded AS (
@@ -97,19 +110,20 @@ WHERE founded.seq >= coalesce(begun.seq, 0) AND NOT EXISTS (
 )
 GROUP BY founded.island ORDER BY island;
 
-CREATE VIEW spend AS
+CREATE VIEW spend AS  -- a proposer that asks nobody, such as the offline one, makes no calls, and they cost nothing
 SELECT
     events.payload ->> '$.reply.model' AS model,
     call.value ->> 'tier' AS tier,
-    count(*) AS calls,
+    count(DISTINCT events.seq) AS replies,
+    count(call.value) AS calls,
     sum(call.value ->> 'prompt') AS prompt_tokens,
     sum(call.value ->> 'cached') AS cached_tokens,
     sum(call.value ->> 'cache_write') AS cache_write_tokens,
     sum(call.value ->> 'completion') AS completion_tokens,
     sum(call.value ->> 'reasoning') AS reasoning_tokens,
-    sum(call.value ->> 'cost_usd') AS cost_usd,
-    sum(call.value ->> 'cost_usd' IS NULL) AS unpriced
-FROM events, json_each(events.payload, '$.reply.calls') AS call
+    iif(count(call.value), sum(call.value ->> 'cost_usd'), 0) AS cost_usd,
+    count(call.value) - count(call.value ->> 'cost_usd') AS unpriced
+FROM events LEFT JOIN json_each(events.payload, '$.reply.calls') AS call
 WHERE events.type IN ('Responded', 'NoteReceived')
 GROUP BY model, tier;
 """
@@ -131,11 +145,21 @@ def script(db: sqlite3.Connection, text: str) -> None:
 
 
 def _begin(db: sqlite3.Connection) -> None:
-    script(db, TABLES + VIEWS)
+    script(db, TABLES)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_begin,)
-"""The first step begins a journal, each further one takes it a version on. Steps are added, never changed."""
+def _renew_views(db: sqlite3.Connection) -> None:
+    """Views hold nothing, so those of an older version are replaced by today's."""
+    for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+        db.execute(f'DROP VIEW "{name}"')
+    script(db, VIEWS)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views)
+"""The first step begins a journal, each further one takes it a version on. Steps are added, never changed.
+
+A version with other views has `_renew_views` once more, as its last step.
+"""
 OLDEST = 3
 """The oldest version that can be read; before it, requests named neither their cost nor their service tier."""
 VERSION = OLDEST + len(MIGRATIONS) - 1

@@ -60,6 +60,17 @@ def test_a_task_in_order_is_found_in_order() -> None:
     assert {finding.result for finding in findings(Picks()).values()} == {"ok"}
 
 
+@pytest.mark.parametrize(("scale", "said"), [(0.001, "the best alone"), (1e6, "as if all were alike")])
+def test_a_scale_that_does_not_fit_the_scores_is_named_with_one_that_does(scale: float, said: str) -> None:
+    task = Picks()
+    task.score_scale = scale
+    found = findings(task)["score scale"]
+    assert found.result == "warning"
+    assert said in found.message
+    task.score_scale = float(found.message.rpartition("= ")[2])
+    assert findings(task)["score scale"].result == "ok"
+
+
 def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:
     class Task(Picks):
         calls = itertools.count()

@@ -25,6 +25,14 @@ def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Comma
     assert run["asked"] == 8
 
 
+@pytest.mark.parametrize(("name", "class_name"), [("jobshop", "Jobshop"), ("job_shop", "JobShop"), ("none", "none")])
+def test_the_class_is_named_after_the_task(behavesim: Command, name: str, class_name: str) -> None:
+    assert behavesim("task", "init", name).code == 0
+    text = Path(f"{name}.py").read_text()
+    assert f"class {class_name}(bs.Task):" in text
+    assert f"task = {class_name}()" in text
+
+
 def test_a_name_that_is_taken_or_is_none_is_refused(behavesim: Command, example: Path) -> None:
     assert behavesim("task", "init", "mine").code == 2
     assert "Python name" in behavesim("task", "init", "my-task").err
@@ -149,7 +157,7 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("template = TEMPLATE", "template = 3", "the template of task Knapsack must be a program's text, not 3"),
+        ("template = TEMPLATE", "template = 3", "the template of task Mine must be a program's text, not 3"),
         (
             "room, packed = CAPACITY, []",
             "room, packed = 1 / 0, []",

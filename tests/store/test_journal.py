@@ -36,6 +36,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import open_to_read, read_events, read_trajectories
 from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
+from tests.analysis.journals import feasible, started
 
 TOURS = (Trajectory.prefixes([0, 2, 1]), Trajectory.vectors([[0.0, 1.0], [0.5, 0.25]]))
 USAGE = Usage(prompt=100, cached=40, completion=20, reasoning=None)
@@ -114,6 +115,36 @@ async def test_the_views_answer_a_person_with_sqlite3(journal: SqliteJournal, tm
     assert db.execute("SELECT model, calls, prompt_tokens, reasoning_tokens FROM spend").fetchall() == [
         ("gpt", 2, 200, None)
     ]
+
+
+async def test_the_views_say_when_candidates_came_and_which_were_the_best(tmp_path: Path) -> None:
+    scores, at = (7.0, 5.0, 5.0, 6.0), iter(range(1000))
+    async with SqliteJournal(tmp_path / "run.db", wall=lambda: 0.0, steady=lambda: float(next(at))) as journal:
+        await journal.append(started())
+        for number, score in enumerate(scores):
+            await journal.append([*feasible(number, score, program=str(score))])
+    with closing(sqlite3.connect(tmp_path / "run.db")) as db:
+        assert db.execute("SELECT candidate, best FROM convergence").fetchall() == [
+            (0, 7.0),
+            (1, 5.0),
+            (2, 5.0),
+            (3, 5.0),
+        ]
+        assert db.execute("SELECT candidate, score, copies FROM top").fetchall() == [
+            (1, 5.0, 2),
+            (3, 6.0, 1),
+            (0, 7.0, 1),
+        ]
+        times = db.execute("SELECT asked_at, responded_at, done_at FROM candidates WHERE candidate = 0").fetchone()
+        assert all(each.startswith("1970-01-01 00:00:0") for each in times)
+
+
+async def test_replies_that_nobody_was_asked_for_are_spent_on_as_nothing(tmp_path: Path) -> None:
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        await journal.append([Responded(number, Reply("text", "genetic")) for number in range(3)])
+    with closing(sqlite3.connect(tmp_path / "run.db")) as db:
+        rows = db.execute("SELECT model, replies, calls, cost_usd, unpriced FROM spend").fetchall()
+    assert rows == [("genetic", 3, 0, 0, 0)]
 
 
 async def test_a_commit_that_has_begun_ends_before_whoever_waits_for_it_is_cancelled(tmp_path: Path) -> None:

@@ -110,3 +110,16 @@ def test_only_time_in_which_a_run_was_going_on_is_active() -> None:
     assert active_s([*times, (50.0, "RunResumed"), (53.0, "Asked")]) == 9.0
     assert active_s([*times, (99.0, "RunForked"), (100.0, "RunResumed"), (101.0, "Asked")]) == 7.0
     assert active_s([]) == 0.0
+
+
+def test_an_upgrade_gives_an_older_journal_the_views_of_today(journal: Path) -> None:
+    with closing(sqlite3.connect(journal)) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+            db.execute(f"DROP VIEW {name}")
+        db.execute("CREATE VIEW best AS SELECT 'old'")
+        db.execute(f"PRAGMA user_version = {OLDEST}")
+        db.commit()
+    upgrade(journal)
+    with closing(sqlite3.connect(journal)) as db:
+        assert db.execute("SELECT * FROM best").fetchall() == []
+        assert db.execute("SELECT * FROM convergence").fetchall() == []
