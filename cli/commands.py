@@ -36,6 +36,7 @@ COMMANDS = {
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("show", "show:show", "Results", "Show a program of a run, and all that is known of it.", True),
+        Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and deed.", True),
         Command("recommend", "recommend:recommend", "Results", "Choose a program of a run on validation instances."),
         Command("verify", "verify:verify", "Results", "Derive a run again, and name the first difference."),
         Command("recover", "recover:recover", "Results", "Make a new run of all that a damaged one still says."),
@@ -63,6 +64,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "experiment": ("study.toml --dry-run", "study.toml --jobs 2"),
     "report": ("", "first --held-out", "first second third --csv tables"),
     "show": ("first 12", "first -1", "first 12 --prompt --reply"),
+    "diff": ("first -1 12",),
     "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
     "compare": ("tsp template first.py second.py --figure likeness.svg",),
 }

@@ -48,18 +48,20 @@ class Parting:
                 others = [behaviours.algorithm(each)[index] for each in self.kept]
                 return (
                     f"What they do: on instance {index + 1}, programs 1 and {count} {_until(step)}. "
-                    f"Program 1 {self._did(worse[index], index, step)}; "
-                    f"program {count} {self._did(better[index], index, step)}."
+                    f"Program 1 {did(worse[index], index, step, self.in_words)}; "
+                    f"program {count} {did(better[index], index, step, self.in_words)}."
                     f"{tried(worse[index], better[index], others, step + 1, count)}"
                 )
         return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
 
-    def _did(self, trajectory: Trajectory, index: int, step: int) -> str:
-        if step >= len(trajectory):
-            return "has come to its end there"
-        if trajectory.kind != "prefixes":
-            return f"goes on for {len(trajectory) - step} more steps of its own"
-        return f"chooses {self.in_words(index, int(trajectory.data[step]))}"
+
+def did(trajectory: Trajectory, index: int, step: int, in_words: InWords) -> str:
+    """What a program does at a step (from 0) on the instance with an index, as the end of a sentence about it."""
+    if step >= len(trajectory):
+        return "has come to its end there"
+    if trajectory.kind != "prefixes":
+        return f"goes on for {len(trajectory) - step} more steps of its own"
+    return f"chooses {in_words(index, int(trajectory.data[step]))}"
 
 
 def tried(worse: Trajectory, better: Trajectory, kept: Sequence[Trajectory], states: int, count: int) -> str:

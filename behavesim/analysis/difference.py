@@ -1,0 +1,124 @@
+"""How two programs of a run differ: in their text, and in what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.errors import UsageError
+from behavesim.prompts.parting import did, first_difference
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two programs: its number, -1 for the template, and its score and gap, None where unknown."""
+
+    candidate: int
+    status: str
+    score: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class InstanceDifference:
+    """What two programs do on an instance, both counted from 1.
+
+    `step` is the first at which they part, `a_did` and `b_did` what each did there, all None where they do the same
+    throughout. Scores are in the task's unit, the similarity in [0, 1].
+    """
+
+    instance: int
+    a_score: float
+    b_score: float
+    similarity: float
+    step: int | None
+    a_did: str | None
+    b_did: str | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two programs of a run: `diff` leads from the text of `a` to that of `b`, as a unified diff, empty if equal.
+
+    `similarity` is BehaveSim by the run's own measure, in [0, 1]; it is None, and there are no instances, where one of
+    the two is not feasible.
+    """
+
+    run: str
+    a: Side
+    b: Side
+    diff: str
+    similarity: float | None
+    instances: tuple[InstanceDifference, ...]
+
+    def table(self) -> Table:
+        """A row for each instance."""
+        columns = (
+            Column("instance", COUNT),
+            Column("a_score", SCORE, title=f"score {self.a.candidate}"),
+            Column("b_score", SCORE, title=f"score {self.b.candidate}"),
+            Column("similarity", DISTANCE, is_whole=True),
+            Column("step", COUNT, title="step"),
+            Column("a_did", title=f"program {self.a.candidate}"),
+            Column("b_did", title=f"program {self.b.candidate}"),
+        )
+        rows = ((i.instance, i.a_score, i.b_score, i.similarity, i.step, i.a_did, i.b_did) for i in self.instances)
+        is_same = all(i.step is None for i in self.instances)
+        caption = "They do exactly the same on all instances." if is_same else ""
+        return Table(
+            "instances", "the step at which they part, and what each does there", columns, tuple(rows), caption
+        )
+
+
+def difference(run: Run, a: int, b: int) -> Difference:
+    """How two candidates of a run differ; raises UsageError where one is not there, or has no program."""
+    one, other = run.candidate(a), run.candidate(b)
+    diff = _diff(one, other)
+    are_feasible = one.status == other.status == "feasible"
+    similarity, instances = _behaviour(run, one, other) if are_feasible else (None, ())
+    return Difference(run.folder.run, _side(run, one), _side(run, other), diff, similarity, instances)
+
+
+def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
+    behaviours = run.trajectories([one.candidate, other.candidate])
+    measure, task = run.measure(), run.task()
+    problems = task.instances("search")
+
+    def in_words(index: int, decision: int) -> str:
+        return task.in_words(problems[index], decision)
+
+    found = []
+    for index, (left, right) in enumerate(zip(*behaviours, strict=True)):
+        step = first_difference(left, right)
+        words = (None, None) if step is None else tuple(did(each, index, step, in_words) for each in (left, right))
+        found.append(
+            InstanceDifference(
+                instance=index + 1,
+                a_score=one.scores[index],
+                b_score=other.scores[index],
+                similarity=measure.similarity(left, right),
+                step=None if step is None else step + 1,
+                a_did=words[0],
+                b_did=words[1],
+            )
+        )
+    return measure.between(*behaviours), tuple(found)
+
+
+def _diff(one: Candidate, other: Candidate) -> str:
+    left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
+    names = (f"candidate {one.candidate}", f"candidate {other.candidate}")
+    return "\n".join(unified_diff(left, right, *names, lineterm=""))
+
+
+def _source(candidate: Candidate) -> str:
+    if not candidate.source:
+        why = "it is open" if candidate.reason is None else f"{candidate.stage}: {candidate.reason}"
+        raise UsageError(f"candidate {candidate.candidate} has no program to compare ({why})")
+    return candidate.source
+
+
+def _side(run: Run, candidate: Candidate) -> Side:
+    return Side(candidate.candidate, candidate.status, candidate.score, run.gap(candidate.score))

@@ -1,0 +1,29 @@
+"""How two programs differ, on a terminal."""
+
+from __future__ import annotations
+
+from behavesim.analysis.difference import Difference, Side
+from behavesim.analysis.table import DISTANCE, Column, Table
+from behavesim.reports.summary import named, worth
+from behavesim.reports.terminal import show, show_text
+
+
+def show_difference(found: Difference) -> None:
+    """Print on stdout how the texts of two programs differ, what each is worth, and where what they do parts."""
+    show_text(found.diff or "the two programs have the same text", "diff")
+    show([programs_table(found), *([found.table()] if found.instances else [])])
+
+
+def programs_table(found: Difference) -> Table:
+    """What each of the two is worth, and how alike they are."""
+    is_known = found.similarity is not None
+    alike = DISTANCE.text(found.similarity) if is_known else "unknown: not both are feasible"
+    rows = (("from", _worth(found.a)), ("to", _worth(found.b)), ("similarity", alike))
+    title = f"run {found.run}: from {named(found.a.candidate)} to {named(found.b.candidate)}"
+    return Table("programs", title, (Column("what", title=""), Column("value", title="")), rows)
+
+
+def _worth(program: Side) -> str:
+    if program.score is None:
+        return f"{program.status} ({named(program.candidate)})"
+    return worth(program.candidate, program.score, program.gap)
