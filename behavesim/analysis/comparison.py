@@ -35,7 +35,7 @@ class MeanDiversity:
 class GroupResult:
     """What the runs of a group found; `metrics` has a sample of each metric that a run has a value of, by its name.
 
-    `asked` are the fewest and the most candidates of a run.
+    `asked` are the fewest and the most candidates of a run, `budget` the one that all of them have.
     """
 
     label: str
@@ -43,6 +43,7 @@ class GroupResult:
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     asked: tuple[int, int]
+    budget: int
     metrics: Mapping[str, Sample]
     diversity_over_time: tuple[MeanDiversity, ...]
 
@@ -141,6 +142,7 @@ def _result(group: RunGroup) -> GroupResult:
         runs=tuple(run.summary.run for run in group.runs),
         seeds=tuple(run.summary.seed for run in group.runs),
         asked=(min(asked), max(asked)),
+        budget=group.budget,
         metrics={name: sample(known) for name, known in values.items() if known},
         diversity_over_time=_over_time(group),
     )

@@ -23,6 +23,11 @@ class RunGroup:
     label: str
     runs: tuple[RunReport, ...]
 
+    @property
+    def budget(self) -> int:
+        """The candidates that each of the runs may ask for."""
+        return _budget(self.runs[0])
+
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
     """The places of runs that repeat an earlier one, of equal settings and seed: they are no samples of their own.
@@ -53,8 +58,12 @@ def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
 def _conditions(run: RunReport) -> str:
     """What runs of one group have in common."""
     kept = {name: value for name, value in _settings(run).items() if name != "seed"}
-    kept["budget"] = max(run.origin.settings.budget, run.summary.asked)
+    kept["budget"] = _budget(run)
     return json.dumps([kept, run.origin.versions], sort_keys=True)
+
+
+def _budget(run: RunReport) -> int:
+    return max(run.origin.settings.budget, run.summary.asked)
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:

@@ -80,19 +80,22 @@ def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, flo
 
 
 def _over_time(entry: TaskComparison) -> Table | None:
-    """Rows are groups with islands, columns every other tenth of the budget: more would fit no terminal."""
-    shown = {
-        group.label: {each.registered: each.separation for each in group.diversity_over_time[1::2]}
-        for group in entry.groups
-        if any(each.separation for each in group.diversity_over_time[1::2])
-    }
+    """Rows are groups with islands, columns every other tenth of each's budget: more would fit no terminal."""
+    known = {group.label: _by_tenth(group) for group in entry.groups}
+    shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}
     if not shown:
         return None
-    moments = sorted(set().union(*shown.values()))  # not the same ones where budgets differ, or a run has stopped
-    columns = (Column("group"), *(Column(str(moment), RATIO) for moment in moments))
-    rows = tuple((label, *(known.get(moment) for moment in moments)) for label, known in shown.items())
-    title = f"distance between islands / inside them on {entry.task}, by candidates done"
+    tenths = sorted(set().union(*shown.values()))
+    columns = (Column("group"), *(Column(f"{10 * tenth} %", RATIO) for tenth in tenths))
+    rows = tuple((label, *(by_tenth.get(tenth) for tenth in tenths)) for label, by_tenth in shown.items())
+    title = f"distance between islands / inside them on {entry.task}, by share of the budget"
     return Table("over_time", title, columns, rows)
+
+
+def _by_tenth(group: GroupResult) -> dict[int, float | None]:
+    """The separation of a group's islands at every other tenth of its budget."""
+    moments = ((10 * then.registered // group.budget, then.separation) for then in group.diversity_over_time)
+    return {tenth: separation for tenth, separation in moments if tenth and tenth % 2 == 0}
 
 
 def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:

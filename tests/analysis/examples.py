@@ -78,7 +78,7 @@ def grid(seeds: int = 6) -> list[RunReport]:
     """Three methods that differ on two tasks."""
     shift = {"eoh": 0.0, "niche": 1.0, "best-of-n": 2.0}
     return [
-        made(method, seed, shift[method] + seed / 10, task)
+        made(method, seed, shift[method] + seed / 10, task, budget=100)
         for task in ("tsp", "asp")
         for method in shift
         for seed in range(seeds)

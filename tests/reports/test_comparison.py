@@ -70,19 +70,25 @@ def test_differences_that_stand_out_are_marked() -> None:
 
 
 def test_the_distances_between_islands_are_shown_at_every_other_tenth() -> None:
-    (table,) = [t for t in comparison_tables(on_tsp()) if t.name == "over_time"]
-    assert [column.heading for column in table.columns] == ["group", "20"]
+    runs = comparison([made(method, 0, 0.1, budget=100) for method in ("eoh", "niche", "best-of-n")])
+    (table,) = [t for t in comparison_tables(runs) if t.name == "over_time"]
+    assert [column.heading for column in table.columns] == ["group", "20 %"]
     assert [row[0] for row in table.rows] == ["eoh", "niche", "best-of-n"]
 
 
-def test_each_distance_between_islands_stands_under_the_candidates_it_belongs_to() -> None:
+def test_runs_of_different_budgets_stand_side_by_side_at_equal_shares_of_them() -> None:
     longer = replace(
-        made("niche", 0, 0.1),
+        made("niche", 0, 0.1, budget=75),
         diversity_over_time=tuple(DiversityAt((0.5,), 0.1 * tenth, registered=15 * tenth) for tenth in range(1, 5)),
     )
-    (table,) = [t for t in comparison_tables(comparison([made("eoh", 0, 0.1), longer])) if t.name == "over_time"]
-    assert [column.heading for column in table.columns] == ["group", "20", "30", "60"]
-    assert [row[1:] for row in table.rows] == [(pytest.approx(3.0), None, None), (None, 0.4, 0.8)]
+    (table,) = [
+        t for t in comparison_tables(comparison([made("eoh", 0, 0.1, budget=50), longer])) if t.name == "over_time"
+    ]
+    assert [column.heading for column in table.columns] == ["group", "20 %", "40 %", "60 %", "80 %"]
+    assert [row[1:] for row in table.rows] == [
+        (None, pytest.approx(3.0), None, None),
+        pytest.approx((0.2, 0.4, 0.6, 0.8)),
+    ]
 
 
 def test_what_the_choice_was_worth_is_shown_in_points() -> None:
