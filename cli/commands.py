@@ -37,6 +37,7 @@ COMMANDS = {
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("show", "show:show", "Results", "Show a program of a run, and all that is known of it.", True),
         Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and deed.", True),
+        Command("export", "export:export", "Results", "Write the programs of a run as files and JSON lines."),
         Command("recommend", "recommend:recommend", "Results", "Choose a program of a run on validation instances."),
         Command("verify", "verify:verify", "Results", "Derive a run again, and name the first difference."),
         Command("recover", "recover:recover", "Results", "Make a new run of all that a damaged one still says."),
@@ -65,6 +66,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "report": ("", "first --held-out", "first second third --csv tables"),
     "show": ("first 12", "first -1", "first 12 --prompt --reply"),
     "diff": ("first -1 12",),
+    "export": ("first programs", "first programs --all"),
     "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
     "compare": ("tsp template first.py second.py --figure likeness.svg",),
 }

@@ -232,11 +232,11 @@ class RunFolder:
 
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""
-        self._replace(self.best, _headed(source, headline))
+        self._replace(self.best, headed(source, headline))
 
     def write_recommended(self, source: str, headline: str) -> None:
         """Replace recommended.py in one step."""
-        self._replace(self.recommended, _headed(source, headline))
+        self._replace(self.recommended, headed(source, headline))
 
     def read_held_out(self) -> str | None:
         """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
@@ -272,7 +272,7 @@ class RunFolder:
             draft.replace(path)
 
 
-def _headed(source: str, headline: str) -> str:
+def headed(source: str, headline: str) -> str:
     """The program below a headline; two lines further down, a comment of its own names no encoding of the file."""
     return f"# {headline}\n\n{source.strip()}\n"
 
