@@ -17,6 +17,8 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
 
+LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
+
 
 def refuse_unpriced(settings: Settings) -> None:
     """Raise UsageError where a cap on cost cannot hold, a model's price being unknown, or where a price is none."""
@@ -46,6 +48,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     if changed or moved:
         listed = [f"its {key} changed" for key in changed]
         listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
+        listed += [LOWERED] if "budget" in moved else []
         raise UsageError(
             f"cannot resume {folder.run}: {', '.join(listed)}; "
             "put it back, or go another way from here with --fork NEW-ID"

@@ -139,6 +139,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
     """
     refuse_another_run(source, launch.settings, launch.task)
+    await asyncio.to_thread(refuse_unpriced, launch.settings)
     with launch.folder.created():
         launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.portfolio import portfolio as portfolio_of
+from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import RecommendedProgram, summary
 from behavesim.application.recommendation import recommended
 from behavesim.errors import UsageError
+from behavesim.reports.summary import named
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
@@ -47,8 +49,10 @@ def recommend(
         members = {} if found is None else {"portfolio": [asdict(member) for member in found.members]}
         print_json({**(document or {}), **members} if members else document)
         return
+    if len(folders) == 1:
+        show([shortlist_table(load_run(folders[0].path))])
     if chosen is not None:
-        typer.echo(f"recommended program: {folders[0].recommended} (candidate {chosen.candidate})")
+        typer.echo(f"recommended program: {folders[0].recommended} ({named(chosen.candidate)})")
     elif len(folders) == 1:
         typer.echo("no program to recommend: none on the shortlist works on the validation instances")
     if found is not None:

@@ -56,7 +56,8 @@ def report(
     if compared.repeats:
         tell(f"made twice, with equal settings and seed, and counted once: {', '.join(compared.repeats)}")
     if csv is not None:
-        write_csv(compared, csv)
+        files = write_csv(compared, csv)
+        tell(f"wrote {', '.join(files)} to {csv.resolve()}")
     if as_json:
         print_json(document(compared))
         return

@@ -9,7 +9,8 @@ import numpy as np
 
 from behavesim.analysis.portfolio import cleared
 from behavesim.analysis.run import Candidate, Run
-from behavesim.events import CandidateId, Recommended
+from behavesim.analysis.table import SCORE, Column, Table
+from behavesim.events import TEMPLATE, CandidateId, Recommended
 from behavesim.protocols import Judge
 from behavesim.task import Objective
 from behavesim.verdict import Verdict
@@ -34,6 +35,23 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
     validated: dict[CandidateId, float | None] = {candidate.candidate: None for candidate in listed}
     validated.update({candidate.candidate: verdict.score for candidate, verdict in judged})
     return Recommended(best_overall(scores, run.state.objective) if scores else None, validated)
+
+
+def shortlist_table(run: Run) -> Table:
+    """What was tried on validation instances, in the order of the search; empty there is what failed."""
+    event = run.state.recommended
+    validation = {} if event is None else event.validation
+    columns = (
+        Column("program"),
+        Column("score", SCORE, title="score in the search"),
+        Column("validation_score", SCORE, title="on validation instances"),
+    )
+    rows = tuple(
+        ("template" if number == TEMPLATE else str(number), run.candidate(number).score, score)
+        for number, score in validation.items()
+    )
+    marked = frozenset(place for place, number in enumerate(validation) if event and number == event.choice)
+    return Table("shortlist", f"programs tried for {run.folder.run}", columns, rows, marked=marked)
 
 
 def best_overall(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) -> CandidateId:

@@ -15,14 +15,19 @@ from behavesim.errors import UsageError
 Row = Mapping[str, Any]
 
 
-def write_csv(comparison: RunComparison, folder: Path) -> None:
-    """Write every table as a .csv file; raises UsageError where it cannot."""
+def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
+    """Write every table that has rows as a .csv file, and name the files; raises UsageError where it cannot.
+
+    A file of an earlier report, of which there are no rows now, is removed.
+    """
+    tables = {name: list(rows) for name, rows in (_of_runs(comparison.runs) | _of_tasks(comparison.tasks)).items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in {**_of_runs(comparison.runs), **_of_tasks(comparison.tasks)}.items():
-            _write(folder / f"{name}.csv", list(rows))
+        for name, rows in tables.items():
+            _write(folder / f"{name}.csv", rows)
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}; choose another --csv folder") from None
+    return [f"{name}.csv" for name, rows in tables.items() if rows]
 
 
 def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
@@ -79,8 +84,10 @@ def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:
 
 
 def _write(path: Path, rows: list[Row]) -> None:
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
     with path.open("w", newline="", encoding="utf-8") as file:
-        if rows:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -36,6 +36,16 @@ def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished
     assert text.split("\n", 1)[1].strip() == (chosen.source or "").strip()
 
 
+def test_a_person_sees_what_was_tried_and_what_it_is_worth_there(finished: Command) -> None:
+    said = finished("recommend", "first").out
+    event = bs.load_run("runs/first").state.recommended
+    assert event is not None
+    rows = [line.split("│") for line in said.splitlines() if line.startswith("│")]
+    shown = {row[1].strip(): row[3].strip() for row in rows}
+    names = {number: "template" if number == TEMPLATE else str(number) for number in event.validation}
+    assert shown == {names[number]: f"{score:.6g}" for number, score in event.validation.items() if score is not None}
+
+
 def test_recommending_again_changes_neither_the_digest_nor_the_active_time(finished: Command) -> None:
     before = finished("report", "first", "--json").document["runs"][0]
     again = finished("recommend", "first", "--json")

@@ -34,6 +34,13 @@ def test_files_hold_every_row(tmp_path: Path) -> None:
     assert [row["registered"] for row in rows["groups_over_time"][:2]] == ["10", "20"]
 
 
+def test_of_one_run_there_are_the_tables_that_have_rows_and_no_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "tests.csv").write_text("of an earlier report")
+    named = write_csv(comparison([made("eoh", 0, 0.1)]), tmp_path)
+    assert named == ["runs.csv", "convergence.csv", "diversity.csv"]
+    assert sorted(named) == sorted(path.name for path in tmp_path.iterdir())
+
+
 def test_numbers_are_as_they_are_and_the_unknown_is_empty(tmp_path: Path) -> None:
     first, second = written(tmp_path, made("eoh", 0, None), made("eoh", 1, 0.123456789))["runs"]
     assert second["best_gap"] == "0.123456789"
