@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _hung_up_on() -> None:
+    """SIGHUP ends a process here as everywhere, though the tests be run under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

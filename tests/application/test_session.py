@@ -56,7 +56,8 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
         await session.begin(cut, cancelled(times), pytest.fail)
     left = load_run(cut.folder.path).state
     assert left.stopped == stopped
-    assert 5 <= left.registered < 12
+    assert left.registered < 12
+    assert left.registered >= 5 or stopped is None, "decisions that were not committed are taken again"
     assert await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail) == "budget"
     assert load_run(cut.folder.path).state.digest() == load_run(calm.folder.path).state.digest()
 

@@ -39,7 +39,7 @@ RUN = (
         "2",
         "--json",
     ),
-    *("--set", "memory_mb=700", "--set", "recommend=false"),
+    *("--set", "memory_mb=700", "--set", "recommend=false", "--set", "prompt_angles=true"),
 )
 PROCESSES, MEMORY_MB = 40, 500
 THREADS = """
@@ -97,6 +97,7 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
         outside = await summary(tuple(COMMAND), tmp_path / "outside", server)
     assert inside["digest"] == outside["digest"]
     assert inside["rejected"] == outside["rejected"]
+    assert set(inside["rejected"]) == {"memory"}, "who wants all memory was asked for"
     assert killed > 0, "the container's memory was used up, and not the candidate's"
     assert refused == 0, "nobody was denied a thread or a process"
 
