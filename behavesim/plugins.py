@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from behavesim.errors import BehavesimError, PartError, nearest
 from behavesim.text import one_line
+
+READING_S = 10.0
+"""CPU seconds that a file may take at its top level, which libraries that it imports count to."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,42 @@ class Kind:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses of the file look their module up there
         try:
-            spec.loader.exec_module(module)
+            with _cpu_limited(READING_S):
+                spec.loader.exec_module(module)
+        except _TakesTooLong:
+            line = f"the {self.noun} file {path} is not read after {READING_S:g} s of CPU time"
+            raise self.error(
+                f"{line}; look for a loop at its top level, and compute in methods what takes long"
+            ) from None
         except Exception as error:
             failure = one_line(f"raised {type(error).__name__}: {error}")
             raise self.error(f"the {self.noun} file {path} {failure}") from error
         if not hasattr(module, self.noun):
             raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
         return getattr(module, self.noun)
+
+
+class _TakesTooLong(Exception):
+    """A file has used the CPU time that it has for being read."""
+
+
+@contextmanager
+def _cpu_limited(seconds: float) -> Iterator[None]:
+    """Raise _TakesTooLong in what takes more CPU time; other threads than the main one hear no signals, nor limits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(signum: int, frame: FrameType | None) -> None:
+        raise _TakesTooLong
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,13 @@ def test_no_package_takes_a_name_of_ours(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_name_that_nobody_has_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(UsageError, match="no method 'eho'; did you mean 'eoh'"):
         METHODS.load("eho")
+
+
+def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.plugins.READING_S", 0.05)
+    (tmp_path / "endless.py").write_text("while True:\n    pass\n")
+    with pytest.raises(UsageError, match=r"endless\.py is not read after .* loop at its top level"):
+        METHODS.load(str(tmp_path / "endless.py"))
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
