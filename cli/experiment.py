@@ -43,7 +43,8 @@ def experiment(
     metrics = known_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished(planned, here)
-    tell(f"{len(planned)} runs, {len(left)} of them to do, in {here}")
+    runs = "1 run" if len(planned) == 1 else f"{len(planned)} runs"
+    tell(f"{runs}, {len(left)} to do, in {here}")
     asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
     for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
         if not dry:

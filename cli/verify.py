@@ -74,7 +74,8 @@ def _lines(found: Verification, argument: str) -> list[str]:
         f"{found.copies} copies{unchecked}"
     )
     if not found.differences:
-        return [f"run {found.run} is as its settings and replies make it", done]
+        said = "its decisions follow from its settings and replies, and its programs do what was recorded"
+        return [f"run {found.run} is verified: {said}", done]
     first = found.differences[0]
     subject = "" if first.candidate is None else f" of candidate {first.candidate}"
     return [

@@ -24,6 +24,8 @@ ENDED: Mapping[str, str] = {
     "unknown_price": "a price is unknown",
 }
 """What ended a run before its budget was spent, in words."""
+REJECTED: Mapping[str, str] = {"exception": "crashed", "timeout": "timed out", "memory": "out of memory"}
+"""What became of candidates, in words, where the reason is none after a number."""
 
 
 def percent(fraction: float | None) -> str:
@@ -65,7 +67,8 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "method": f"{summary.method} on {_task(summary)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
-        "rejected": ", ".join(f"{reason} {count}" for reason, count in summary.rejected.items()) or "none",
+        "rejected": ", ".join(f"{count} {REJECTED.get(reason, reason)}" for reason, count in summary.rejected.items())
+        or "none",
         **_beside_template(summary),
         "best": _program(summary.best),
         "recommended": _recommended(summary),

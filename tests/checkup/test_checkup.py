@@ -45,15 +45,15 @@ class Picks(Task):
         return Trajectory.prefixes(solution)
 
 
-def findings(task: Task) -> dict[str, Finding]:
-    """What is found on two runs of the template."""
+def findings(task: Task, seconds: float = 0.01) -> dict[str, Finding]:
+    """What is found on two runs of the template, the second of which took so long."""
     namespace: dict[str, Any] = {}
     exec(task.template, namespace)
     function = namespace[task.entry_point]
     first, second = (
         Solved(tuple(task.solve(function, instance) for instance in task.instances("search")), 0.01) for _ in range(2)
     )
-    return {finding.name: finding for finding in examined(task, first, second, 0.01, Limits())}
+    return {finding.name: finding for finding in examined(task, first, second, seconds, Limits())}
 
 
 def test_a_task_in_order_is_found_in_order() -> None:
@@ -69,6 +69,11 @@ def test_a_scale_that_does_not_fit_the_scores_is_named_with_one_that_does(scale:
     assert said in found.message
     task.score_scale = float(found.message.rpartition("= ")[2])
     assert findings(task)["score scale"].result == "ok"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.01, "20 s"), (0.06, "2 min"), (4.0, "2 h")])
+def test_what_a_budget_takes_is_said_in_a_unit_that_fits(seconds: float, said: str) -> None:
+    assert f"2000 such programs take {said} on one worker" in findings(Picks(), seconds)["template"].message
 
 
 def test_a_solution_that_differs_on_a_second_run_is_solves_fault() -> None:

@@ -83,7 +83,7 @@ def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command
     (here / "near-eoh-seed0").mkdir()  # as a kill leaves it before the journal begins
     digest = bs.load_run(here / "near-best-of-n-seed0").state.digest()
     again = behavesim("experiment", "small.toml", "--json")
-    assert "2 runs, 1 of them to do" in again.err
+    assert "2 runs, 1 to do" in again.err
     assert again.document["comparison"] == first.document["comparison"]
     assert bs.load_run(here / "near-best-of-n-seed0").state.digest() == digest
 
