@@ -50,8 +50,23 @@ def resolve(
 
 def amended(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
     """Settings with some of them changed; flags that are None were not given. Raises UsageError in one line."""
-    changes = {key: value for key, value in flags.items() if value is not None}
-    return owned({**settings.flat(), **dict(assignment(text) for text in assignments or []), **changes})
+    changes = dict(assignment(text) for text in assignments or [])
+    changes |= {key: value for key, value in flags.items() if value is not None}
+    return owned({**_without_those_gone(settings, changes), **changes})
+
+
+def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings by name, without those that only a method or proposer has in whose place another is put."""
+    values = settings.flat()
+    for part, owner, own in (
+        ("method", method_owner, settings.of_method),
+        ("proposer", proposer_owner, settings.of_proposer),
+    ):
+        if part in changes and changes[part] != values[part]:
+            options = owner(_name(changes, part)).options
+            gone = type(own).model_fields.keys() - (options.model_fields.keys() if options else ())
+            values = {key: value for key, value in values.items() if key not in gone}
+    return values
 
 
 def owned(values: Mapping[str, Any]) -> Settings:

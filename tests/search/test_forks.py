@@ -40,3 +40,11 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
         async with forked_search(Launch(amended(begun, change), task, target), source):
             pass
     assert not target.path.exists()
+
+
+def test_another_proposer_or_method_comes_without_the_settings_of_the_one_before() -> None:
+    begun = resolve({"task": "tsp", "proposer": "genetic", "method": "niche"})
+    assert amended(begun, {"proposer": "openai"}).flat().keys() >= {"models", "temperature"}
+    assert "niche_radius" not in amended(begun, {"method": "eoh"}).flat()
+    with pytest.raises(UsageError, match="belongs to method niche"):
+        amended(begun, {"method": "eoh"}, ["niche_radius=0.5"])
