@@ -20,6 +20,7 @@ from behavesim.analysis.held_out import (
 from behavesim.analysis.held_out_scores import HeldOutScore
 from behavesim.analysis.run import Run
 from behavesim.errors import TaskError
+from behavesim.events import Evaluated, Recommended
 from behavesim.task import Objective, Split, Task
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
@@ -89,6 +90,14 @@ def test_programs_are_tried_beside_the_template(tmp_path: Path) -> None:
     assert found.recommended == HeldOutMean(pytest.approx(0.25), 0.5)
     assert found.choice == pytest.approx(0.125)
     assert found.choice_gap == pytest.approx(-0.125)
+
+
+def test_the_template_gains_nothing_on_itself_where_it_is_recommended(tmp_path: Path) -> None:
+    template = Evaluated(-1, "template", 7.0, (7.0, 7.0), (Trajectory.prefixes([0, 1]),))
+    chosen = Recommended(-1, {-1: 7.0, 0: 8.0})
+    run = journalled(tmp_path / "first", started(), [template], feasible(0, 5.0), [chosen])
+    (found,) = tried(Scores(TEMPLATE | {"source 0": (5.0, 6.0)}), run)
+    assert found.recommended == HeldOutMean(0.0, 1.0)
 
 
 def test_a_program_that_fails_there_leaves_means_unknown(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_a_feasible_candidate_is_shown_with_all_that_led_to_it(run: Run) -> None
     found = shown(run, 5)
     assert (found.run, found.candidate, found.status, found.stage) == ("first", 5, "feasible", "evaluation")
     assert (found.score, found.gap, found.scores) == (2.5, 0.25, (2.0, 3.0))
+    assert found.tables()[0].rows == ((1, 2.0), (2, 3.0))
     assert found.parents == (Parent(0, 4.0, 1.0), Parent(2, 3.5, 0.75))
     assert (found.operator, found.group, found.model, found.thought) == ("crossover", "1", "luna", "an idea")
     assert (found.source, found.prompt, found.reply) == ("def f(): ...", "improve both", "def f(): ...")
