@@ -70,13 +70,13 @@ def cleared(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
     if len(tasks) > 1:
         raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
     niches = Niches(runs[0].measure())
-    programs = [(run, candidate) for run in runs for candidate in run.feasible]
+    programs: list[tuple[Run, Candidate]] = []
     for run in runs:
-        own = [place for place, (of, _) in enumerate(programs) if of is run]
-        algorithms = run.trajectories([programs[place][1].candidate for place in own])
-        for place, algorithm in zip(own, algorithms, strict=True):
-            candidate = programs[place][1]
-            niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), place))
+        feasible = run.feasible
+        algorithms = run.trajectories([candidate.candidate for candidate in feasible])
+        for candidate, algorithm in zip(feasible, algorithms, strict=True):
+            niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), len(programs)))
+            programs.append((run, candidate))
     return [programs[place] for place in niches.clear(runs[0].settings.shortlist_radius, count)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,20 +40,26 @@ def draw_heatmap(labels: Sequence[str], similarities: ArrayLike, path: Path, tit
 def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str) -> Figure:
     """The same as a figure: both are in the order of the dendrogram, whose heights are distances, 1 - similarity."""
     from matplotlib.figure import Figure
-    from scipy.cluster.hierarchy import dendrogram, linkage
-    from scipy.spatial.distance import squareform
 
-    tree = linkage(squareform(np.maximum(1.0 - similarities, 0.0), checks=False), method="average")
-    drawing = dendrogram(tree, no_plot=True)
+    drawing, height = dendrogram_of(similarities)
     order = drawing["leaves"]
     side = min(9.0, max(3.0, 0.6 * len(order)))
     margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
     figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
-    _draw_tree(above, zip(drawing["icoord"], drawing["dcoord"], strict=True), len(order), float(tree[-1, 2]))
+    _draw_tree(above, zip(drawing["icoord"], drawing["dcoord"], strict=True), len(order), height)
     above.set_title(title, fontsize=11)
     _draw_cells(below, similarities[np.ix_(order, order)], [labels[k] for k in order])
     return figure
+
+
+def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
+    """The dendrogram of an (N, N) matrix by average linkage on 1 - similarity, as scipy lays it out, and its height."""
+    from scipy.cluster.hierarchy import dendrogram, linkage
+    from scipy.spatial.distance import squareform
+
+    tree = linkage(squareform(np.maximum(1.0 - similarities, 0.0), checks=False), method="average")
+    return dendrogram(tree, no_plot=True), float(tree[-1, 2])
 
 
 def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], size: int, height: float) -> None:

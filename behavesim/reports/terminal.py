@@ -45,12 +45,6 @@ def show_text(text: str, language: str) -> None:
 
 def fitting(table: Table, console: Console) -> list[Drawing]:
     """The table in as few parts, one below the other, as leave every word whole on this terminal."""
-    known = [place for place in range(len(table.columns)) if place < table.keys or _is_known(table, place)]
-    table = replace(
-        table,
-        columns=tuple(table.columns[place] for place in known),
-        rows=tuple(tuple(row[place] for place in known) for row in table.rows),
-    )
     last, anyhow = len(table.columns), console.options.update(width=UNBOUNDED)
     ends = [table.keys]
     for stop in range(table.keys + 2, last + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from behavesim.analysis.statistics import Paired, Sample, paired, sample
 from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Estimate, Table
 from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
+from behavesim.errors import UsageError
 
 PROGRAMS = 100
 """The best distinct programs of a run: those among which a person chooses."""
@@ -32,14 +33,15 @@ Pairs = NDArray[np.float64]
 class Prediction:
     """Of one run: Spearman's correlation of each metric with each target, over all pairs and over those of equal score.
 
-    Keys are (metric, target, whether of equal score alone); `milliseconds` are what a pair took each metric.
+    Keys are (metric, target, whether of equal score alone), and a correlation is None where there is none, as where all
+    values are equal; `milliseconds` are what a pair took each metric.
     """
 
     run: str
     programs: int
     pairs: int
     equal_pairs: int
-    correlations: Mapping[tuple[str, str, bool], float]
+    correlations: Mapping[tuple[str, str, bool], float | None]
     milliseconds: Mapping[str, float]
 
 
@@ -54,14 +56,18 @@ class PredictionStudy:
         """Those that could be computed, BehaveSim first."""
         return tuple(self.runs[0].milliseconds)
 
-    def sample(self, metric: str, target: str, is_equal: bool) -> Sample:
-        """The correlation over runs."""
-        return sample([run.correlations[metric, target, is_equal] for run in self.runs])
+    def sample(self, metric: str, target: str, is_equal: bool) -> Sample | None:
+        """The correlation over those runs that have one; None where none has."""
+        values = [run.correlations[metric, target, is_equal] for run in self.runs]
+        known = [value for value in values if value is not None]
+        return sample(known) if known else None
 
-    def ahead(self, metric: str, target: str, is_equal: bool) -> Paired:
-        """How much more BehaveSim correlates than another metric, paired by run."""
+    def ahead(self, metric: str, target: str, is_equal: bool) -> Paired | None:
+        """How much more BehaveSim correlates than another metric, paired by run; None where no run has both."""
         ours, theirs = ("behavesim", target, is_equal), (metric, target, is_equal)
-        return paired([run.correlations[ours] - run.correlations[theirs] for run in self.runs])
+        pairs = [(run.correlations[ours], run.correlations[theirs]) for run in self.runs]
+        differences = [mine - other for mine, other in pairs if mine is not None and other is not None]
+        return paired(differences) if differences else None
 
     def document(self) -> dict[str, Any]:
         """`{runs, rows}`: a row a metric, target and choice of pairs."""
@@ -70,8 +76,8 @@ class PredictionStudy:
                 "metric": metric,
                 "target": target,
                 "equal_scores": is_equal,
-                "correlation": vars(self.sample(metric, target, is_equal)),
-                "behavesim_ahead": None if metric == "behavesim" else vars(self.ahead(metric, target, is_equal)),
+                "correlation": _plain(self.sample(metric, target, is_equal)),
+                "behavesim_ahead": None if metric == "behavesim" else _plain(self.ahead(metric, target, is_equal)),
             }
             for is_equal in (False, True)
             for target in TARGETS
@@ -95,7 +101,7 @@ class PredictionStudy:
         rows: list[tuple[Cell, ...]] = []
         for metric in self.metrics:
             samples = [self.sample(metric, target, is_equal) for target in TARGETS]
-            rows.append((metric, *(Estimate(each.mean, each.sd, each.low, each.high) for each in samples)))
+            rows.append((metric, *map(_estimate, samples)))
         columns = (Column("metric"), *(Column(target, RATIO) for target in TARGETS))
         programs, pairs = sum(run.programs for run in self.runs), sum(run.pairs for run in self.runs)
         counted = sum(run.equal_pairs for run in self.runs) if is_equal else pairs
@@ -117,16 +123,18 @@ def chosen(run: Run) -> list[Candidate]:
 def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     """What the metrics say of a run's programs; `unseen` holds the scores of their sources on held-out instances.
 
-    Programs that failed there are not among its keys, and are left out.
+    Programs that failed there are not among its keys, and are left out. Raises UsageError where less than two are left.
     """
     programs = [each for each in chosen(run) if each.source in unseen]
+    if len(programs) < 2:
+        raise UsageError(f"run {run.folder.run} has {len(programs)} programs to compare there; it takes two or more")
     rows, columns = np.triu_indices(len(programs), 1)
     seen = np.array([each.scores for each in programs])
     held_out = np.array([unseen[each.source or ""] for each in programs])
     targets = _targets(held_out if run.state.objective.direction == "minimise" else -held_out, rows, columns)
     means = seen.mean(axis=1)
     is_equal = np.abs(means[rows] - means[columns]) <= EQUAL * np.abs(means[rows])
-    correlations: dict[tuple[str, str, bool], float] = {}
+    correlations: dict[tuple[str, str, bool], float | None] = {}
     milliseconds: dict[str, float] = {}
     for metric, values, seconds in _similarities(run, programs, seen, rows, columns):
         milliseconds[metric] = 1000 * seconds / len(rows)
@@ -172,7 +180,17 @@ def _similarities(
             yield name, matrix[rows, columns], time.perf_counter() - started
 
 
-def _spearman(a: Pairs, b: Pairs) -> float:
+def _spearman(a: Pairs, b: Pairs) -> float | None:
     from scipy.stats import spearmanr
 
+    if len(np.unique(a)) < 2 or len(np.unique(b)) < 2:
+        return None
     return float(spearmanr(a, b).statistic)
+
+
+def _estimate(found: Sample | None) -> Estimate | None:
+    return None if found is None else Estimate(found.mean, found.sd, found.low, found.high)
+
+
+def _plain(found: Sample | Paired | None) -> dict[str, Any] | None:
+    return None if found is None else asdict(found)

@@ -8,12 +8,11 @@ from typing import Any
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
 from behavesim.code_similarity.behaviour import OfBehaviour
-from behavesim.code_similarity.bleu import CrystalBleu, bleu, text_bleu
+from behavesim.code_similarity.bleu import text_bleu
 from behavesim.code_similarity.executions import OfTraces, Results
-from behavesim.code_similarity.metric import Observed, OfSource, Similarity
-from behavesim.code_similarity.optional import codebleu, embeddings, missing
-from behavesim.code_similarity.rouge import rouge
-from behavesim.code_similarity.tree_edits import ast_similarity
+from behavesim.code_similarity.metric import Observed, Similarity
+from behavesim.code_similarity.named import NAMES, of_source
+from behavesim.code_similarity.optional import embeddings, missing
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
 from behavesim.studies.paper import CASES, SIMILARITY
@@ -141,16 +140,8 @@ def _observed(program: Program, solved: Sequence[Solved], instances: Sequence[tu
 def _metrics(model: str | None) -> list[Similarity]:
     """Those that can be computed here."""
     sources = dict.fromkeys(program.source for pair in PAIRS for program in (pair.first, pair.second))
-    metrics: list[Similarity] = [
-        OfSource("rouge", rouge),
-        OfSource("bleu", bleu, is_symmetric=False),
-        CrystalBleu.of(sources),
-        OfSource("ast", ast_similarity),
-        Results(),
-        OfTraces("trace-bleu", text_bleu),
-    ]
-    if not missing("codebleu", model):
-        metrics.append(codebleu())
+    metrics: list[Similarity] = [of_source(name, sources) for name in NAMES if not missing(name, model)]
+    metrics += [Results(), OfTraces("trace-bleu", text_bleu)]
     if model is not None and not missing("embedding", model):
         metrics.extend(embeddings(model))
     return metrics

@@ -50,6 +50,13 @@ def test_what_needs_a_model_points_to_its_experiment(behavesim: Command, name: s
     assert f"behavesim experiment experiments/{name}" in shown.out
 
 
+def test_figures_that_cannot_be_written_are_a_usage_error(behavesim: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = behavesim("study", "visualise", "--figures", tmp_path / "file")
+    assert ended.code == 2
+    assert "cannot write figures" in ended.err
+
+
 def test_an_unknown_study_is_a_usage_error(behavesim: Command) -> None:
     ended = behavesim("study", "nothing")
     assert ended.code == 2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from behavesim.errors import UsageError
 from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
 from tests.cli.command import Command
 
@@ -53,9 +54,12 @@ def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
     unseen = {each.source or "": rng.uniform(5, 9, 14).tolist() for each in run.feasible}
     one = prediction(run, unseen)
     study = PredictionStudy((one, one))
-    assert study.sample("ast", "fail alike", False).mean == one.correlations["ast", "fail alike", False]
+    found = study.sample("ast", "fail alike", False)
+    assert found is not None
+    assert found.mean == one.correlations["ast", "fail alike", False]
     ahead = study.ahead("ast", "fail alike", False)
     ours = one.correlations["behavesim", "fail alike", False]
+    assert ahead is not None
     assert ahead.mean == pytest.approx(ours - one.correlations["ast", "fail alike", False])
     programs = [each for each in run.ranked()[:100] if each.source in unseen]
     rows, columns = np.triu_indices(len(programs), 1)
@@ -63,3 +67,18 @@ def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
     held_out = np.array([unseen[each.source or ""] for each in programs])
     truth = _targets(held_out, rows, columns)["fail alike"]
     assert ours == pytest.approx(spearmanr(matrix[rows, columns], truth).statistic)
+
+
+def test_what_cannot_be_correlated_is_unknown_and_too_few_programs_are_said(behavesim: Command) -> None:
+    from behavesim.analysis.run import load_run
+
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 25, "--name", "one", "--set", "recommend=false")
+    run = load_run("one")
+    alike = {each.source or "": [7.0] * 14 for each in run.feasible}
+    study = PredictionStudy((prediction(run, alike),))
+    assert study.sample("behavesim", "score alike", False) is None
+    assert study.ahead("ast", "score alike", False) is None
+    assert all(row["correlation"] is None for row in study.document()["rows"] if row["target"] == "score alike")
+    assert len(study.tables()) == 3
+    with pytest.raises(UsageError, match="two or more"):
+        prediction(run, dict(list(alike.items())[:1]))
