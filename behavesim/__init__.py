@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from behavesim.state import RunState
     from behavesim.task import InvalidSolution, Objective, Split, Task
     from behavesim.tokens import Usage
-    from behavesim.trajectory import Trajectory
+    from behavesim.trajectory import Samples, Trajectory
 
 _HOMES = {
     "Added": "events",
@@ -46,6 +46,7 @@ _HOMES = {
     "Run": "analysis.run",
     "RunReport": "analysis.report",
     "RunState": "state",
+    "Samples": "trajectory",
     "Split": "task",
     "TEMPLATE": "events",
     "Task": "task",
@@ -86,6 +87,7 @@ __all__ = [
     "Run",
     "RunReport",
     "RunState",
+    "Samples",
     "Split",
     "Task",
     "Trajectory",

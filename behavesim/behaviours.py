@@ -12,7 +12,7 @@ from behavesim.config import Settings
 from behavesim.errors import TrajectoryError
 from behavesim.events import TEMPLATE, Added, CandidateId, Evaluated, Event, GroupName, NotAdded, Regrouped
 from behavesim.task import Task
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.similarity.niches import Niches, Preference
 
-Algorithm = tuple[Trajectory, ...]
+Algorithm = tuple[AlgorithmRun, ...]
 
 
 class Behaviours:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from behavesim.tokens import Usage
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 CandidateId = int
 """A candidate's number, in the order in which candidates are asked for; -1 is the template."""
@@ -154,7 +154,7 @@ class Evaluated:
     source: str
     score: float
     scores: tuple[float, ...]
-    trajectories: tuple[Trajectory, ...] = field(repr=False)
+    trajectories: tuple[AlgorithmRun, ...] = field(repr=False)
     thought: str = ""
     program_hash: str = ""
     copy_of: CandidateId | None = None

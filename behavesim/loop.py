@@ -315,7 +315,7 @@ class Search:
         verdict = await self._judge.evaluate(program.source)
         if self.behaviours is not None and self._warming is not None:
             await asyncio.shield(self._warming)
-            if isinstance(verdict, Verdict) and sum(map(len, verdict.trajectories)) > STATES_AT_ONCE:
+            if isinstance(verdict, Verdict) and verdict.states > STATES_AT_ONCE:
                 verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
             else:
                 verdict = comparable(verdict, self.behaviours)

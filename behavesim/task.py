@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from behavesim.errors import TaskError
 from behavesim.plugins import Kind, resolved
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 Split = Literal["search", "validation", "held-out"]
 """The search sees the first, the choice of the recommended program also the second, reports alone the third."""
@@ -125,8 +125,8 @@ class Task(ABC):
         """The score of a solution in the task's unit and direction; raises InvalidSolution where it breaks a rule."""
 
     @abstractmethod
-    def trajectory(self, instance: Any, solution: Solution) -> Trajectory:
-        """How the (valid) solution came about, as a problem-solving trajectory."""
+    def trajectory(self, instance: Any, solution: Solution) -> AlgorithmRun:
+        """How the (valid) solution came about: a trajectory, or Samples of those of a program that draws at random."""
 
     def in_words(self, instance: Any, decision: int) -> str:
         """What a decision of a trajectory of prefixes means, for prompts that tell a model what programs do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, trajectories_of
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,13 @@ class Verdict:
 
     score: float
     scores: tuple[float, ...]
-    trajectories: tuple[Trajectory, ...]
+    trajectories: tuple[AlgorithmRun, ...]
     cpu_s: float
+
+    @property
+    def states(self) -> int:
+        """The states of all trajectories, those of samples in every run."""
+        return sum(len(run) for each in self.trajectories for run in trajectories_of(each))
 
 
 @dataclass(frozen=True)

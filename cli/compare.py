@@ -19,7 +19,7 @@ from behavesim.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
 from behavesim.task import Split, Task, TaskReference
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 from behavesim.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
@@ -105,7 +105,7 @@ def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
         raise UsageError(f"--normaliser takes a number or 'pair', not {text!r}") from None
 
 
-def _behaviours(results: list[Evaluation]) -> list[tuple[Trajectory, ...]]:
+def _behaviours(results: list[Evaluation]) -> list[tuple[AlgorithmRun, ...]]:
     """The trajectories of every program; says which were rejected, and ends the command where one was."""
     behaviours = []
     for result in results:

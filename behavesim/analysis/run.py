@@ -33,7 +33,7 @@ from behavesim.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import count_registered, read_events, read_trajectories
 from behavesim.task import Direction, Objective, Task, TaskReference
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 if TYPE_CHECKING:
     import pandas
@@ -147,7 +147,7 @@ class Run:
         """A score's gap to the best known, as a fraction; None where either is unknown."""
         return None if score is None else self.state.objective.gap(score)
 
-    def trajectories(self, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
+    def trajectories(self, candidates: Sequence[CandidateId]) -> list[tuple[AlgorithmRun, ...]]:
         """What the programs of some feasible candidates do, one trajectory an instance."""
         return read_trajectories(self.folder.journal, candidates)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 
@@ -40,7 +40,7 @@ def scored(run: Run, candidate: Candidate) -> Scored:
 def top(run: Run) -> tuple[TopProgram, ...]:
     """The ten best behaviours, best first; behaviours are one when all their trajectories are."""
     ranked = run.ranked()
-    alike: dict[tuple[Trajectory, ...], list[Candidate]] = {}
+    alike: dict[tuple[AlgorithmRun, ...], list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
         alike.setdefault(behaviour, []).append(program)
     best = ((scored(run, programs[0]), programs) for programs in list(alike.values())[:TOP])

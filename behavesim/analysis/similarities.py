@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from behavesim.analysis.table import DISTANCE, Column, Table
 from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.similarity import BehaveSim
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -43,7 +43,7 @@ class ProgramSimilarities:
 
 
 def similarities(
-    labels: Sequence[str], behaviours: Sequence[tuple[Trajectory, ...]], measure: BehaveSim
+    labels: Sequence[str], behaviours: Sequence[tuple[AlgorithmRun, ...]], measure: BehaveSim
 ) -> ProgramSimilarities:
     """The similarities of programs by their trajectories, one an instance; raises DistanceError as the measure does."""
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}

@@ -6,6 +6,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
 from behavesim.task import Solution, Task
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 from behavesim.verdict import Failure
 
 P = ParamSpec("P")
@@ -52,7 +53,7 @@ def examined(
     yield from _trajectories(task, trajectories)
 
 
-def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[Trajectory, ...]]:
+def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
     """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
     pairs = list(zip(task.instances("search"), solutions, strict=True))
     scores = tuple(_called("score", lambda *pair: float(task.score(*pair)), *pair) for pair in pairs)
@@ -95,7 +96,7 @@ def _deterministic(
     first: Solved,
     second: Solved | Failure,
     scores: Sequence[float],
-    trajectories: Sequence[Trajectory],
+    trajectories: Sequence[AlgorithmRun],
 ) -> Finding:
     if (scores, trajectories) != _judged(task, first.solutions):
         return Finding("determinism", "mend", "`score` or `trajectory` says something else of the same solution")
@@ -178,7 +179,7 @@ def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
     return Finding("scoring time", "ok", message)
 
 
-def _trajectories(task: Task, trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[Finding]:
     lengths = [len(trajectory) for trajectory in trajectories]
     if max(lengths) < 2:
         yield Finding("trajectory", "warning", "one state only: behaviour is then no more than the result")
@@ -195,13 +196,13 @@ def _first_state(trajectory: Trajectory) -> Trajectory:
     )
 
 
-def _normaliser(task: Task, trajectories: Sequence[Trajectory]) -> Finding:
+def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
     """The normaliser must not be smaller than a distance that occurs: the template's own states are tried."""
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)
     try:
-        for trajectory in trajectories:
+        for trajectory in chain.from_iterable(map(trajectories_of, trajectories)):
             measure.similarity(_first_state(trajectory), trajectory)
     except TrajectoryError as error:
         return Finding("normaliser", "mend", str(error))

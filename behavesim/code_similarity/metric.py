@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Observed:
 
     source: str
     solutions: tuple[Any, ...] = ()
-    trajectories: tuple[Trajectory, ...] = ()
+    trajectories: tuple[AlgorithmRun, ...] = ()
     traces: tuple[str, ...] = ()
     """The values of variables as they changed, line by line; see `traces`."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.behaviours import Behaviours
 from behavesim.events import Asked, CandidateId
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 PLACE = "\0behaviour\0"
 """Stands in a prompt where the words on behaviour belong; no program can hold it."""
@@ -40,7 +40,7 @@ class Parting:
         return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
 
     def _words(
-        self, worse: tuple[Trajectory, ...], better: tuple[Trajectory, ...], count: int, behaviours: Behaviours
+        self, worse: tuple[AlgorithmRun, ...], better: tuple[AlgorithmRun, ...], count: int, behaviours: Behaviours
     ) -> str:
         for index in self.order:
             step = first_difference(worse[index], better[index])
@@ -55,16 +55,18 @@ class Parting:
         return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
 
 
-def did(trajectory: Trajectory, index: int, step: int, in_words: InWords) -> str:
+def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> str:
     """What a program does at a step (from 0) on the instance with an index, as the end of a sentence about it."""
     if step >= len(trajectory):
         return "has come to its end there"
+    if isinstance(trajectory, Samples):
+        return f"goes on otherwise in its {len(trajectory.runs)} runs"
     if trajectory.kind != "prefixes":
         return f"goes on for {len(trajectory) - step} more steps of its own"
     return f"chooses {in_words(index, int(trajectory.data[step]))}"
 
 
-def tried(worse: Trajectory, better: Trajectory, kept: Sequence[Trajectory], states: int, count: int) -> str:
+def tried(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun], states: int, count: int) -> str:
     """Which ways the programs of the archive have gone in their first states; nothing where there are only two."""
     if len(kept) <= 2:
         return ""
@@ -75,18 +77,26 @@ def tried(worse: Trajectory, better: Trajectory, kept: Sequence[Trajectory], sta
     return f" Of the {len(kept)} programs kept, {one} go on as program 1 does, {other} as program {count}{rest}."
 
 
-def _beginning(trajectory: Trajectory, states: int) -> bytes:
+def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
     """The first states of a trajectory, as a value that can be counted."""
+    if isinstance(trajectory, Samples):
+        return b"".join(_beginning(run, states) for run in trajectory.runs)
     if trajectory.ends is None:
         return trajectory.data[:states].tobytes()
     ends = trajectory.ends[:states]
     return ends.tobytes() + trajectory.data[: int(ends[-1])].tobytes()
 
 
-def first_difference(left: Trajectory, right: Trajectory) -> int | None:
-    """The index of the first state in which two trajectories differ; None where they are equal."""
+def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
+    """The index of the first state in which two trajectories differ; None where they are equal.
+
+    Of samples it is the first step of any run, each beside the other's run of the same number.
+    """
     if left == right:
         return None
+    if isinstance(left, Samples) or isinstance(right, Samples):
+        pairs = zip(trajectories_of(left), trajectories_of(right), strict=False)
+        return min((step for pair in pairs if (step := first_difference(*pair)) is not None), default=0)
     shared = min(len(left), len(right))
     differing = (step for step in range(shared) if not np.array_equal(_state(left, step), _state(right, step)))
     return next(differing, shared)

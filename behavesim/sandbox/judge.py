@@ -17,7 +17,7 @@ from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import difference, script
 from behavesim.task import InvalidSolution, Split, Task, as_arrays
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
@@ -132,16 +132,17 @@ def _kept(words: str) -> Failure:
     return Failure("keeps-state", as_message(f"{rule}, {words}"))
 
 
-def usable(task: Task, found: Sequence[Trajectory]) -> tuple[Trajectory, ...]:
+def usable(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
     """What a task gave as trajectories; raises TaskError where one is none, or they are too much to be compared."""
     must = f"`trajectory` of task {task.name!r} must"
-    if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory)]:
+    if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:
         advice = f"return a behavesim.Trajectory, such as Trajectory.prefixes(decisions), not {strange[0]}"
         raise TaskError(f"{must} {advice}")
-    if (longest := max(map(len, found), default=0)) > MOST_STATES:
+    runs = [run for each in found for run in trajectories_of(each)]
+    if (longest := max(map(len, runs), default=0)) > MOST_STATES:
         raise TaskError(f"{must} give at most {MOST_STATES} states, got {longest}; keep every so many")
-    if (numbers := sum(each.data.size for each in found)) > MOST_NUMBERS:
+    if (numbers := sum(run.data.size for run in runs)) > MOST_NUMBERS:
         raise TaskError(f"{must} give at most {MOST_NUMBERS} numbers over all instances, got {numbers}")
-    if any(each.kind == "vectors" and np.abs(each.data).max() > FURTHEST for each in found):
+    if any(run.kind == "vectors" and np.abs(run.data).max() > FURTHEST for run in runs):
         raise TaskError(f"{must} give coordinates within ±{FURTHEST:g}")
     return tuple(found)

@@ -2,6 +2,6 @@
 
 from behavesim.similarity.archive import Algorithm, Archive
 from behavesim.similarity.measure import BehaveSim
-from behavesim.similarity.samples import Samples, fixed_seed, sample
+from behavesim.trajectory import Samples, fixed_seed, sample
 
 __all__ = ["Algorithm", "Archive", "BehaveSim", "Samples", "fixed_seed", "sample"]

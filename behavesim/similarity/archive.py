@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from behavesim.errors import TrajectoryError
 from behavesim.similarity.blocks import Batch, Encoder
 from behavesim.similarity.granularity import Granularity
-from behavesim.similarity.pairs import AlgorithmRun, check_alike, check_run
+from behavesim.similarity.pairs import check_alike, check_run
 from behavesim.similarity.prefixes import PrefixEncoder
-from behavesim.similarity.samples import Samples
 from behavesim.similarity.sequences import SequenceEncoder
 from behavesim.similarity.vectors import VectorEncoder
-from behavesim.trajectory import Kind, Trajectory, described
+from behavesim.trajectory import AlgorithmRun, Kind, Samples, Trajectory, described
 
 Algorithm = Sequence[AlgorithmRun | Sequence[AlgorithmRun]]
 """What an algorithm did on each instance; where a task has several starting points, on each of them in order."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
-from behavesim.similarity.pairs import AlgorithmRun, check_comparable, raw_similarity
+from behavesim.similarity.pairs import check_comparable, raw_similarity
 from behavesim.similarity.settings import MeasureSettings
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, Trajectory
 
 Similarities = NDArray[np.float64]
 

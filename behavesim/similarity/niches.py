@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Archive
 from behavesim.similarity.measure import BehaveSim
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun
 
 Preference = tuple[float, int, int]
 """What makes a program the better of two, smallest first: its negated utility, its length, its number."""
@@ -27,14 +27,14 @@ class Niches:
     def __init__(self, measure: BehaveSim) -> None:
         self._measure = measure
         self._archive = Archive()
-        self._behaviours: dict[tuple[Trajectory, ...], int] = {}
-        self._algorithms: list[tuple[Trajectory, ...]] = []
+        self._behaviours: dict[tuple[AlgorithmRun, ...], int] = {}
+        self._algorithms: list[tuple[AlgorithmRun, ...]] = []
         self._preferred: list[Preference] = []  # of each behaviour
         self._ranking: list[tuple[Preference, int]] = []  # the same with the behaviour's number, preferred ones first
         self._rows: dict[int, NDArray[np.float64]] = {}  # the distances of a behaviour to the others, while it is kept
         self._scale: tuple[int, float] = (0, 0.0)
 
-    def add(self, algorithm: tuple[Trajectory, ...], preference: Preference) -> None:
+    def add(self, algorithm: tuple[AlgorithmRun, ...], preference: Preference) -> None:
         """Take in a program: what it does, and what it is worth."""
         number = self._behaviours.setdefault(algorithm, len(self._algorithms))
         if number == len(self._algorithms):

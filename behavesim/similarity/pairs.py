@@ -13,12 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TrajectoryError
-from behavesim.similarity.samples import Samples
 from behavesim.similarity.settings import MeasureSettings
-from behavesim.trajectory import Trajectory, described
-
-AlgorithmRun = Trajectory | Samples
-"""What an algorithm did on one instance from one starting point."""
+from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, described, trajectories_of
 
 Costs = NDArray[Any]
 """(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
@@ -63,7 +59,7 @@ def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
     if x.kind != y.kind:
         raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
     if x.kind == "vectors":
-        dimensions = [run.data.shape[1] for run in (*_runs(x), *_runs(y))]
+        dimensions = [run.data.shape[1] for run in (*trajectories_of(x), *trajectories_of(y))]
         if min(dimensions) != max(dimensions):
             raise TrajectoryError(f"vectors must have the same dimensions; got {min(dimensions)} and {max(dimensions)}")
 
@@ -118,17 +114,14 @@ def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> fl
 
 
 def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (*_runs(x), *_runs(y)))
+    assert isinstance(x, Trajectory) and isinstance(y, Trajectory), "of samples it is refused"
+    states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (x, y))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
     cosine = float(_scalar().mean_cosine(states_x, states_y))
     if not np.isfinite(cosine):
         raise TrajectoryError("the segments between these states are too long for floating point; rescale the vectors")
     return cosine
-
-
-def _runs(run: AlgorithmRun) -> tuple[Trajectory, ...]:
-    return run.runs if isinstance(run, Samples) else (run,)
 
 
 def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
@@ -140,7 +133,7 @@ def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings)
         kept = settings.granularity.kept
         return _costs(x, kept(len(x)), y, kept(len(y)), settings)
     steps_x, steps_y = (settings.granularity.kept(len(run)) for run in (x, y))
-    pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(_runs(x), _runs(y))]
+    pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(trajectories_of(x), trajectories_of(y))]
     spread = _spread(x, settings)[:, None] / 2 + _spread(y, settings)[None, :] / 2
     return np.asarray(np.maximum(np.mean(pairs, axis=0) - spread, 0.0))
 
@@ -148,13 +141,13 @@ def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings)
 def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """(steps,) E d(X, X') at each step."""
     steps = settings.granularity.kept(len(run))
-    pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(_runs(run), 2)]
+    pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(trajectories_of(run), 2)]
     return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
 
 
 def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """(steps,) the distance of each kept state to the reference solution of ERP."""
-    reference = _reference(_runs(run)[0], settings)
+    reference = _reference(trajectories_of(run)[0], settings)
     return np.ascontiguousarray(_expected_costs(run, reference, settings)[:, -1])
 
 

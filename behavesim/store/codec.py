@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,7 +11,7 @@ from pydantic_core import from_json
 
 from behavesim.events import STORED_AS, TEMPLATE, Evaluated, Event
 from behavesim.text import one_line
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import pack, unpack
 
 NAMES = {kind: name for name, kind in STORED_AS.items()}
 """The name of each type of event, as it is stored."""
@@ -21,7 +19,6 @@ NAMES = {kind: name for name, kind in STORED_AS.items()}
 LATEST = 253402300800.0
 HIGHEST = (1 << 63) - 1
 """The highest number of a candidate: what a column can hold."""
-_LENGTH = struct.Struct("<I")
 
 
 def encode(event: Event) -> tuple[str, str, bytes | None]:
@@ -59,29 +56,6 @@ def check_time(at: object) -> float:
     if not isinstance(at, float) or not 0 <= at < LATEST:
         raise ValueError(f"its time is {at!r:.40}")
     return at
-
-
-def pack(trajectories: Sequence[Trajectory]) -> bytes:
-    """Trajectories one after another, each behind its length in bytes (32-bit little-endian)."""
-    encoded = [trajectory.to_bytes() for trajectory in trajectories]
-    return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
-
-
-def unpack(blob: object) -> tuple[Trajectory, ...]:
-    """The trajectories of a blob; raises ValueError where it is none, or cut off."""
-    if not isinstance(blob, bytes):
-        raise ValueError("its trajectories are missing")
-    trajectories, start = [], 0
-    while start < len(blob):
-        if start + _LENGTH.size > len(blob):
-            raise ValueError("a trajectory's length is cut off")
-        (length,) = _LENGTH.unpack_from(blob, start)
-        start += _LENGTH.size
-        if start + length > len(blob):
-            raise ValueError("a trajectory is cut off")
-        trajectories.append(Trajectory.from_bytes(blob[start : start + length]))
-        start += length
-    return tuple(trajectories)
 
 
 @cache

@@ -23,11 +23,11 @@ from behavesim.events import (
     Reply,
     Responded,
 )
-from behavesim.store.codec import NAMES, check_time, decode, unpack
+from behavesim.store.codec import NAMES, check_time, decode
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 from behavesim.text import one_line
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, unpack
 
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 OUTCOME = """
@@ -129,7 +129,7 @@ def read_behaviours(path: Path, candidates: Sequence[CandidateId]) -> list[bytes
         return [bytes(connection.execute(query, (candidate,)).fetchone()[0]) for candidate in candidates]
 
 
-def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[Trajectory, ...]]:
+def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[AlgorithmRun, ...]]:
     """The trajectories of some feasible candidates, in the order asked for."""
     query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
     with translated(path), closing(open_to_read(path)) as connection:

@@ -12,9 +12,8 @@ from numpy.random import Generator
 
 from behavesim.analysis.table import DISTANCE, Cell, Column, Table
 from behavesim.similarity import BehaveSim
-from behavesim.similarity.samples import fixed_seed, sample
 from behavesim.studies.optimisers import BOX
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import Trajectory, fixed_seed, sample
 
 SAMPLES = 32
 SEEDS = 10

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import behavesim as bs
 from behavesim.behaviours import Behaviours
 from behavesim.events import Asked, Prompt
 from behavesim.members import Member
@@ -54,6 +55,19 @@ def test_the_parting_is_shown_on_the_instance_where_the_scores_differ_most() -> 
     )
     assert "on instance 1, programs 1 and 2 do the same in the first step, and" in told(
         one, other, ((9.0, 2.0), (1.0, 2.0))
+    )
+
+
+def test_samples_part_at_the_first_step_of_any_run() -> None:
+    one, other = (
+        bs.Samples(map(Trajectory.prefixes, runs)) for runs in ([[0, 1, 2], [0, 2, 1]], [[0, 1, 2], [0, 2, 3]])
+    )
+    assert first_difference(one, other) == 2
+    assert first_difference(one, bs.Samples(one.runs)) is None
+    assert first_difference(one, bs.Samples(one.runs[:1])) == 0
+    assert told([one], [other], ((3.0,), (2.0,))) == (
+        "What they do: on instance 1, programs 1 and 2 do the same in the first 2 steps, and then part. "
+        "Program 1 goes on otherwise in its 2 runs; program 2 goes on otherwise in its 2 runs."
     )
 
 

@@ -1,0 +1,109 @@
+"""What an algorithm did on one instance: a trajectory, or samples of those of an algorithm that draws at random."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from behavesim.errors import TrajectoryError
+from behavesim.trajectory.trajectory import Kind, Trajectory, described
+
+Recorder = Callable[[np.random.Generator], Trajectory]
+"""Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did."""
+
+_LENGTH = struct.Struct("<I")
+_SAMPLES = b"\xff"
+"""Begins what is stored of samples; a trajectory begins with the index of its kind."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Runs of a stochastic algorithm on one instance (paper, "algorithms for stochastic internal state", option 1).
+
+    The state at a step is the set of the runs' states at that step; a run that has ended stays in its last state.
+    Raises TrajectoryError for what are no trajectories, or not all of one kind.
+    """
+
+    runs: tuple[Trajectory, ...]
+
+    def __init__(self, runs: Iterable[Trajectory]) -> None:
+        object.__setattr__(self, "runs", tuple(runs))
+        for run in self.runs:
+            if not isinstance(run, Trajectory):
+                raise TrajectoryError(f"samples are made of trajectories; got {described(run)}")
+        kinds = sorted({run.kind for run in self.runs})
+        if len(kinds) != 1:
+            raise TrajectoryError(
+                f"samples need at least one run, all of one kind; got {' and '.join(kinds) or 'none'}"
+            )
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the runs."""
+        return self.runs[0].kind
+
+    def __len__(self) -> int:
+        """The number of steps: the states of the longest run."""
+        return max(len(run) for run in self.runs)
+
+    def values(self) -> list[list[object]]:
+        """Plain lists for JSON: the values of each run."""
+        return [run.values() for run in self.runs]
+
+    def to_bytes(self) -> bytes:
+        """The runs one after another, behind a byte that no trajectory begins with; see `unpack`."""
+        return _SAMPLES + pack(self.runs)
+
+
+AlgorithmRun = Trajectory | Samples
+"""What an algorithm did on one instance from one starting point."""
+
+
+def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
+    """The trajectories that it is made of: one, or each of the samples."""
+    return run.runs if isinstance(run, Samples) else (run,)
+
+
+def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
+    """The algorithm's behaviour in `samples` independent runs; 16 already tell two laws apart and equal ones alike."""
+    return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
+
+
+def fixed_seed(record: Recorder, seed: int = 0) -> Trajectory:
+    """The algorithm's behaviour under one seed: reproducible and cheap, but biased (paper, option 2)."""
+    return record(np.random.default_rng(seed))
+
+
+def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
+    """What an algorithm did, instance by instance, each behind its length in bytes (32-bit little-endian)."""
+    encoded = [run.to_bytes() for run in behaviour]
+    return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
+
+
+def unpack(blob: object) -> tuple[AlgorithmRun, ...]:
+    """What `pack` made a blob of; raises ValueError where it is none, or cut off."""
+    if not isinstance(blob, bytes):
+        raise ValueError("its trajectories are missing")
+    return tuple(_unpacked(part) for part in _parts(blob))
+
+
+def _unpacked(data: bytes) -> AlgorithmRun:
+    if data.startswith(_SAMPLES):
+        return Samples(Trajectory.from_bytes(part) for part in _parts(data[len(_SAMPLES) :]))
+    return Trajectory.from_bytes(data)
+
+
+def _parts(blob: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(blob):
+        if start + _LENGTH.size > len(blob):
+            raise ValueError("a trajectory's length is cut off")
+        (length,) = _LENGTH.unpack_from(blob, start)
+        start += _LENGTH.size
+        if start + length > len(blob):
+            raise ValueError("a trajectory is cut off")
+        yield blob[start : start + length]
+        start += length
