@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from behavesim.text import printable
 
@@ -13,6 +15,9 @@ OFTEN_S = 60.0
 """How often the same thing is said again while it goes on."""
 LONG_S = 10.0
 """From here on a person who waits wants to know for what, and how long."""
+LAST = 2
+"""Of what was said before somebody began to look, so much is told."""
+LOG_TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,17 @@ class Notice:
 
     def __str__(self) -> str:
         return f"{self.at:%H:%M:%S} {self.text}"
+
+    @property
+    def logged(self) -> str:
+        """The line as it stands in a log."""
+        return f"{self.at:{LOG_TIME}} {self.text}"
+
+    @classmethod
+    def read(cls, logged: str) -> Notice:
+        """The notice of a line of a log; raises ValueError where it begins with no time."""
+        day, time, text = logged.split(" ", 2)
+        return cls(datetime.strptime(f"{day} {time}", LOG_TIME), text)
 
 
 class Notices:
@@ -38,6 +54,31 @@ class Notices:
         """Say a line: into the log, and to whoever shows the run."""
         self._write(text)
         self.said.append(Notice(datetime.now().astimezone(), printable(text)))
+
+
+class LoggedNotices:
+    """What another process says of a run, in order, in `said`: what stood last in its log, and what comes."""
+
+    def __init__(self, log: Path) -> None:
+        """`log` need not be there yet."""
+        self._log = log
+        self._position = 0
+        self.said: list[Notice] = []
+        self.follow()
+        del self.said[:-LAST]
+
+    def follow(self) -> None:
+        """Read on, to the end of the last whole line; one without a time, which somebody wrote by hand, is left out."""
+        if not self._log.exists():
+            return
+        with self._log.open("rb") as log:
+            log.seek(self._position)
+            text = log.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._position += len(whole)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            with suppress(ValueError):
+                self.said.append(Notice.read(printable(line)))
 
 
 class Sparing:

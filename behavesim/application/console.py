@@ -20,6 +20,7 @@ from behavesim.errors import BehavesimError
 from behavesim.loop import Search
 from behavesim.methods.installed import method
 from behavesim.methods.method import Method
+from behavesim.notices import LoggedNotices
 from behavesim.plugins import failures_named
 from behavesim.proposers.prices import Prices
 from behavesim.reports.panels import Moment, dashboard, line
@@ -118,11 +119,12 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
 
 async def watch(run: Run) -> None:
     """Show a run of whichever process until it ends, from its journal alone."""
-    rate, decides = Rate(run.state.registered), _method_of(run)
+    rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
 
     def moment() -> Moment:
         run.follow()
-        now = moment_of(run, rate.of(run.state.registered))
+        notices.follow()
+        now = replace(moment_of(run, rate.of(run.state.registered)), notices=tuple(notices.said))
         return now if decides is None else replace(now, facts=_facts(decides, run.state))
 
     async with shown(moment):

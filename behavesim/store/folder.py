@@ -19,6 +19,7 @@ from typing import Any
 
 from behavesim.config import Settings, read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError, nearest
+from behavesim.notices import Notice
 from behavesim.store.inbox import Inbox
 from behavesim.store.reading import first_time, last_event
 from behavesim.text import printable
@@ -259,7 +260,7 @@ class RunFolder:
     def note(self, line: str) -> None:
         """Append a line to the log."""
         with _reported(self.log), self.log.open("a", encoding="utf-8") as log:
-            log.write(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z} {printable(line)}\n")
+            log.write(f"{Notice(datetime.now().astimezone(), printable(line)).logged}\n")
 
     def _replace(self, path: Path, text: str, is_lasting: bool = False) -> None:
         draft = path.with_suffix(".draft")

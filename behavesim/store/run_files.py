@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from behavesim.events import (
     Evaluated,
@@ -22,6 +22,14 @@ from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100
 """Feasible programs over which it is looked how many of them were written before."""
+NOTED: Mapping[type[Event], str] = {
+    RunStarted: "started",
+    RunForked: "forked",
+    RunResumed: "resumed",
+    RunStopped: "stopped",
+    Regrouped: "islands made anew",
+}
+"""What happens to a run as a whole, in words."""
 MANY = 0.5
 """A share of repeated programs from which on most of what is paid for finds nothing."""
 
@@ -49,10 +57,10 @@ class RunFiles:
             self._repeated = state.repeated_programs
         if isinstance(event, Evaluated) and state.feasible and state.feasible % REPEATS_OVER == 0:
             self._tell_of_repeats(state)
-        is_noted = isinstance(event, RunStarted | RunForked | RunResumed | RunStopped | Regrouped)
-        if is_noted and not (isinstance(event, Regrouped) and event.selection):
+        happened = NOTED.get(type(event))
+        if happened is not None and not (isinstance(event, Regrouped) and event.selection):
             reason = f" ({event.reason})" if isinstance(event, RunStopped) else ""
-            self._folder.note(f"{type(event).__name__}{reason} at {state.registered} done, {state.asked} asked")
+            self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked")
 
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):

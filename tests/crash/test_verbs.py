@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
 from tests.crash.processes import CALM, Subject, carried_out, ended
 
@@ -60,13 +61,15 @@ def test_verify_checks_as_many_candidates_as_it_is_asked_to(behavesim: Command, 
     assert behavesim("verify", *arguments, "--sample", "60").document["evaluations"] == whole["evaluations"]
 
 
-async def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
+async def test_watch_follows_a_run_to_its_end_and_tells_what_is_said_of_it(tmp_path: Path) -> None:
     subject = Subject(tmp_path / "watched", CALM)
     process = await subject.start()
     while subject.events() < 5:
         await asyncio.sleep(0.005)
+    RunFolder(tmp_path / "watched").note("the endpoint is away")
     watching = await carried_out("watch", "watched", "--runs-dir", str(tmp_path))
     assert (await ended(process)).code == 0
     assert watching.code == 0, watching.stderr
+    assert "the endpoint is away\n" in watching.stderr
     assert "60/60 done" in watching.stderr
     assert "run watched is finished" in watching.stdout

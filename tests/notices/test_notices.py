@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from behavesim.notices import Notices, Sparing
+from datetime import datetime
+from pathlib import Path
+
+from behavesim.notices import LoggedNotices, Notice, Notices, Sparing
 
 
 def test_a_notice_goes_to_the_log_and_stays_to_be_shown() -> None:
@@ -13,6 +16,27 @@ def test_a_notice_goes_to_the_log_and_stays_to_be_shown() -> None:
     assert log == ["waiting 30 s", "going on"]
     assert [notice.text for notice in notices.said] == log
     assert str(notices.said[0]) == f"{notices.said[0].at:%H:%M:%S} waiting 30 s"
+
+
+def test_who_looks_on_is_told_what_was_said_last_and_then_whatever_comes(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    looking = LoggedNotices(log)
+    looking.follow()
+    assert looking.said == []
+    said = [Notice(datetime(2026, 1, 1, 12, 0, second).astimezone(), f"notice {second}") for second in range(4)]
+    log.write_text("".join(f"{notice.logged}\n" for notice in said))
+    looking.follow()
+    assert looking.said == said
+    late = LoggedNotices(log)
+    assert late.said == said[-2:]
+    with log.open("a") as file:
+        file.write(f"by hand\n\n{said[0].logged}")
+    late.follow()
+    assert late.said == said[-2:]
+    with log.open("a") as file:
+        file.write(" and the rest\x1b[2J\n")
+    late.follow()
+    assert [notice.text for notice in late.said[2:]] == ["notice 0 and the rest\\u001b[2J"]
 
 
 def test_what_happens_again_and_again_is_said_once_a_minute_with_how_often() -> None:

@@ -80,7 +80,7 @@ def test_what_happens_to_a_run_is_logged_and_what_happens_in_it_is_not(tmp_path:
         RunStopped("budget"),
     ):
         written.hears(event)
-    assert written.log == ["Regrouped at 3 done, 5 asked", "RunStopped (budget) at 3 done, 5 asked"]
+    assert written.log == ["islands made anew at 3 done, 5 asked", "stopped (budget) at 3 done, 5 asked"]
 
 
 @pytest.mark.parametrize("kind", [Responded, NoteReceived])
