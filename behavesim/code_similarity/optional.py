@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from behavesim.code_similarity.executions import OfTraces
 from behavesim.code_similarity.metric import OfSource, Similarity
+from behavesim.errors import UsageError
+from behavesim.text import one_line
 
 NEEDS = {
     "codebleu": ("codebleu", "tree_sitter_python"),
@@ -43,11 +45,18 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
     """Metrics by the embeddings of any sentence-transformers model, by its name or the path of its folder.
 
     The cosine of whole programs ("embedding") and of execution traces ("trace-embedding"), and the F1 score of the best
-    matches of tokens (Zhou and others 2023; "codebertscore"). A text longer than the model reads is cut there.
+    matches of tokens (Zhou and others 2023; "codebertscore"). A text longer than the model reads is cut there. Raises
+    UsageError where there is no such model, or it cannot be fetched.
     """
     from sentence_transformers import SentenceTransformer
 
-    transformer = SentenceTransformer(model)
+    try:
+        transformer = SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        expected = "the name of a sentence-transformers model, or its folder"
+        raise UsageError(
+            f"no model {model!r} for embeddings ({one_line(str(error), 200)}); {expected} was expected"
+        ) from None
     whole = cache(lambda text: _unit(transformer.encode(text)))
     each = cache(lambda text: _unit(np.asarray(transformer.encode(text, output_value="token_embeddings").cpu())))
     cosine = _cosine(whole)

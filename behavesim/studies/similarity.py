@@ -47,9 +47,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class SimilarityStudy:
-    """All pairs by all metrics; `missing` says of a metric that could not be computed what to install."""
+    """All pairs by all metrics, the embeddings those of `model`; `missing` says what to install for which metric."""
 
     rows: tuple[Measured, ...]
+    model: str | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def mean(self, metric: str, of_type: int) -> float | None:
@@ -70,6 +71,7 @@ class SimilarityStudy:
             "means": {metric: [self.mean(metric, of_type) for of_type in TYPES] for metric in BESIDE},
             "paper": {name: list(values) for name, values in SIMILARITY.items()},
             "missing": dict(self.missing),
+            "embedding_model": self.model,
         }
 
     def tables(self) -> tuple[Table, ...]:
@@ -85,7 +87,8 @@ class SimilarityStudy:
             rows += [("", *SIMILARITY[paper], f"paper: {paper}") for paper in papers]
         absent = (f"{metric}: {how}." for metric, how in self.missing.items())
         unpublished = "The paper's programs are unpublished; ours are others that fit its descriptions."
-        caption = "\n".join((unpublished, *absent))
+        stands_in = () if self.model is None else (f"Embeddings are those of {self.model}, not of the paper's models.",)
+        caption = "\n".join((unpublished, *stands_in, *absent))
         return Table("means", "mean similarity by type of pair", tuple(columns), tuple(rows), caption)
 
     def _pairs(self) -> Table:
@@ -112,7 +115,7 @@ def measured(model: str | None = None) -> Iterator[Measured]:
 
 def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
     """What was measured with that model, as a whole."""
-    return SimilarityStudy(tuple(rows), {name: how for name in BESIDE if (how := missing(name, model))})
+    return SimilarityStudy(tuple(rows), model, {name: how for name in BESIDE if (how := missing(name, model))})
 
 
 def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[BehaveSim, ...]:
