@@ -1,0 +1,39 @@
+"""The fresh maps of `tsp_fresh.py`, each begun at ten cities, for what a program does that is started more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from behavesim_tasks.tsp import Cities, TravellingSalesman
+
+from behavesim.task import Split, TaskReference
+
+STARTS = 10
+"""Cities 0 to 9 of each map; its cities are drawn at random, so that these are as good as any."""
+
+
+class StartedTravellingSalesman(TravellingSalesman):
+    """The task `tsp`; held out are 36 fresh maps from each of ten cities, start by start."""
+
+    def instances(self, split: Split) -> Sequence[Cities]:
+        """Those of `tsp`, and fresh ones held out whose first city changes its number with another."""
+        return _started() if split == "held-out" else super().instances(split)
+
+
+@cache
+def _started() -> tuple[Cities, ...]:
+    fresh = TaskReference(__file__.replace("tsp_starts", "tsp_fresh")).load().instances("held-out")
+    return tuple(_begun(cities, start) for start in range(STARTS) for cities in fresh)
+
+
+def _begun(cities: Cities, start: int) -> Cities:
+    order = np.arange(len(cities.distances))
+    order[[0, start]] = start, 0
+    distances = cities.distances[np.ix_(order, order)]
+    distances.setflags(write=False)
+    return Cities(f"{cities.name} from {start}", distances)
+
+
+task = StartedTravellingSalesman()
