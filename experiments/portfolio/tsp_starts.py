@@ -1,4 +1,4 @@
-"""The fresh maps of `tsp_fresh.py`, each begun at ten cities, for what a program does that is started more than once."""
+"""The fresh maps of `tsp_fresh.py`, each begun at ten cities, for programs that are started more than once."""
 
 from __future__ import annotations
 
