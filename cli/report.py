@@ -13,9 +13,11 @@ from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
+from behavesim.errors import UsageError
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
+from behavesim.reports.page import write_page
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
@@ -40,6 +42,10 @@ def report(
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables there as CSV files.")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write the page of the run there: one file, no network."),
+    ] = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
@@ -50,6 +56,8 @@ def report(
     """Summary, best programs, islands and behavioural clusters."""
     metrics = known_metrics(metric or ())
     folders = [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
+    if html is not None and len(folders) > 1:
+        raise UsageError(f"--html writes the page of one run; got {len(folders)}")
     busy(f"reading {folders[0].run if len(folders) == 1 else f'{len(folders)} runs'}")
     loaded = [load_run(folder.path) for folder in folders]
     compared = comparison(asyncio.run(reported(loaded, tell, held_out)), metrics=metrics)
@@ -58,6 +66,9 @@ def report(
     if csv is not None:
         files = write_csv(compared, csv)
         tell(f"wrote {', '.join(files)} to {csv.resolve()}")
+    if html is not None:
+        write_page(loaded[0], compared.runs[0], html)
+        tell(f"wrote {html.resolve()}")
     if as_json:
         print_json(document(compared))
         return

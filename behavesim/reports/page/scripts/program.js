@@ -1,0 +1,104 @@
+// One candidate: what is known of it, its program, and what changed since its parents.
+
+const TEMPLATE = -1;
+let shown = null; // the document that the page shows
+let texts = null; // a promise of the texts of its template and its candidates, from the first time one is read
+let opened = null; // the candidate in the dialog
+
+/** The texts of the template and of all candidates: `[source, thought, message, scores]`, or null. */
+function unpackedTexts() {
+  texts ??= (async () => {
+    const bytes = Uint8Array.from(atob(shown.texts), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  })();
+  return texts;
+}
+
+async function textOf(candidate) {
+  const [source, thought, message, scores] = (await unpackedTexts())[candidate + 1] ?? [null, "", "", []];
+  return { source, thought, message, scores };
+}
+
+const named = (candidate) => (candidate === TEMPLATE ? "the template" : `candidate ${candidate}`);
+
+/** A candidate's cells by the names of the columns; of the template what is known of it. */
+function cellsOf(candidate) {
+  const columns = shown.candidates;
+  if (candidate !== TEMPLATE) return Object.fromEntries(Object.keys(columns).map((name) => [name, columns[name][candidate]]));
+  const { score: worth = null, gap = null } = shown.summary.template ?? {};
+  return { status: "feasible", operator: "template", score: worth, gap, parents: [], candidate };
+}
+
+/** A button that opens a candidate. */
+function opener(candidate, text = named(candidate)) {
+  return h("button", { class: "link", type: "button", click: () => openProgram(candidate) }, text);
+}
+
+/** Where a candidate comes from, as the end of a line on it. */
+function origin(cells) {
+  const { operator, parents, group, model } = cells;
+  const from = parents.length ? `from ${parents.map((p) => (p === TEMPLATE ? "the template" : p)).join(" and ")}` : "";
+  return [operator, from, group == null ? "" : `group ${group}`, model ?? ""].filter(Boolean).join(" · ");
+}
+
+/** The program, and a tab for the changes since each parent that has one. */
+async function programTabs(source, parents) {
+  const known = await Promise.all([...new Set(parents)].map(async (parent) => [parent, (await textOf(parent)).source]));
+  const views = [
+    ["Program", () => code(source)],
+    ...known.filter(([, text]) => text).map(([parent, text]) => [`Changes from ${named(parent)}`, () => changes(text, source)]),
+  ];
+  const panel = h("div", { role: "tabpanel" });
+  const tabs = views.map(([name]) => h("button", { role: "tab", type: "button", click: (event) => choose(event.target) }, name));
+  const choose = (tab) => {
+    for (const each of tabs) {
+      each.setAttribute("aria-selected", each === tab);
+      each.tabIndex = each === tab ? 0 : -1;
+    }
+    panel.replaceChildren(views[tabs.indexOf(tab)][1]());
+  };
+  const move = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
+    choose(next);
+    next.focus();
+  };
+  choose(tabs[0]);
+  return h("div", {}, tabs.length > 1 && h("div", { class: "controls", role: "tablist", keydown: move }, tabs), panel);
+}
+
+function facts(entries) {
+  const known = entries.filter(([, fact]) => fact !== null && fact !== undefined && fact !== "");
+  return h("dl", { class: "facts" }, known.flatMap(([name, fact]) => [h("dt", {}, name), h("dd", {}, fact)]));
+}
+
+/** Open the dialog on a candidate. */
+async function openProgram(candidate) {
+  const dialog = document.getElementById("program");
+  const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
+  opened = candidate;
+  const name = named(candidate);
+  const parents = cells.parents.flatMap((parent, index) => [index ? ", " : "", opener(parent)]);
+  dialog.replaceChildren(
+    h("header", {}, h("h2", { id: "program-title" }, name[0].toUpperCase() + name.slice(1)),
+      h("button", { type: "button", click: () => dialog.close() }, "Close")),
+    facts([
+      ["status", cells.reason ? `${cells.status} in ${cells.stage}: ${cells.reason}` : cells.status],
+      ["score", cells.score === null ? "" : score(cells.score)],
+      ["gap", cells.gap === null ? "" : percent(cells.gap)],
+      ["on each instance", text.scores.length > 1 ? text.scores.map(score).join("  ") : ""],
+      ["parents", parents.length ? h("span", {}, parents) : ""],
+      ["operator", cells.operator],
+      ["group", cells.group],
+      ["model", cells.model],
+      ["copy of", cells.copy_of == null ? "" : opener(cells.copy_of)],
+      ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s`],
+      ["thought", text.thought],
+      ["message", text.message && h("span", { class: "message" }, text.message)],
+    ]),
+    text.source ? await programTabs(text.source, cells.parents) : h("p", { class: "empty" }, "It has no program."),
+  );
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}

@@ -1,0 +1,48 @@
+"""A real browser, without a screen and without a network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+Opened = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chromium() -> AsyncIterator[Browser]:
+    """Chromium, once for the tests of a module."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def opened(chromium: Browser, tmp_path: Path) -> AsyncIterator[Opened]:
+    """Opens a page's text; nothing may be said on its console, raised in it, or asked of any host."""
+    context = await chromium.new_context(viewport={"width": 1200, "height": 900})
+    said: list[str] = []
+
+    async def shown(text: str) -> Page:
+        path = tmp_path / "page.html"
+        path.write_text(text)
+        page = await context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: request.url in (path.as_uri(), "data:,") or said.append(request.url))
+        await page.goto(path.as_uri())
+        return page
+
+    yield shown
+    await context.close()
+    assert said == []

@@ -1,0 +1,141 @@
+"""The page as a person uses it, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Page, expect
+
+from behavesim.analysis.run import Run
+from behavesim.events import Event
+from behavesim.reports.page import document, page
+from tests.analysis.journals import asked, feasible, journalled, rejected, started
+from tests.reports.page.conftest import Opened
+from tests.reports.page.test_html import HOSTILE
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """Runs by their names; of the hundred and one candidates of the first the 60th is the best."""
+    many = [feasible(number, 3.0 + abs(number - 60) / 100, [0, 1 + number % 3, 4, 5]) for number in range(3, 100)]
+    first = [
+        feasible(0, 9.0, source=f"x = 'é'  # {HOSTILE}\n"),
+        feasible(1, 8.0, [0, 2, 1, 3], source="def f(x):\n    return x\n"),
+        rejected(2, "timeout", HOSTILE),
+        *many,
+        asked(100, [1, 60]),
+    ]
+    child = [*asked(1, [0]), *feasible(1, 2.5, source="a = 1\nb = 3\nc = 3\n")[2:]]
+    parts: dict[str, list[list[Event]]] = {
+        "first": first,
+        "child": [feasible(0, 3.0, source="a = 1\nb = 2\n"), child],
+        "grown": [rejected(0, "exception"), feasible(1, 2.2)],
+        "fruitless": [rejected(0, "timeout")],
+        "begun": [],
+    }
+    folder = tmp_path_factory.mktemp("runs")
+    return {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
+
+
+@pytest.fixture(scope="module")
+def text(runs: dict[str, Run]) -> str:
+    return page(runs["first"])
+
+
+async def numbers(page: Page) -> list[str]:
+    """The candidates in the rows that are in sight."""
+    return await page.locator("#candidates tbody button").all_inner_texts()
+
+
+async def test_the_summary_says_what_was_found(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await expect(page.locator("h1")).to_have_text("first")
+    await expect(page.locator("#summary")).to_contain_text("candidate 60")
+    await expect(page.locator("#summary")).to_contain_text("50.00 %")
+    await expect(page.locator("#failures")).to_contain_text("timeout")
+    assert await page.locator("#convergence svg[role=img]").get_attribute("aria-label") == (
+        "Convergence over 101 candidates, in the end gap 50.00 %, ten best 51.25 %"
+    )
+
+
+async def test_the_table_is_sorted_filtered_and_searched(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    assert (await numbers(page))[:3] == ["0", "1", "2"]
+    await page.get_by_role("button", name="score", exact=True).click()
+    assert (await numbers(page))[:3] == ["60", "59", "61"]
+    await expect(page.get_by_role("columnheader", name="score")).to_have_attribute("aria-sort", "ascending")
+    await page.get_by_role("button", name="score", exact=True).click()
+    assert (await numbers(page))[:3] == ["0", "1", "3"]
+    await page.get_by_label("Filter by status").select_option("rejected")
+    assert await numbers(page) == ["2"]
+    await page.get_by_label("Filter by status").select_option("")
+    await page.get_by_label("Search candidates").fill("def f(x)")
+    await expect(page.locator("#candidates output")).to_have_text("1 of 101 candidates")
+    assert await numbers(page) == ["1"]
+
+
+async def test_only_the_rows_in_sight_are_elements_and_every_row_can_be_scrolled_to(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    assert len(await numbers(page)) < 60
+    await page.locator("#candidates .rows").evaluate("(view) => { view.scrollTop = view.scrollHeight; }")
+    await expect(page.locator("#candidates tbody button").last).to_have_text("100")
+
+
+async def test_a_program_is_opened_from_the_keyboard_and_closed_again(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.locator("#candidates tbody button").nth(1).press("Enter")
+    dialog = page.get_by_role("dialog", name="Candidate 1")
+    await expect(dialog.locator("pre")).to_have_text("def f(x):\n    return x\n")
+    await expect(dialog.locator(".keyword").first).to_have_text("def")
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+
+
+async def test_a_top_program_shows_what_changed_since_its_parents(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["child"]))
+    await shown.locator("#top summary").first.click()
+    await shown.get_by_role("tab", name="Changes from candidate 0").click()
+    lines = shown.locator("#top .line")
+    assert await lines.all_inner_texts() == ["a = 1\n", "b = 2\n", "b = 3\n", "c = 3\n"]
+    classes = [await line.get_attribute("class") for line in await lines.all()]
+    assert classes == ["line", "line removed", "line added", "line added"]
+
+
+async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.locator("#candidates tbody button").first.click()
+    await expect(page.locator("#program pre")).to_contain_text("<img src=x onerror=alert(2)>")
+    assert await page.locator("img").count() == 0
+
+
+async def test_the_theme_is_switched(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert await page.evaluate(paper) == "rgb(255, 255, 255)"
+    await page.get_by_role("button", name="Dark").click()
+    assert await page.evaluate(paper) == "rgb(20, 23, 26)"
+    await expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+
+
+async def test_a_newer_document_takes_the_place_of_the_older_and_what_was_asked_for_stays(
+    text: str, runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(text)
+    await page.get_by_label("Filter by status").select_option("feasible")
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json())
+    await expect(page.locator("h1")).to_have_text("grown")
+    await expect(page.locator("#summary")).to_contain_text("10.00 %")
+    assert await numbers(page) == ["1"]
+
+
+async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["fruitless"]))
+    await expect(shown.locator("#summary")).to_contain_text("none yet")
+    await expect(shown.locator("#convergence .empty")).to_be_visible()
+    await expect(shown.locator("#top .empty")).to_be_visible()
+
+
+async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["begun"]))
+    await expect(shown.locator("#candidates output")).to_have_text("0 candidates")

@@ -1,0 +1,102 @@
+"""What the page says, recomputed from the journal's SQL views."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim.analysis.run import Run
+from behavesim.reports.page import document
+from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return journalled(
+        tmp_path / "first",
+        started(),
+        feasible(0, 5.0, [0, 1, 2, 3], source="x = 1"),
+        feasible(1, 3.0, [0, 2, 1, 3], source="x = 2", island=1),
+        rejected(2, "timeout", "it took 50 s"),
+        feasible(3, 4.0, [0, 2, 1, 3], source="x = 3"),
+        feasible(4, 3.0, [0, 3, 1, 2], source="x = 2  # again", program="program 1"),
+        feasible(5, 2.5, [0, 2, 1, 3], source="x = 5", island=None),
+        rejected(6, "timeout", "it took 50 s"),
+        rejected(7, "exception", "NameError"),
+        asked(8, [0, -1]),
+    )
+
+
+def shown(run: Run) -> Any:
+    """The document as the page reads it."""
+    return json.loads(document(run).json())
+
+
+def rows(run: Run, query: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(run.folder.journal)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_every_candidate_has_the_cells_that_the_view_of_candidates_has(run: Run) -> None:
+    columns = shown(run)["candidates"]
+    names = ("candidate", "status", "score", "group", "parents", "model", "stage", "reason")
+    found = list(zip(*(columns[name] for name in names), strict=True))
+    query = "SELECT candidate, status, score, island, parents, model, stage, reason FROM candidates ORDER BY candidate"
+    assert found == [
+        (number, status, score, None if island is None else str(island), json.loads(parents), *rest)
+        for number, status, score, island, parents, *rest in rows(run, query)
+    ]
+    assert columns["gap"] == [None if score is None else (score - 2.0) / 2.0 for score in columns["score"]]
+
+
+def test_the_counts_are_those_of_the_views(run: Run) -> None:
+    page = shown(run)
+    of_status = dict(rows(run, "SELECT status, count(*) FROM candidates GROUP BY status"))
+    assert page["summary"]["asked"] == sum(of_status.values()) == 9
+    assert page["summary"]["feasible"] == page["distinct"]["feasible"] == of_status["feasible"] == 5
+    query = "SELECT reason, count(*) FROM candidates WHERE status = 'rejected' GROUP BY reason ORDER BY reason"
+    assert page["summary"]["rejected"] == dict(rows(run, query)) == {"exception": 1, "timeout": 2}
+    assert page["distinct"]["programs"] == rows(run, "SELECT count(DISTINCT program) FROM candidates")[0][0] == 4
+    query = "SELECT count(DISTINCT data) FROM events WHERE type = 'Evaluated' AND candidate >= 0"
+    assert page["distinct"]["behaviours"] == rows(run, query)[0][0] - 1 == 2  # one is of a copy of another program
+    ended = sum(of_status.values()) - of_status["open"]
+    assert [(each["reason"], each["count"], each["share"]) for each in page["failures"]] == [
+        (reason, number, number / ended) for reason, number in Counter(page["summary"]["rejected"]).most_common()
+    ]
+
+
+def test_the_best_and_the_convergence_are_those_of_the_scores_in_the_view(run: Run) -> None:
+    page = shown(run)
+    programs = rows(run, "SELECT min(candidate), score FROM candidates WHERE score IS NOT NULL GROUP BY program")
+    ranked = sorted((score, candidate) for candidate, score in programs)
+    best = {"score": ranked[0][0], "candidate": ranked[0][1], "gap": (ranked[0][0] - 2.0) / 2.0}
+    assert page["summary"]["best"] == best
+    assert page["summary"]["top10_gap"] == pytest.approx(sum((score - 2.0) / 2.0 for score, _ in ranked) / len(ranked))
+    for then in page["convergence"]:
+        query = f"SELECT min(score) FROM candidates WHERE candidate < {then['asked']}"
+        assert then["score"] == rows(run, query)[0][0]
+        assert then["gap"] == (then["score"] - 2.0) / 2.0
+    assert [then["asked"] for then in page["convergence"]] == list(range(1, 10))
+    assert [(each["candidate"], each["programs"]) for each in page["top"]] == [(5, 3), (0, 1)]
+
+
+def test_the_texts_of_the_template_and_of_every_candidate_are_there(run: Run) -> None:
+    texts = json.loads(gzip.decompress(base64.b64decode(shown(run)["texts"])))
+    assert [text[0] for text in texts[:4]] == ["template", "x = 1", "x = 2", "its source"]
+    assert [text[1:] for text in texts[2:4]] == [["a thought", "", [3.0]], ["", "it took 50 s", []]]
+    assert texts[9] == [None, "", "", []]
+
+
+def test_what_is_unknown_is_null(tmp_path: Path) -> None:
+    page = shown(journalled(tmp_path / "empty", started(), rejected(0, "timeout"), stopped("user")))
+    assert page["summary"]["best"] is page["summary"]["top10_gap"] is page["convergence"][0]["score"] is None
+    assert page["summary"]["state"] == "stopped"
+    assert page["top"] == []
