@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from behavesim.analysis.portfolio import portfolio as portfolio_of
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import RecommendedProgram, summary
@@ -43,7 +42,8 @@ def recommend(
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
     chosen = _recommended(folders[0]) if len(folders) == 1 else None
-    found = None if portfolio is None else portfolio_of([load_run(folder.path) for folder in folders], portfolio)
+    first, *others = [load_run(folder.path) for folder in folders]
+    found = None if portfolio is None else first.portfolio(portfolio, others)
     if as_json:
         document = None if chosen is None else asdict(chosen)
         members = {} if found is None else {"portfolio": [asdict(member) for member in found.members]}
@@ -56,7 +56,7 @@ def recommend(
     elif len(folders) == 1:
         typer.echo("no program to recommend: none on the shortlist works on the validation instances")
     if found is not None:
-        show([found.table()])
+        show([found.table(), found.wins()])
 
 
 def _recommended(folder: RunFolder) -> RecommendedProgram | None:

@@ -2,15 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-import numpy as np
-
-from behavesim.analysis.run import Candidate, Run
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table
 from behavesim.errors import UsageError
+from behavesim.similarity.measure import BehaveSim
 from behavesim.similarity.niches import Niches
+from behavesim.task import Objective
+from behavesim.trajectory import AlgorithmRun
+
+Scores = tuple[float, ...]
+"""A program's score on each of some instances."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A feasible program that may be chosen: the run and candidate that it is, what it is worth and what it does."""
+
+    run: str
+    candidate: int
+    source: str
+    score: float
+    scores: Scores
+    behaviour: tuple[AlgorithmRun, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What names it among programs of several runs."""
+        return self.run, self.candidate
+
+
+@dataclass(frozen=True)
+class Clearing:
+    """How programs are chosen: the better by a task's objective, and far from one another by a measure.
+
+    Far is 1 − BehaveSim of at least `radius` times the median distance of the first hundred behaviours.
+    """
+
+    objective: Objective
+    measure: BehaveSim
+    radius: float
+
+    def of(self, entrants: Sequence[Entrant], count: int) -> list[Entrant]:
+        """At most `count` of the programs, best first, each far from every one before it.
+
+        One stands for a behaviour: the best, then the shorter, then the older. Prefixes nest: fewer programs are the
+        first of more.
+        """
+        niches = Niches(self.measure)
+        for place, each in enumerate(entrants):
+            niches.add(each.behaviour, (-self.objective.utility(each.score), len(each.source), place))
+        return [entrants[place] for place in niches.clear(self.radius, count)]
 
 
 @dataclass(frozen=True)
@@ -18,7 +63,10 @@ class Member:
     """A program of a portfolio: the run and the candidate that it is, and its score and gap in the search.
 
     `together` is the mean over the search's instances of the best score of this program and those before it, and
-    `wins` are the instances, from 1, on which this one has it.
+    `wins` are the instances, from 1, on which this one has it. `alike` programs do the same as it, itself among them,
+    and `nearest` is its distance 1 − BehaveSim to the one before that is most like it, None for the first.
+    `validation` is its mean score on validation instances, `validation_together` that of the best so far there; None
+    where it was not tried there.
     """
 
     run: str
@@ -27,17 +75,26 @@ class Member:
     gap: float | None
     together: float
     wins: tuple[int, ...]
+    scores: Scores
+    alike: int
+    nearest: float | None
+    validation: float | None = None
+    validation_together: float | None = None
 
 
 @dataclass(frozen=True)
 class Portfolio:
-    """At most `wanted` programs, no two of which behave alike; where they are fewer, there are no more."""
+    """At most `wanted` programs, no two of which behave alike; where they are fewer, there are no more.
+
+    `failed` are programs that would belong to it, by run and candidate, and failed on validation instances.
+    """
 
     wanted: int
     members: tuple[Member, ...]
+    failed: tuple[tuple[str, int], ...] = ()
 
     def table(self) -> Table:
-        """A row a program, in their order."""
+        """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
         columns = (
             Column("programs", COUNT),
             Column("run"),
@@ -45,57 +102,110 @@ class Portfolio:
             Column("score", SCORE),
             Column("gap", FRACTION),
             Column("together", SCORE, title="best of all so far"),
-            Column("wins", title="best on instances"),
+            Column("validation", SCORE, title="on validation instances"),
+            Column("validation_together", SCORE, title="best of all there"),
+            Column("nearest", DISTANCE, title="distance to the nearest before"),
+            Column("alike", COUNT, title="programs that do the same"),
         )
         rows: list[tuple[Cell, ...]] = [
-            (place, each.run, each.candidate, each.score, each.gap, each.together, ", ".join(map(str, each.wins)))
+            (
+                *(place, each.run, each.candidate, each.score, each.gap, each.together),
+                *(each.validation, each.validation_together, each.nearest, each.alike),
+            )
             for place, each in enumerate(self.members, 1)
         ]
-        fewer = f"No other program behaves differently enough: {len(self.members)} of {self.wanted}. "
-        caption = (
-            f"{fewer if len(self.members) < self.wanted else ''}"
-            "On the search's instances, where programs were chosen: expect less of others."
+        return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
+
+    def wins(self) -> Table:
+        """A row a program and a column an instance of the search: its scores there, and where it is the best of all."""
+        instances = range(1, len(self.members[0].scores) + 1) if self.members else ()
+        columns = (
+            Column("run"),
+            Column("candidate", COUNT),
+            Column("wins", title="best on"),
+            *(Column(f"instance_{number}", SCORE, title=f"instance {number}") for number in instances),
         )
-        return Table("portfolio", "programs that behave differently", columns, tuple(rows), caption)
+        rows: list[tuple[Cell, ...]] = [
+            (each.run, each.candidate, ", ".join(map(str, each.wins)), *each.scores) for each in self.members
+        ]
+        return Table("portfolio_wins", "which of them is the best where", columns, tuple(rows), keys=2)
+
+    def _caption(self) -> str:
+        """What a reader has to know of the numbers."""
+        said = []
+        if self.failed:
+            named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
+            said.append(f"Left out, as failed on validation instances: {named}.")
+        if len(self.members) + len(self.failed) < self.wanted:
+            found = len(self.members) + len(self.failed)
+            said.append(f"No other program behaves differently enough: {found} of {self.wanted}.")
+        said.append("On the search's instances, where programs were chosen: expect less of others.")
+        return " ".join(said)
 
 
-def cleared(runs: Sequence[Run], count: int) -> list[tuple[Run, Candidate]]:
-    """At most `count` feasible programs of some runs on one task, best first, each far from every one before it.
+def portfolio(
+    entrants: Sequence[Entrant],
+    clearing: Clearing,
+    count: int,
+    validation: Mapping[tuple[str, int], Scores | None] | None = None,
+) -> Portfolio:
+    """The portfolio of some programs on one task; raises UsageError for fewer than one.
 
-    One stands for a behaviour: the best, then the shorter, then the older. Far is 1 − BehaveSim of at least
-    `shortlist_radius` of the first run times the median distance of the first hundred behaviours. Prefixes nest: fewer
-    programs are the first of more. Raises UsageError for runs on different tasks.
+    `validation` has the scores of programs on validation instances, by run and candidate: None of one that failed
+    there, which is left out; they change nothing else.
     """
-    tasks = sorted({run.settings.task for run in runs})
-    if len(tasks) > 1:
-        raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
-    niches = Niches(runs[0].measure())
-    programs: list[tuple[Run, Candidate]] = []
-    for run in runs:
-        feasible = run.feasible
-        algorithms = run.trajectories([candidate.candidate for candidate in feasible])
-        for candidate, algorithm in zip(feasible, algorithms, strict=True):
-            niches.add(algorithm, (-run.utility(candidate), len(candidate.source or ""), len(programs)))
-            programs.append((run, candidate))
-    return [programs[place] for place in niches.clear(runs[0].settings.shortlist_radius, count)]
-
-
-def portfolio(runs: Sequence[Run], count: int) -> Portfolio:
-    """The portfolio of some runs on one task; raises UsageError for different tasks, or fewer than one program."""
     if count < 1:
         raise UsageError(f"a portfolio holds one program or more; {count} were asked for")
-    chosen = cleared(runs, count)
-    if not chosen:
-        return Portfolio(count, ())
-    objective = runs[0].state.objective
-    scores = np.array([candidate.scores for _, candidate in chosen])
-    utilities = scores if objective.direction == "maximise" else -scores
-    first = utilities.argmax(axis=0)  # of programs that tie, the first
-    together = [objective.utility(value) for value in np.maximum.accumulate(utilities).mean(axis=1).tolist()]
-    members = []
-    for place, (run, candidate) in enumerate(chosen):
-        wins = tuple((np.flatnonzero(first == place) + 1).tolist())
-        assert candidate.score is not None, "only feasible programs are chosen"
-        gap = run.gap(candidate.score)
-        members.append(Member(run.folder.run, candidate.candidate, candidate.score, gap, together[place], wins))
-    return Portfolio(count, tuple(members))
+    tried = validation or {}
+    chosen = clearing.of(entrants, count)
+    failed = tuple(each.key for each in chosen if each.key in tried and tried[each.key] is None)
+    kept = [each for each in chosen if each.key not in failed]
+    return Portfolio(count, _members(kept, Counter(each.behaviour for each in entrants), clearing, tried), failed)
+
+
+def _members(
+    kept: Sequence[Entrant],
+    alike: Mapping[tuple[AlgorithmRun, ...], int],
+    clearing: Clearing,
+    validation: Mapping[tuple[str, int], Scores | None],
+) -> tuple[Member, ...]:
+    objective = clearing.objective
+    together = _together([each.scores for each in kept], objective)
+    there = [validation.get(each.key) or () for each in kept]
+    there_together: Sequence[float | None] = _together(there, objective) if all(there) else [None] * len(kept)
+    best = _best(objective)
+    columns = list(zip(*(each.scores for each in kept), strict=True))
+    winners = [column.index(best(column)) for column in columns]  # of programs that tie, the first
+    return tuple(
+        Member(
+            run=each.run,
+            candidate=each.candidate,
+            score=each.score,
+            gap=objective.gap(each.score),
+            together=together[place],
+            wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
+            scores=each.scores,
+            alike=alike[each.behaviour],
+            nearest=_nearest(each, kept[:place], clearing.measure),
+            validation=fmean(there[place]) if there[place] else None,
+            validation_together=there_together[place],
+        )
+        for place, each in enumerate(kept)
+    )
+
+
+def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
+    """For each program the mean over instances of the best score among it and those before."""
+    best = _best(objective)
+    return [fmean(map(best, zip(*scores[: place + 1], strict=True))) for place in range(len(scores))]
+
+
+def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
+    return max if objective.direction == "maximise" else min
+
+
+def _nearest(entrant: Entrant, before: Sequence[Entrant], measure: BehaveSim) -> float | None:
+    """The distance 1 − BehaveSim to the likest of some programs; None where there are none."""
+    if not before:
+        return None
+    return 1.0 - float(measure.one_vs_many(entrant.behaviour, [each.behaviour for each in before]).max())

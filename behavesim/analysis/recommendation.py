@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from behavesim.analysis.portfolio import cleared
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.table import SCORE, Column, Table
 from behavesim.events import TEMPLATE, CandidateId, Recommended
@@ -18,7 +17,8 @@ from behavesim.verdict import Verdict
 
 def shortlist(run: Run) -> list[Candidate]:
     """At most `settings.shortlist` programs by score that behave differently: the best of each niche (clearing)."""
-    return [candidate for _, candidate in cleared([run], run.settings.shortlist)]
+    chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
+    return [run.candidate(each.candidate) for each in chosen]
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:

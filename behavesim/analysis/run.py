@@ -38,7 +38,7 @@ from behavesim.trajectory import AlgorithmRun
 if TYPE_CHECKING:
     import pandas
 
-    from behavesim.analysis.portfolio import Portfolio
+    from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
     from behavesim.similarity import BehaveSim
 
 TENTHS = 10
@@ -166,11 +166,42 @@ class Run:
         chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
         return self.measure().matrix(self.trajectories(chosen))
 
-    def portfolio(self, count: int) -> Portfolio:
-        """At most `count` programs that behave differently, best first; see `analysis.portfolio`."""
-        from behavesim.analysis.portfolio import portfolio  # it knows runs
+    def portfolio(
+        self,
+        count: int,
+        others: Sequence[Run] = (),
+        validation: Mapping[tuple[str, CandidateId], Scores | None] | None = None,
+    ) -> Portfolio:
+        """At most `count` programs that behave differently, best first, of this run and of others on its task.
 
-        return portfolio([self], count)
+        `validation` is what became of programs on validation instances, by run and candidate (`analysis.portfolio`).
+        Raises UsageError for other tasks, or fewer than one program.
+        """
+        from behavesim.analysis.portfolio import portfolio
+
+        tasks = sorted({run.settings.task for run in (self, *others)})
+        if len(tasks) > 1:
+            raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
+        entrants = [entrant for run in (self, *others) for entrant in run.entrants()]
+        return portfolio(entrants, self.clearing(), count, validation)
+
+    def entrants(self) -> list[Entrant]:
+        """The feasible programs, with what they do, in the order in which they were asked for."""
+        from behavesim.analysis.portfolio import Entrant
+
+        feasible = self.feasible
+        behaviours = self.trajectories([candidate.candidate for candidate in feasible])
+        return [
+            Entrant(self.folder.run, each.candidate, each.source or "", each.score, each.scores, behaviour)
+            for each, behaviour in zip(feasible, behaviours, strict=True)
+            if each.score is not None
+        ]
+
+    def clearing(self) -> Clearing:
+        """How programs that behave differently are chosen, by the run's own measure and `shortlist_radius`."""
+        from behavesim.analysis.portfolio import Clearing
+
+        return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 
     def to_pandas(self) -> pandas.DataFrame:
         """All candidates as a data frame with one row each (needs the `pandas` extra)."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.portfolio import cleared, portfolio
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.errors import UsageError
 from tests.cli.command import Command
 
@@ -17,6 +17,10 @@ def runs(behavesim: Command) -> list[bs.Run]:
         arguments = ("--method", "best-of-n", "--budget", 30, "--seed", seed, "--set", "recommend=false")
         assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
     return [bs.load_run("s1"), bs.load_run("s2")]
+
+
+def portfolio(runs: list[bs.Run], count: int) -> Portfolio:
+    return runs[0].portfolio(count, runs[1:])
 
 
 def test_it_is_cleared_greedily_from_the_best(runs: list[bs.Run]) -> None:
@@ -43,7 +47,7 @@ def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instanc
     for count in range(1, 8):
         assert portfolio(runs, count).members[:count] == portfolio(runs, count).members
         assert [m.candidate for m in portfolio(runs, count).members] == [m.candidate for m in whole[:count]]
-    scores = np.array([candidate.scores for _, candidate in cleared(runs, 8)])
+    scores = np.array([member.scores for member in whole])
     assert [m.together for m in whole] == pytest.approx(np.minimum.accumulate(scores).mean(axis=1).tolist())
     assert sorted(instance for member in whole for instance in member.wins) == [1, 2, 3, 4, 5]
     assert {member.run for member in whole} <= {"s1", "s2"}
