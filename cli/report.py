@@ -12,11 +12,13 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import load_run
+from behavesim.analysis.table import Table
 from behavesim.application.held_out import reported
 from behavesim.errors import UsageError
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
+from behavesim.reports.markup import latex, markdown
 from behavesim.reports.page import write_page
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
@@ -50,10 +52,14 @@ def report(
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
     metric: Metrics = None,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Summary, best programs, islands and behavioural clusters."""
+    if as_json + as_latex + as_markdown > 1:
+        raise UsageError("a report is printed once: as --json, --latex or --markdown")
     metrics = known_metrics(metric or ())
     folders = [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
     if html is not None and len(folders) > 1:
@@ -74,6 +80,11 @@ def report(
         return
     singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
     chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
+    tables: list[Table] = []
     for run in singly:
-        show((summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}), *run.tables()))
-    show(comparison_tables(compared))
+        tables += (summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}), *run.tables())
+    tables += comparison_tables(compared)
+    if as_latex or as_markdown:
+        typer.echo((latex if as_latex else markdown)(tables))
+    else:
+        show(tables)

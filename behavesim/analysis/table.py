@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 
@@ -47,6 +48,16 @@ class Column:
         """What people read above it, with the unit's symbol."""
         return f"{self.name if self.title is None else self.title} {self.unit.symbol}".strip()
 
+    def text(self, cell: Cell) -> str:
+        """What people read in a cell of this column; nothing where it is unknown, an interval in a line of its own."""
+        if not isinstance(cell, Estimate):
+            return self.unit.text(cell)
+        unit = cell.unit or self.unit
+        mean = unit.text(cell.mean) if cell.known is None else f"of {cell.known}: {unit.text(cell.mean)}"
+        spread = "" if cell.sd is None else f" ± {unit.text(cell.sd)}"
+        interval = "" if cell.low is None else f"[{unit.text(cell.low)}, {unit.text(cell.high)}]"
+        return f"{mean}{spread}\n{interval}" if spread else f"{mean} {interval}".rstrip()
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -69,7 +80,7 @@ Cell = str | int | float | Estimate | None
 
 @dataclass(frozen=True)
 class Table:
-    """One table; each row has a cell a column, and `marked` are the places of rows that stand out.
+    """One table; each row has a cell a column, `marked` are rows that stand out and `best` cells that do, by place.
 
     The first `keys` columns say what a row is about: where a table is too wide, each of its parts begins with them.
     """
@@ -81,9 +92,22 @@ class Table:
     caption: str = ""
     marked: frozenset[int] = frozenset()
     keys: int = 1
+    best: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def known(self) -> Table:
+        """The table without the columns of which nothing is known."""
+        places = range(len(self.columns))
+        return self._of(
+            [place for place in places if not self.rows or any(row[place] is not None for row in self.rows)]
+        )
 
     def part(self, start: int, stop: int) -> Table:
         """The keys and the columns from `start` up to `stop`."""
-        kept = [*range(self.keys), *range(max(start, self.keys), stop)]
+        return self._of([*range(self.keys), *range(max(start, self.keys), stop)])
+
+    def _of(self, kept: Sequence[int]) -> Table:
+        """The columns at these places."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
-        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
+        best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
+        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)

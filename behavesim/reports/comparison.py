@@ -38,7 +38,20 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric]) -> T
     columns = (Column("group"), Column("runs", COUNT), *(metric.column for metric in shown))
     rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in shown)) for group in entry.groups)
     caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
-    return Table(f"groups_{about}", f"comparison on {entry.task}: {TITLES[about]}", columns, tuple(rows), caption)
+    best = frozenset((row, place) for place, metric in enumerate(shown, 2) for row in _best(entry.groups, metric))
+    title = f"comparison on {entry.task}: {TITLES[about]}"
+    return Table(f"groups_{about}", title, columns, tuple(rows), caption, best=best)
+
+
+def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
+    """The places of the groups with the best mean, where one end of the metric is known to be better."""
+    sign = {"higher": 1, "lower": -1}.get(metric.direction or "", 0)
+    means = {
+        place: sign * group.metrics[metric.name].mean
+        for place, group in enumerate(groups)
+        if metric.name in group.metrics
+    }
+    return [place for place, mean in means.items() if sign and len(means) > 1 and mean == max(means.values())]
 
 
 def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:

@@ -14,7 +14,7 @@ from rich.syntax import Syntax
 from rich.table import Table as Drawing
 from rich.text import Text
 
-from behavesim.analysis.table import WORDS, Cell, Column, Estimate, Table
+from behavesim.analysis.table import WORDS, Estimate, Table
 from behavesim.text import printable
 
 Item = TypeVar("Item")
@@ -57,8 +57,8 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
 
 def drawn(table: Table) -> Drawing:
     """A table as rich draws it; a column of which nothing is known is left out."""
-    shown = [place for place in range(len(table.columns)) if _is_known(table, place)]
-    columns = [table.columns[place] for place in shown]
+    table = table.known
+    columns = table.columns
     is_headed = any(column.heading for column in columns)
     drawing = Drawing(
         title=table.title or None,
@@ -77,24 +77,12 @@ def drawn(table: Table) -> Drawing:
             style="bold" if not is_headed and place == 0 else "",
         )
     for number, row in enumerate(table.rows):
-        cells = (printable(text(row[place], table.columns[place])) for place in shown)
-        drawing.add_row(*map(Text, cells), style="bold" if number in table.marked else "")
+        cells = (
+            Text(printable(column.text(cell)), style="bold" if (number, place) in table.best else "")
+            for place, (column, cell) in enumerate(zip(columns, row, strict=True))
+        )
+        drawing.add_row(*cells, style="bold" if number in table.marked else "")
     return drawing
-
-
-def text(cell: Cell, column: Column) -> str:
-    """What stands in a cell; nothing where it is unknown."""
-    if not isinstance(cell, Estimate):
-        return column.unit.text(cell)
-    unit = cell.unit or column.unit
-    mean = unit.text(cell.mean) if cell.known is None else f"of {cell.known}: {unit.text(cell.mean)}"
-    spread = "" if cell.sd is None else f" ± {unit.text(cell.sd)}"
-    interval = "" if cell.low is None else f"[{unit.text(cell.low)}, {unit.text(cell.high)}]"
-    return f"{mean}{spread}\n{interval}" if spread else f"{mean} {interval}".rstrip()
-
-
-def _is_known(table: Table, place: int) -> bool:
-    return not table.rows or any(row[place] is not None for row in table.rows)
 
 
 def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:

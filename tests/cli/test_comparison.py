@@ -19,6 +19,14 @@ def two(behavesim: Command) -> Command:
     return behavesim
 
 
+def test_the_tables_of_a_report_are_printed_for_a_paper_and_for_a_page(two: Command) -> None:
+    shown = two("report", "best-of-n", "eoh", "--latex").out
+    assert shown.startswith("% \\usepackage{booktabs}")
+    assert shown.count("\\begin{tabular}") == shown.count("\\bottomrule") > 4
+    assert "### comparison on tsp: what was found" in two("report", "best-of-n", "eoh", "--markdown").out
+    assert two("report", "eoh", "--latex", "--json").code == 2
+
+
 def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(two: Command, tmp_path: Path) -> None:
     ended = two("report", "best-of-n", "eoh", "--held-out", "--csv", "tables", "--json")
     assert ended.code == 0

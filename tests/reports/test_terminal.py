@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, show, text
+from behavesim.reports.terminal import drawn, show
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -25,7 +25,7 @@ GAP = Column("gap", FRACTION)
     ],
 )
 def test_a_number_is_written_in_its_unit_and_the_unknown_is_empty(unit: Unit, value: Cell, shown: str) -> None:
-    assert text(value, Column("name", unit)) == shown
+    assert Column("name", unit).text(value) == shown
 
 
 def test_a_heading_names_the_unit() -> None:
@@ -43,7 +43,7 @@ def test_a_heading_names_the_unit() -> None:
     ],
 )
 def test_an_estimate_is_written_with_what_is_known_of_it(cell: Estimate, shown: str) -> None:
-    assert text(cell, GAP) == shown
+    assert GAP.text(cell) == shown
 
 
 def test_a_column_of_which_nothing_is_known_is_left_out() -> None:

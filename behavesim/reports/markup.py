@@ -1,0 +1,103 @@
+"""Tables as text for papers and pages: LaTeX with booktabs, and Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from behavesim.analysis.table import WORDS, Table
+from behavesim.text import printable
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "×": r"$\times$",
+    "→": r"$\rightarrow$",
+    "–": "--",
+    "…": r"\ldots{}",
+}
+"""What LaTeX would not print as it stands, and signs that its fonts lack; other letters stay as they are."""
+
+
+def latex(tables: Sequence[Table]) -> str:
+    """A floating `table` for each, to be put into a document that uses the package booktabs."""
+    seen: Counter[str] = Counter()
+    texts = ["% \\usepackage{booktabs}"]
+    for table in tables:
+        seen[table.name] += 1
+        label = re.sub("[^a-z0-9]+", "-", table.name.lower()) + (f"-{seen[table.name]}" if seen[table.name] > 1 else "")
+        texts.append(_latex(table, label))
+    return "\n\n".join(texts)
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    """A heading and a table for each, in GitHub's dialect."""
+    return "\n\n".join(map(_markdown, tables))
+
+
+def _latex(table: Table, label: str) -> str:
+    header, *rows = _cells(table, _in_latex, r"\textbf{{{}}}".format)
+    columns = "".join("l" if column.unit is WORDS else "r" for column in table.known.columns)
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_in_latex(_sentences(table))}}}",
+            rf"\label{{tab:{label}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            rf"{' & '.join(header)} \\",
+            r"\midrule",
+            *(rf"{' & '.join(row)} \\" for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        )
+    )
+
+
+def _markdown(table: Table) -> str:
+    header, *rows = _cells(table, _in_markdown, "**{}**".format)
+    rule = ["---" if column.unit is WORDS else "---:" for column in table.known.columns]
+    lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+    heading = [f"### {_in_markdown(table.title)}", ""] if table.title else []
+    caption = ["", _in_markdown(table.caption)] if table.caption else []
+    return "\n".join((*heading, *lines, *caption))
+
+
+def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
+    """The headings and the rows of what is known, each cell in one line, what stands out in bold."""
+    known = table.known
+    rows = [[escaped(column.heading) for column in known.columns]]
+    for place, row in enumerate(known.rows):
+        texts = [escaped(column.text(cell)) for column, cell in zip(known.columns, row, strict=True)]
+        stands_out = [place in known.marked or (place, at) in known.best for at in range(len(texts))]
+        rows.append([bold(text) if text and is_so else text for text, is_so in zip(texts, stands_out, strict=True)])
+    return rows
+
+
+def _sentences(table: Table) -> str:
+    parts = (part.strip().rstrip(".") for part in (table.title, table.caption) if part.strip())
+    return ". ".join(part[0].upper() + part[1:] for part in parts)
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in _line(text))
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", _line(text))
+
+
+def _line(text: str) -> str:
+    return " ".join(printable(text).split())
