@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from behavesim.events import Asked, CandidateId, Compared, Evaluated, GroupName, NoteAsked, Rejected, Reply
@@ -60,6 +60,26 @@ class OpenCandidate:
         return isinstance(self.outcome, Evaluated)
 
 
+@dataclass(frozen=True)
+class Mean:
+    """The mean of numbers of which their sum and their count are kept."""
+
+    total: float = 0.0
+    count: int = 0
+
+    @property
+    def value(self) -> float | None:
+        """The mean; None of no numbers."""
+        return self.total / self.count if self.count else None
+
+    def __add__(self, other: Mean) -> Mean:
+        return Mean(self.total + other.total, self.count + other.count)
+
+    def and_of(self, numbers: Collection[float]) -> Mean:
+        """That of these numbers too."""
+        return self + Mean(sum(numbers), len(numbers))
+
+
 @dataclass
 class Group:
     """Some programs of the archive under a name, in order of arrival."""
@@ -73,6 +93,20 @@ class Group:
     """Active seconds of the run at that time, as decisions know them."""
     improved_at: CandidateId | None = None
     """The first of the group's members as good as its best."""
+    bests: list[tuple[int, float]] = field(default_factory=list)
+    """How its best score grew since it was last arranged: the candidates registered by then, and the score."""
+    inside: Mean = Mean()
+    """The similarity of programs to the group's members as they were added, where a decision had it measured."""
+    between: Mean = Mean()
+    """The same to the members of other groups."""
+
+    def take_similarities(self, name: GroupName, compared: Compared) -> None:
+        """Take in how alike a program was to the members of this group, of that name, and to others as it joined."""
+        alike = [similarity for group, similarity in compared.to_groups.items() if group == name]
+        alike += [similarity for member, similarity in compared.to_members.items() if member in self.members]
+        self.inside = self.inside.and_of(alike)
+        self.between = self.between.and_of([s for group, s in compared.to_groups.items() if group != name])
+
     is_selection: bool = False
     """Whether it only points out programs of other groups."""
 

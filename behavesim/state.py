@@ -83,6 +83,8 @@ class RunState:
         """The texts that the method asked for."""
         self.best: Member | None = None
         """The best program registered, the first of several as good."""
+        self.bests: list[tuple[CandidateId, float]] = []
+        """Every candidate that was the best when it was registered, and its score."""
         self.recommended: Recommended | None = None
         """The program chosen last on validation instances, with the scores of all that were tried there."""
         self.feasible = 0
@@ -93,6 +95,8 @@ class RunState:
         """Feasible candidates whose normal form was known already."""
         self.repeated_behaviours = 0
         """Feasible candidates that do exactly what another one did before."""
+        self.recent_repeats: deque[bool] = deque(maxlen=RECENT)
+        """Whether each of the candidates that were evaluated last did exactly what another one did before."""
         self.repairs = 0
         """Times a rejected candidate was asked for again."""
         self.recent: deque[bool] = deque(maxlen=RECENT)
@@ -273,12 +277,15 @@ class RunState:
         self.feasible += 1
         self.repeated_programs += event.copy_of is not None
         behaviour = hash(event.trajectories)  # for a count that people read; decisions compare in full
-        self.repeated_behaviours += behaviour in self._behaviours
+        is_repeated = behaviour in self._behaviours
+        self.repeated_behaviours += is_repeated
+        self.recent_repeats.append(is_repeated)
         self._behaviours.add(behaviour)
 
     def _apply_added(self, event: Added) -> None:
         candidate, name = event.candidate, event.group
-        member = self.members[candidate] = self.member(self._opened(candidate))
+        opened = self._opened(candidate)
+        member = self.members[candidate] = self.member(opened)
         if name is None:
             self.ungrouped.append(candidate)
         else:
@@ -287,6 +294,9 @@ class RunState:
             best = None if group.improved_at is None else self.members.get(group.improved_at)
             if best is None or member.utility > best.utility:
                 group.improved_at = candidate
+                group.bests.append((candidate, member.score))
+            if opened.compared is not None:
+                group.take_similarities(name, opened.compared)
             group.members.append(candidate)
             if event.evicted:
                 group.members = [m for m in group.members if m not in event.evicted]
@@ -310,6 +320,7 @@ class RunState:
             score, utility = outcome.score, self.objective.utility(outcome.score)
             if self.best is None or utility > self.best.utility:
                 self.best = self.member(opened)
+                self.bests.append((candidate, score))
         # the group by its place, so that a digest stays what it was where a method calls its groups otherwise
         place = None if group is None else list(self.groups).index(group)
         self._hash(candidate, outcome.source, score is not None, score, place)
@@ -324,8 +335,11 @@ class RunState:
             unknown = [member for member in members if member not in self.members]
             if unknown:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
-            best = self.best_member(members).candidate if members else None
-            self.groups[name] = Group(list(members), 0, self.registered, self.active_s, best, event.selection)
+            group = self.groups[name] = Group(list(members), 0, self.registered, self.active_s)
+            group.is_selection = event.selection
+            if members:
+                best = self.best_member(members)
+                group.improved_at, group.bests = best.candidate, [(self.registered, best.score)]
         if is_first and not event.selection:  # later ones follow from what is hashed already
             self._hash("clustered", *event.groups.values())
         if not event.selection:

@@ -24,9 +24,8 @@ from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
 from behavesim.reports.ending import ending
-from behavesim.reports.panels import clock
 from behavesim.reports.replay import replay_lines
-from behavesim.reports.summary import summary_table
+from behavesim.reports.summary import clock, summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
 from behavesim.text import printable

@@ -12,10 +12,10 @@ from behavesim.state import RunState
 
 @dataclass(frozen=True)
 class IslandSummary:
-    """One island: its programs, how many different scores they have, the best, and when there last was a better one.
+    """One island: its programs, how many different scores they have, the best and the mean, and when it got better.
 
-    Islands are numbered as they were first named; `improved_at` is the candidate that was better, -1 the template, and
-    None says that the island has been empty so far.
+    Islands are numbered as they were first named; `improved_at` is the candidate that was better, -1 the template;
+    it is None where the island has been empty so far, as best and mean are where it is empty.
     """
 
     island: int
@@ -23,6 +23,7 @@ class IslandSummary:
     size: int
     clusters: int
     best: Scored | None
+    mean: float | None
     improved_at: int | None
 
 
@@ -36,7 +37,9 @@ def _summary(state: RunState, number: int, name: str) -> IslandSummary:
     members = [state.members[member] for member in island.members]
     best = state.best_member(island.members) if members else None
     program = None if best is None else Scored(best.candidate, best.score, state.objective.gap(best.score))
-    return IslandSummary(number, name, len(members), len({m.score for m in members}), program, island.improved_at)
+    scores = [member.score for member in members]
+    mean = sum(scores) / len(scores) if scores else None
+    return IslandSummary(number, name, len(scores), len(set(scores)), program, mean, island.improved_at)
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -23,12 +24,17 @@ from behavesim.methods.method import Method
 from behavesim.notices import LoggedNotices
 from behavesim.plugins import failures_named
 from behavesim.proposers.prices import Prices
-from behavesim.reports.panels import Moment, dashboard, line
+from behavesim.reports.dashboard import Dashboard
+from behavesim.reports.moment import Moment
+from behavesim.reports.panels import line
 from behavesim.state import RunState
 from behavesim.task import TaskReference
 
 REFRESH_S = 0.25
+MOST = 0.03
+"""Of a core's time the live view takes no more than this share."""
 LINE_S = 5.0
+RATED_S = 300.0
 POLL_S = 0.5
 """How often to look whether a run of another process is still going on."""
 
@@ -47,13 +53,21 @@ async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
 
 
 async def _live(console: Console, moment: Callable[[], Moment]) -> None:
-    with Live(dashboard(moment()), console=console, auto_refresh=False, transient=False) as live:
-        try:
-            while True:
-                await asyncio.sleep(REFRESH_S)
-                live.update(dashboard(moment()), refresh=True)
-        finally:
-            live.update(dashboard(moment()), refresh=True)
+    """A view as long as the terminal keeps its size; in another it begins anew, on a cleared screen.
+
+    What a terminal makes of lines that no longer fit it is its own affair, so that none of them can be drawn over.
+    """
+    while True:
+        size = console.size
+        with Live(Dashboard(moment()), console=console, auto_refresh=False, transient=False) as live:
+            try:
+                while console.size == size:
+                    began = time.thread_time()
+                    live.update(Dashboard(moment()), refresh=True)
+                    await asyncio.sleep(max(REFRESH_S, (time.thread_time() - began) / MOST))
+            finally:
+                live.update(Dashboard(moment()), refresh=True)
+        console.clear()
 
 
 async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
@@ -79,16 +93,19 @@ def _print_notices(console: Console, moment: Moment, after: int) -> int:
 
 
 class Rate:
-    """Candidates a second over this session."""
+    """Candidates a second over the last minutes of this session."""
 
     def __init__(self, registered: int) -> None:
-        self._registered = registered
-        self._since = time.monotonic()
+        self._seen = deque([(time.monotonic(), registered)])
 
     def of(self, registered: int) -> float:
-        """The mean rate since this session began."""
-        elapsed = time.monotonic() - self._since
-        return (registered - self._registered) / elapsed if elapsed > 0 else 0.0
+        """The mean rate since RATED_S ago, or since this session began."""
+        now = time.monotonic()
+        self._seen.append((now, registered))
+        while now - self._seen[1][0] > RATED_S:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (registered - before) / (now - since) if now > since else 0.0
 
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:

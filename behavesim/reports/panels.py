@@ -1,105 +1,70 @@
-"""The live view of a run: pure functions from its state to something rich can draw."""
+"""The parts of the live view: pure functions from a moment of a run to something rich can draw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-from rich import box
-from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from behavesim.analysis.islands import IslandSummary, islands
-from behavesim.analysis.summary import tokens
-from behavesim.analysis.table import SCORE
-from behavesim.config import Settings
-from behavesim.events import TEMPLATE
-from behavesim.notices import Notice
-from behavesim.reports.summary import beside_template, dollars, percent, worth
-from behavesim.state import RunState
-from behavesim.tokens import Tokens
+from behavesim.analysis.table import DISTANCE, SCORE
+from behavesim.caps import rejected_share
+from behavesim.members import Mean
+from behavesim.reports.curve import area, at_the_end_of
+from behavesim.reports.moment import Moment
+from behavesim.reports.spending import spending
+from behavesim.reports.summary import beside_template, clock, frequency, percent, worth
+from behavesim.state import RECENT, RunState
 
-FEW = 10
-"""Candidates from which on a rate says something of the time that is left."""
 YEAR_S = 365 * 86400
 NOTICES = 2
 """What was said last stays in view; the log has all of it."""
 NOTICE_LENGTH = 240
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A run at one moment.
-
-    `rate` is candidates registered a second in this session; `cost_usd`, estimates included, is None where a price is
-    unknown; `facts` is what the method has to say of itself; `is_warming` says that the comparison is being loaded,
-    which includes compiling it where it is the first on a machine. `notices` is what was said of the run in this
-    session, in order.
-    """
-
-    run: str
-    settings: Settings
-    state: RunState
-    active_s: float
-    rate: float
-    cost_usd: float | None
-    facts: Mapping[str, str] = field(default_factory=dict)
-    is_warming: bool = False
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds until the budget is spent at the present rate; None while too few are registered to speak of one."""
-        if self.state.registered < FEW or self.rate <= 0:
-            return None
-        return (self.settings.budget - self.state.registered) / self.rate
-
-    @property
-    def waiting(self) -> int:
-        """Candidates that wait for a reply."""
-        return sum(candidate.reply is None for candidate in self.state.open.values())
-
-    @property
-    def evaluating(self) -> int:
-        """Candidates whose reply has come and whose evaluation has not."""
-        return sum(c.reply is not None and c.outcome is None for c in self.state.open.values())
-
-
-def dashboard(moment: Moment) -> RenderableType:
-    """The whole view: progress, what the run has found and costs, archive, failures; a small terminal cuts the end."""
-    return Group(
-        Panel(
-            Group(_headline(moment), _progress(moment), *_latest_notices(moment)),
-            title=f"behavesim · {moment.run}",
-            title_align="left",
-        ),
-        Columns([_search(moment), _islands(moment)], padding=(0, 2)),
-        _failures(moment.state),
-    )
+NAMED = 8
+"""Groups that are stuck and named."""
+NAME = 12
+"""Columns of what stands at the left, so that one part is in line with the next."""
+GAP = 2
+"""Columns between columns."""
 
 
 def line(moment: Moment) -> str:
     """The view in one plain line, for logs and pipes."""
     state, best = moment.state, moment.state.best
-    gap = "" if best is None or state.objective.gap(best.score) is None else f" (gap {_gap(moment)})"
+    gap = None if best is None else state.objective.gap(best.score)
     return (
         f"{state.registered}/{moment.settings.budget} done, {state.feasible} feasible, "
-        f"{sum(state.rejected.values())} rejected, {_beside_template(state)}{gap}, {moment.rate:.1f}/s, {_left(moment)}"
+        f"{sum(state.rejected.values())} rejected, {_beside_template(state)}"
+        f"{'' if gap is None else f' (gap {percent(gap)})'}, {frequency(moment.rate)}, {_left(moment)}"
     )
 
 
-def _headline(moment: Moment) -> Text:
+def head(moment: Moment) -> Group:
+    """Which run it is, how far it has come, and what was said of it last."""
+    return _head(moment, Text(f"{moment.run}  ", style="bold"))
+
+
+def boxed_head(moment: Moment) -> Panel:
+    """The same in a box, where there is room for one."""
+    return Panel(_head(moment, Text()), title=f"behavesim · {moment.run}", title_align="left")
+
+
+def _head(moment: Moment, name: Text) -> Group:
     settings, state = moment.settings, moment.state
     models = settings.flat().get("models", ())
     model = f" ({', '.join(models)})" if models else ""
-    return Text.assemble(
+    about = Text.assemble(
+        name,
         (settings.method, "bold cyan"),
         f" on {settings.task}, proposer {settings.proposer}{model}, seed {settings.seed}, isolation {state.isolation}",
+        no_wrap=True,
+        overflow="ellipsis",
     )
+    notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
+    return Group(about, _progress(moment), *notices)
 
 
 def _progress(moment: Moment) -> RenderableType:
@@ -108,72 +73,98 @@ def _progress(moment: Moment) -> RenderableType:
     grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
     done = f"{state.registered:,} / {settings.budget:,}"
-    text = f"{done}   {moment.rate:.1f}/s   {clock(moment.active_s)} gone, {_left(moment)}"
+    most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
+    text = f"{done}   {frequency(moment.rate)}   {clock(moment.active_s)}{most} gone, {_left(moment)}"
     grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), text)
     return grid
 
 
-def _latest_notices(moment: Moment) -> list[Text]:
-    return [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
-
-
-def _islands(moment: Moment) -> Table:
-    state = moment.state
-    table = Table(title="islands", title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
-    has_gaps = bool(state.objective.best_known)
-    for name in ("", "size", "clusters", "best", *(["gap"] if has_gaps else []), "improved"):
-        table.add_column(name, justify="right", no_wrap=True)
-    found = islands(state)
-    utilities = {each.name: state.objective.utility(each.best.score) for each in found if each.best is not None}
-    for each in found:
-        if each.best is None:
-            table.add_row(each.name, "0", style="dim")
-            continue
-        style = "bold green" if utilities[each.name] == max(utilities.values()) else ""
-        gaps = [percent(each.best.gap)] if has_gaps else []
-        worth = (SCORE.text(each.best.score), *gaps, _ago(each, state))
-        table.add_row(each.name, str(each.size), str(each.clusters), *worth, style=style)
-    if state.ungrouped:
-        table.caption = f"{len(state.ungrouped)} initial programs are not in islands yet"
-    return table
-
-
-def _ago(island: IslandSummary, state: RunState) -> str:
-    """How many candidates ago an island got better; nothing where it never did."""
-    if island.improved_at in (None, TEMPLATE):
-        return ""
-    return _plural(state.registered - island.improved_at, "candidate") + " ago"
-
-
-def _search(moment: Moment) -> Table:
-    state = moment.state
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column()
-    best = state.best
+def figures(moment: Moment) -> Table:
+    """What was found, what is under way, and what it takes."""
+    state, best = moment.state, moment.state.best
     rows = {
         "progress": _beside_template(state),
         "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
         "in flight": f"{_plural(moment.waiting, 'request')}, {_plural(moment.evaluating, 'evaluation')}",
-        "feasible": f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}",
-        "duplicates": f"{_share(state.repeated_programs, state)} same program, "
-        f"{_share(state.repeated_behaviours, state)} same behaviour",
-        "tokens": _tokens(state),
-        "cost": _cost(moment),
+        "feasible": _feasible(state),
+        **spending(moment),
         **moment.facts,
+        **_stuck(moment),
     }
+    return _facts(rows)
+
+
+def diversity(moment: Moment) -> Table:
+    """Whether programs still differ: in what they do, and how far inside groups and between them."""
+    state = moment.state
+    different = state.feasible - state.repeated_behaviours
+    rows = {
+        "behaviours": f"{different:,} different; {_share(state.repeated_behaviours, state)} repeat"
+        f"{_of_late(state.recent_repeats)}; {_share(state.repeated_programs, state)} copies",
+        **_distances(state),
+    }
+    return _facts(rows)
+
+
+def failures(moment: Moment) -> Group:
+    """Why candidates fail, the usual reasons first."""
+    state = moment.state
+    total = state.feasible + sum(state.rejected.values())
+    rows = {reason: f"{n:,}  {100 * n / total:.0f} %" for reason, n in state.rejected.most_common(6)}
+    return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
+
+
+def curve(moment: Moment, width: int, height: int) -> Group:
+    """The best score as candidates went by, upwards being better, in so many columns and lines; there must be one."""
+    state = moment.state
+    best = at_the_end_of(state.bests, width, state.registered)
+    first = next(score for score in best if score is not None)
+    margin = max(len(SCORE.text(score)) for score in (first, state.bests[-1][1]))
+    best = at_the_end_of(state.bests, width - margin - 2, state.registered)
+    utilities = [None if score is None else state.objective.utility(score) for score in best]
+    lines = area(utilities, height - 2)
+    labels = [SCORE.text(state.bests[-1][1]), *("" for _ in lines[2:]), SCORE.text(first)]
+    drawn = (Text.assemble(f"{label:>{margin}} ", (row, "cyan")) for label, row in zip(labels, lines, strict=True))
+    end = Text(f"{state.registered:,} candidates".rjust(width - 1), no_wrap=True)
+    return Group(Text("convergence", style="bold"), *drawn, end)
+
+
+def _facts(rows: Mapping[str, str]) -> Table:
+    table = Table.grid(padding=(0, GAP))
+    table.add_column(min_width=NAME, no_wrap=True)
+    table.add_column()
     for name, value in rows.items():
-        table.add_row(name, value)
+        table.add_row(Text(name, style="bold"), value)
     return table
 
 
-def _failures(state: RunState) -> Table:
-    table = Table(title="why candidates fail", title_justify="left", show_header=False, box=None, min_width=30)
-    for reason, count in state.rejected.most_common(6):
-        table.add_row(reason, f"{count:,}")
-    if not state.rejected:
-        table.add_row("none has", style="dim")
-    return table
+def _feasible(state: RunState) -> str:
+    known = f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}"
+    is_told = len(state.recent) == RECENT
+    return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
+
+
+def _stuck(moment: Moment) -> dict[str, str]:
+    """Groups that have not got better for long; nothing where there are none yet."""
+    known, stuck = moment.state.islands, moment.stuck
+    if not known:
+        return {}
+    named = ", ".join(stuck[:NAMED]) + (" …" if len(stuck) > NAMED else "")
+    which = f"{len(stuck)} of {len(known)}: {named}" if stuck else f"none of {len(known)}"
+    return {"stuck": f"{which} (no better program for {moment.long:,} candidates)"}
+
+
+def _distances(state: RunState) -> dict[str, str]:
+    """How far programs were from those of the islands they joined, and from others, as similarity was measured."""
+    inside = sum((group.inside for group in state.islands.values()), Mean())
+    between = sum((group.between for group in state.islands.values()), Mean())
+    known = {"inside islands": _distance(inside), "between them": _distance(between)}
+    said = ", ".join(f"{value} {where}" for where, value in known.items() if value)
+    return {"distance": said} if said else {}
+
+
+def _distance(similarity: Mean) -> str:
+    return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)
 
 
 def _plural(count: int, noun: str) -> str:
@@ -184,21 +175,9 @@ def _share(count: int, state: RunState) -> str:
     return f"{100 * count / state.feasible:.0f} %" if state.feasible else "–"
 
 
-def _tokens(state: RunState) -> str:
-    if _is_estimated(state):
-        whole = sum((each.with_estimates() for each in state.tokens.values()), Tokens())
-        return f"about {whole.prompt:,} in, {whole.completion:,} out, estimated from the text"
-    used = tokens(state)
-    prompt, completion = used["prompt"], used["completion"]
-    return "unknown" if prompt is None or completion is None else f"{prompt:,} in, {completion:,} out"
-
-
-def _cost(moment: Moment) -> str:
-    return f"{'about ' if _is_estimated(moment.state) else ''}{dollars(moment.cost_usd)}"
-
-
-def _is_estimated(state: RunState) -> bool:
-    return any(each.estimated_prompt or each.estimated_completion for each in state.tokens.values())
+def _of_late(seen: Sequence[bool]) -> str:
+    """The share of those for whom it is so among the last ones, where they are as many as are kept."""
+    return f" ({100 * sum(seen) / RECENT:.0f} % of the last {RECENT})" if len(seen) == RECENT else ""
 
 
 def _beside_template(state: RunState) -> str:
@@ -208,23 +187,9 @@ def _beside_template(state: RunState) -> str:
     return beside_template(state.template.score, state.best.score, state.gain)
 
 
-def _gap(moment: Moment) -> str:
-    best = moment.state.best
-    return percent(None if best is None else moment.state.objective.gap(best.score))
-
-
 def _left(moment: Moment) -> str:
     if moment.is_warming:
         return "loading the comparison (compiled once a machine, about 10 s)"
     if moment.left_s is not None and moment.left_s > YEAR_S:
         return "over a year left"
     return f"{clock(moment.left_s)} left"
-
-
-def clock(seconds: float | None) -> str:
-    """A duration as people read it, such as 2:05 or 1:00:00; a question mark where it is unknown."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

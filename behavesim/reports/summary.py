@@ -40,6 +40,22 @@ def dollars(cost_usd: float | None) -> str:
     return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
 
 
+def clock(seconds: float | None) -> str:
+    """A duration as people read it, such as 2:05 or 1:00:00; a question mark where it is unknown."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def frequency(a_second: float) -> str:
+    """How often something happens, by the unit of time in which it happens at least once; by the hour where in none."""
+    if a_second >= 1:
+        return f"{a_second:.1f}/s"
+    return f"{60 * a_second:.1f}/min" if a_second >= 1 / 60 else f"{3600 * a_second:.1f}/h"
+
+
 def named(candidate: int) -> str:
     """What a person calls a program."""
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"

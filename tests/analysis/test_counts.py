@@ -88,9 +88,9 @@ def test_an_island_has_its_size_its_scores_and_its_best(tmp_path: Path) -> None:
         feasible(3, 6.0, island=2),
     )
     empty, full, other = islands(run.state)
-    assert empty == IslandSummary(0, "0", 0, 0, None, None)
-    assert full == IslandSummary(1, "1", 3, 2, Scored(1, 4.0, 1.0), 1)
-    assert other == IslandSummary(2, "2", 1, 1, Scored(3, 6.0, 2.0), 3)
+    assert empty == IslandSummary(0, "0", 0, 0, None, None, None)
+    assert full == IslandSummary(1, "1", 3, 2, Scored(1, 4.0, 1.0), 14 / 3, 1)
+    assert other == IslandSummary(2, "2", 1, 1, Scored(3, 6.0, 2.0), 6.0, 3)
 
 
 def test_islands_are_as_they_stand_after_a_regrouping(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_islands_are_as_they_stand_after_a_regrouping(tmp_path: Path) -> None:
 
 
 def test_the_distance_inside_stands_beside_each_island() -> None:
-    found = (IslandSummary(0, "a", 2, 2, Scored(1, 4.0, 1.0), 1), IslandSummary(1, "b", 0, 0, None, None))
+    found = (IslandSummary(0, "a", 2, 2, Scored(1, 4.0, 1.0), 4.5, 1), IslandSummary(1, "b", 0, 0, None, None, None))
     table = islands_table(found, Diversity((0.25, None), 0.5))
     assert [column.name for column in table.columns] == [
         "island", "size", "clusters", "best", "score", "gap", "intra",

@@ -47,7 +47,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         **dict.fromkeys(["top10_gap", "cost_usd", "isolation", "seconds", "digest"]),
         "tokens": dict.fromkeys(["prompt", "cached", "completion", "reasoning"]),
         "convergence": dict.fromkeys(["asked", "score", "gap", "top10_gap"]),
-        "islands": {**dict.fromkeys(["island", "name", "size", "clusters", "improved_at"]), "best": best},
+        "islands": {**dict.fromkeys(["island", "name", "size", "clusters", "mean", "improved_at"]), "best": best},
         "clusters": {**dict.fromkeys(["size", "members", "medoid", "cohesion"]), "best": best},
         "failures": dict.fromkeys(["stage", "reason", "count", "share", "candidate", "example"]),
         "distinct": dict.fromkeys(["feasible", "programs", "behaviours", "top"]),

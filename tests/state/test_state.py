@@ -232,6 +232,26 @@ class TestGroups:
         state = state_after(STARTED, TEMPLATE_SCORED, added(0, 1.0), added(1, 5.0, evicted=(0,)), added(2, 6.0))
         assert state.groups["0"].improved_at == 2
 
+    def test_a_group_knows_how_its_best_grew_since_it_was_arranged(self) -> None:
+        state = state_after(STARTED, *(added(k, 5.0 - k % 3) for k in range(5)))
+        assert state.groups["0"].bests == [(0, 5.0), (1, 4.0), (2, 3.0)]
+        assert state.bests == [(0, 5.0), (1, 4.0), (2, 3.0)]
+        state.apply(Regrouped({"0": (1, 3), "1": ()}))
+        assert (state.groups["0"].bests, state.groups["1"].bests) == ([(5, 4.0)], [])
+
+    def test_a_group_knows_how_alike_programs_were_to_it_and_to_others_as_they_joined(self) -> None:
+        first, second = (
+            Compared(1, {"0": 0.5, "1": 0.25, "2": 0.75}),
+            Compared(2, {"0": 1.0, "1": 0.0}, {0: 0.75, 9: 0}),
+        )
+        *before_first, joins = added(1, 5.0)
+        *before_second, joins_too = added(2, 5.0)
+        state = state_after(STARTED, added(0, 5.0), [*before_first, first, joins, *before_second, second, joins_too])
+        group = state.groups["0"]
+        assert (group.inside.value, group.between.value) == (0.75, 1.0 / 3)
+        state.apply(Regrouped({"0": (1,)}))
+        assert state.groups["0"].inside.value is None
+
     def test_programs_without_a_group_wait_for_one(self) -> None:
         state = state_after(STARTED, TEMPLATE_SCORED, added(0, 5.0, None), added(1, 4.0, None), failed(2))
         assert (state.ungrouped, state.groups, set(state.members)) == ([0, 1], {}, {TEMPLATE, 0, 1})

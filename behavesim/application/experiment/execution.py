@@ -16,7 +16,7 @@ from behavesim.analysis.run import load_run
 from behavesim.application.experiment.plan import Planned
 from behavesim.config import differences
 from behavesim.errors import UsageError
-from behavesim.reports.panels import clock
+from behavesim.reports.summary import clock
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress

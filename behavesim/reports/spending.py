@@ -1,0 +1,58 @@
+"""What a run that goes on has spent, how fast, and of how much it may."""
+
+from __future__ import annotations
+
+from behavesim.analysis.summary import tokens
+from behavesim.reports.moment import FEW, Moment
+from behavesim.reports.summary import dollars
+from behavesim.state import RunState
+from behavesim.tokens import Tokens
+
+
+def spending(moment: Moment) -> dict[str, str]:
+    """Requests, tokens and cost by their names, beside their caps; nothing where nobody is asked."""
+    state, settings = moment.state, moment.settings
+    calls = sum(used.calls for used in state.tokens.values())
+    if not calls:
+        return {}
+    return {
+        **({} if settings.max_calls is None else {"requests": f"{calls:,} of {settings.max_calls:,}"}),
+        "tokens": _tokens(moment),
+        "cost": _cost(moment),
+    }
+
+
+def _tokens(moment: Moment) -> str:
+    state, most = moment.state, moment.settings.max_tokens
+    used = tokens(state)
+    prompt, completion = used["prompt"], used["completion"]
+    if is_estimated := _is_estimated(state):
+        whole = sum((each.with_estimates() for each in state.tokens.values()), Tokens())
+        prompt, completion = whole.prompt, whole.completion
+    if prompt is None or completion is None:
+        return "unknown"
+    known = f"{'about ' if is_estimated else ''}{prompt:,} in, {completion:,} out"
+    known += f" of {most:,}" if most is not None else ""
+    known += ", estimated from the text" if is_estimated else ""
+    a_reply = _a_reply(moment, prompt + completion)
+    return known if a_reply is None else f"{known}; {60 * a_reply * moment.rate:,.0f}/min"
+
+
+def _cost(moment: Moment) -> str:
+    about = "about " if _is_estimated(moment.state) else ""
+    most = moment.settings.max_cost_usd
+    known = f"{about}{dollars(moment.cost_usd)}{'' if most is None else f' of {dollars(most)}'}"
+    a_reply = _a_reply(moment, moment.cost_usd)
+    if a_reply is None:
+        return known
+    whole = a_reply * moment.settings.budget
+    return f"{known}; {dollars(3600 * a_reply * moment.rate)}/h, {dollars(whole)} for the whole budget"
+
+
+def _a_reply(moment: Moment, amount: float | None) -> float | None:
+    """What one reply took on average; None where that is unknown, or too few have come to speak of one."""
+    return amount / moment.answered if amount is not None and moment.answered >= FEW else None
+
+
+def _is_estimated(state: RunState) -> bool:
+    return any(each.estimated_prompt or each.estimated_completion for each in state.tokens.values())

@@ -1,0 +1,34 @@
+"""Values over time as text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.reports.curve import BLOCKS, area, at_the_end_of
+
+
+def test_a_value_holds_from_its_step_to_the_next_and_there_is_none_before_the_first() -> None:
+    steps = [(3, 30.0), (4, 20.0), (9, 10.0)]
+    assert at_the_end_of(steps, 5, 10) == [None, 20.0, 20.0, 20.0, 10.0]
+    assert at_the_end_of([], 2, 10) == [None, None]
+    assert at_the_end_of([(0, 1.0)], 3, 0) == [1.0, 1.0, 1.0]
+
+
+def test_an_area_rises_from_an_eighth_of_a_line_to_its_whole_height() -> None:
+    assert area([None, 0.0, 1.0], 1) == [" ▁█"]
+    assert area([0.0, 0.5, 1.0], 2) == [" ▁█", "▁██"]
+
+
+def test_what_never_changes_is_flat() -> None:
+    assert area([7.0, 7.0], 1) == ["▁▁"]
+    assert area([None], 2) == [" ", " "]
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1), st.integers(1, 9))
+def test_a_greater_value_never_stands_lower(values: list[float | None], height: int) -> None:
+    columns = ["".join(reversed(column)) for column in zip(*area(values, height), strict=True)]
+    heights = [sum(map(BLOCKS.index, column)) for column in columns]
+    known = sorted((value, high) for value, high in zip(values, heights, strict=True) if value is not None)
+    assert [high for _, high in known] == sorted(high for _, high in known)
+    assert all(high == 0 for value, high in zip(values, heights, strict=True) if value is None)

@@ -1,0 +1,47 @@
+"""What a run is seen to spend while it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from behavesim.events import Asked, Prompt, Reply, Responded, RunStarted
+from behavesim.reports.moment import Moment
+from behavesim.reports.spending import spending
+from behavesim.settings import resolve
+from behavesim.state import RunState
+from behavesim.task import Objective
+from behavesim.tokens import Usage
+
+
+def spent(replies: int = 10, cost_usd: float | None = 0.5, **caps: Any) -> dict[str, str]:
+    """What is said at two replies a second, each of 900 tokens in and 100 out, of a budget of 100."""
+    settings = resolve({"task": "tsp", "budget": 100, **caps})
+    state = RunState(Objective("minimise"))
+    state.apply(RunStarted(settings.flat(), {}, "strong"))
+    for candidate in range(replies):
+        state.apply(Asked(candidate, (), None, Prompt("", "template")))
+        state.apply(Responded(candidate, Reply("", "m", (Usage(prompt=900, completion=100),))))
+    return spending(Moment("first", settings, state, 20.0, 2.0, cost_usd))
+
+
+def test_what_is_spent_is_said_with_its_rate_and_what_the_whole_budget_would_take() -> None:
+    assert spent() == {
+        "tokens": "9,000 in, 1,000 out; 120,000/min",
+        "cost": "$0.5000; $360.00/h, $5.00 for the whole budget",
+    }
+
+
+def test_what_is_spent_stands_beside_its_cap() -> None:
+    capped = spent(max_cost_usd=2.0, max_tokens=50_000, max_calls=40)
+    assert capped["requests"] == "10 of 40"
+    assert capped["tokens"].startswith("9,000 in, 1,000 out of 50,000;")
+    assert capped["cost"].startswith("$0.5000 of $2.00;")
+
+
+def test_no_rate_is_drawn_from_a_few_replies_or_from_an_unknown_price() -> None:
+    assert spent(replies=9)["tokens"] == "8,100 in, 900 out"
+    assert spent(cost_usd=None)["cost"] == "unknown"
+
+
+def test_nothing_is_said_where_nobody_was_asked() -> None:
+    assert spent(replies=0, cost_usd=0.0) == {}
