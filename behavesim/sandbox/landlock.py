@@ -46,9 +46,9 @@ def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
     return rules
 
 
-def restrict(rules: int) -> None:
-    """Put this process, and its children and threads to come, under the rules; raises OSError."""
-    kernel.syscall("landlock_restrict_self", rules, 0)
+def restriction(rules: int) -> kernel.Call:
+    """The call that puts a process, and its children and threads to come, under the rules."""
+    return kernel.prepared_syscall("landlock_restrict_self", rules, 0)
 
 
 def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:

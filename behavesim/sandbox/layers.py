@@ -10,8 +10,9 @@ import math
 import os
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +25,11 @@ LAYERS = ("user", "namespaces", "landlock", "seccomp")
 NOBODY = 65534
 SPARE_TASKS = 256
 _NO_BOUND = 1 << 62
+_AS_BY_DEFAULT = bytes(256)
+"""A `struct sigaction`, which is shorter, of zeros."""
 T = TypeVar("T")
+Step = Callable[[], object]
+"""What a child has to do for a layer, laid out before the fork; it raises OSError where that fails."""
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 
@@ -47,6 +52,7 @@ class Confinement:
 
     def before_fork(self) -> None:
         """To be called by the zygote before each fork."""
+        self._steps  # noqa: B018 (laid out here, once)
         if self.own_pids is not None:
             namespaces.next_child_alone(None)
 
@@ -57,19 +63,25 @@ class Confinement:
 
     def enclose(self, fd: int) -> None:
         """Put the other layers on this process, a child that keeps one open file; raises OSError where one fails."""
-        detach()
-        die_with_zygote(None if self.own_pids is not None else self.zygote)
-        limit_resources(self.limits, self.address_space)
-        if self.calls is None:
-            limit_processes(self.tasks)
-        if processes.LINUX:
-            forbid_new_privileges()
-            drop_capabilities()
-        if self.rules is not None:
-            restrict_files(self.rules)
+        first, last = self._steps
+        for step in first:
+            step()
         close_files(fd)
-        if self.calls is not None:
-            restrict_calls(self.calls)
+        for step in last:
+            step()
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+        """What is to be done in a child before and after its files are closed."""
+        first = [*detach(), *die_with_zygote(None if self.own_pids is not None else self.zygote)]
+        first += limit_resources(self.limits, self.address_space)
+        if self.calls is None:
+            first.append(limit_processes(self.tasks))
+        if processes.LINUX:
+            first += [forbid_new_privileges(), drop_capabilities()]
+        if self.rules is not None:
+            first.append(restrict_files(self.rules))
+        return tuple(first), (restrict_calls(self.calls),) if self.calls is not None else ()
 
 
 def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Confinement:
@@ -130,23 +142,24 @@ def leave_root(readable: tuple[Path, ...]) -> None:
     processes.die_with_parent(signal.SIGTERM)  # a change of user undid it
 
 
-def detach() -> None:
+def detach() -> Iterator[Step]:
     """Leave the zygote's session and its way with signals."""
-    signal.set_wakeup_fd(-1)
+    yield partial(signal.set_wakeup_fd, -1)
     for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_DFL)
-    os.setsid()
+        yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # Python's own way takes as long as all else
+    yield os.setsid
 
 
-def die_with_zygote(zygote: int | None) -> None:
+def die_with_zygote(zygote: int | None) -> Iterator[Step]:
     """Be killed when the zygote dies, however it dies: nobody else would. It may have died already, which the kernel
     does not tell; in a namespace (None) that has killed this process too."""
-    processes.die_with_parent(signal.SIGKILL)
-    if zygote is not None and os.getppid() != zygote:
-        os._exit(1)
+    if processes.LINUX:
+        yield processes.prepared_to_die_with_parent(signal.SIGKILL)
+    if zygote is not None:
+        yield partial(_leave_orphaned, zygote)
 
 
-def limit_resources(limits: Limits, address_space: int) -> None:
+def limit_resources(limits: Limits, address_space: int) -> Iterator[Step]:
     """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them.
 
     What this process was itself limited to (`ulimit`) remains where it is less.
@@ -160,8 +173,7 @@ def limit_resources(limits: Limits, address_space: int) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
     ):
-        lowest = min(bound, _hard_limit(kind))
-        resource.setrlimit(kind, (lowest, lowest))
+        yield _limit(kind, bound)
 
 
 def close_files(fd: int) -> None:
@@ -172,16 +184,15 @@ def close_files(fd: int) -> None:
     os.closerange(fd + 1, 1 << 12)  # the zygote never holds more than a few
 
 
-def limit_processes(tasks: int) -> None:
+def limit_processes(tasks: int) -> Step:
     """Bound fork and thread bombs where no filter forbids them. It counts all that the user runs, and does nothing for
     root."""
-    bound = min(tasks, _hard_limit(resource.RLIMIT_NPROC))
-    resource.setrlimit(resource.RLIMIT_NPROC, (bound, bound))
+    return _limit(resource.RLIMIT_NPROC, tasks)
 
 
-def forbid_new_privileges() -> None:
+def forbid_new_privileges() -> Step:
     """No program run from here gains rights (setuid); the kernel also asks it of those who filter their calls."""
-    kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    return kernel.prepared_prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def hide_memory() -> None:
@@ -195,19 +206,29 @@ def be_first_to_go() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def drop_capabilities() -> None:
+def drop_capabilities() -> Step:
     """Root's rights, where the user remained root, and those of a namespace's master: a program must not have them."""
-    kernel.drop_capabilities()
+    return kernel.prepared_to_drop_capabilities()
 
 
-def restrict_files(rules: int) -> None:
+def restrict_files(rules: int) -> Step:
     """Python and its libraries can be read, the task and other files not; nothing can be written, made or removed."""
-    landlock.restrict(rules)
+    return landlock.restriction(rules)
 
 
-def restrict_calls(program: bytes) -> None:
+def restrict_calls(program: bytes) -> Step:
     """No sockets, no processes, no signals to others, no writing, nothing that a computation does not need."""
-    seccomp.install(program)
+    return seccomp.installation(program)
+
+
+def _leave_orphaned(zygote: int) -> None:
+    if os.getppid() != zygote:
+        os._exit(1)
+
+
+def _limit(kind: int, bound: int) -> Step:
+    lowest = min(bound, _hard_limit(kind))
+    return partial(resource.setrlimit, kind, (lowest, lowest))
 
 
 def _hard_limit(kind: int) -> int:

@@ -37,7 +37,12 @@ def wake_on(*signals: signal.Signals) -> socket.socket:
 def die_with_parent(by: signal.Signals) -> None:
     """Have the kernel send this process a signal when its parent dies (Linux; elsewhere a closed socket must do)."""
     if LINUX:
-        kernel.prctl(_PR_SET_PDEATHSIG, by)
+        prepared_to_die_with_parent(by)()
+
+
+def prepared_to_die_with_parent(by: signal.Signals) -> kernel.Call:
+    """The call that has the kernel do so (Linux)."""
+    return kernel.prepared_prctl(_PR_SET_PDEATHSIG, by)
 
 
 def adopt_orphans() -> None:

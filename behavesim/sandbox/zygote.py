@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from behavesim.clock import STEP_S, Clock
 from behavesim.errors import BehavesimError, SandboxError
-from behavesim.sandbox import candidate, isolation, layers, processes, remains
+from behavesim.sandbox import candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
 from behavesim.task import TaskReference
@@ -92,7 +92,7 @@ class Zygote:
     def _fork(self, job: int, fd: int) -> None:
         try:
             self._confinement.before_fork()
-            pid = os.fork()
+            pid = kernel.fork()
         except OSError as error:
             advice = "raise the limit on processes, or set fewer workers"
             said = f"no process can be had for a program ({error.strerror}); {advice}"

@@ -75,11 +75,11 @@ OWN_FUNCTIONS = (
     body_of("rules of its own", "forbidden", """
         from pathlib import Path
         from behavesim.sandbox import landlock
-        landlock.restrict(landlock.ruleset([Path("/")]))
+        landlock.restriction(landlock.ruleset([Path("/")]))()
     """),
     body_of("a filter of its own", "forbidden", """
         from behavesim.sandbox import seccomp
-        seccomp.install(seccomp.program())
+        seccomp.installation(seccomp.program())()
     """),
     body_of("layers of its own", "forbidden exception", """
         from behavesim.sandbox import layers

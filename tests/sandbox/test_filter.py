@@ -35,10 +35,10 @@ def answer(machine: str, call: int, *arguments: int) -> int:
         match operation:
             case 0x20:
                 (accumulator,) = struct.unpack_from("<I", data, operand)
-            case 0x05:
-                at += operand
             case 0x15:
                 at += if_true if accumulator == operand else if_false
+            case 0x35:
+                at += if_true if accumulator >= operand else if_false
             case 0x45:
                 at += if_true if accumulator & operand else if_false
             case 0x06:
