@@ -56,7 +56,7 @@ EVERYWHERE = "tests/house/test_values.py"
 LEFT_OUT = "behavesim/similarity/kernels"
 """What numba has compiled and cached, no change of the source would reach; an oracle holds it instead."""
 
-LOADED_ONCE = ("aiohttp", "aiosqlite", "hypothesis", "matplotlib.figure", "numba", "pydantic", "rich", "scipy.stats")
+LOADED_ONCE = ("aiohttp", "hypothesis", "matplotlib.figure", "numba", "pydantic", "rich", "scipy.stats")
 """Imported before the processes are forked that run the tests: it takes longer than many a room's tests."""
 
 Place = tuple[Path, tuple[int, int]]

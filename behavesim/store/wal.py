@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,9 +25,7 @@ class WriteAheadLog:
     be emptied, and grows: `notes` is told, once each time, when that is so, and when it is over.
     """
 
-    def __init__(
-        self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], Awaitable[bool]]
-    ) -> None:
+    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], bool]) -> None:
         """`limit` is the length in bytes at which the log is moved.
 
         `catch_up` moves, between two commits, what came while the log was moved; False where not all of it could be.
@@ -74,7 +72,7 @@ class WriteAheadLog:
             await asyncio.to_thread(self._sync)
             if self._unmoved >= self._limit:
                 await asyncio.to_thread(self._move)
-                if await self._catch_up():
+                if self._catch_up():
                     self._unmoved = 0  # the next commit begins the log anew
             self._look()
 

@@ -79,7 +79,7 @@ class PhotographedJournal(DiskJournal):
 
     async def __aenter__(self) -> PhotographedJournal:
         await super().__aenter__()
-        await self._db.execute(f"PRAGMA wal_autocheckpoint = {FEW_PAGES}")
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {FEW_PAGES}")
         return self
 
     async def append(self, events: Sequence[Event]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -139,8 +140,8 @@ async def test_a_log_that_another_process_is_moving_is_not_taken_for_moved(tmp_p
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout is not None
             assert other.stdout.readline()
-            assert not await journal._moved()
-        assert await journal._moved()
+            assert not journal._moved()
+        assert journal._moved()
 
 
 async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Path) -> None:
@@ -150,30 +151,6 @@ async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Pa
         count = await append_until(journal, lambda: log.exists() and path.stat().st_size > 2 * log.stat().st_size)
         assert count < 2000, "most of it is in the database, and the log is used again"
     assert sum(1 for _ in read_events(path)) == count
-
-
-async def test_what_is_committed_beside_a_move_is_committed_when_it_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    async with SqliteJournal(path) as journal:
-
-        async def append() -> int:
-            await journal.append([RunStopped("budget")])
-            return sum(1 for _ in read_events(path))
-
-        for count in range(1, 9):
-            assert await asyncio.gather(journal._moved(), append()) == [True, count]
-
-
-async def test_a_log_is_moved_while_the_journal_itself_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "run.db"
-    log = tmp_path / "run.db-wal"
-    async with SqliteJournal(path, log_bytes=LIMIT) as journal:
-        await append_until(journal, never, at_most=100)
-        async with journal._db.execute("SELECT * FROM events") as events:
-            await events.fetchone()
-            await append_until(journal, never, at_most=100)
-        await append_until(journal, lambda: log.stat().st_size < path.stat().st_size)
-        assert log.stat().st_size < path.stat().st_size
 
 
 async def test_a_log_that_a_reader_holds_is_named_once_and_emptied_when_the_reader_ends(tmp_path: Path) -> None:
@@ -188,7 +165,7 @@ async def test_a_log_that_a_reader_holds_is_named_once_and_emptied_when_the_read
             count += await append_until(journal, never, at_most=50)
             assert log.stat().st_size > 2 * LIMIT
         assert len(notes) == 1
-        assert all(said in notes[0] for said in (f"{log} has grown to 0 MB", "another process", f"fuser {path}"))
+        assert re.match(rf"{re.escape(str(log))} has grown to \d MB and .* another process .*fuser {path}", notes[0])
         count += await append_until(journal, lambda: len(notes) > 1)
         assert notes[1:] == [f"{log} has been emptied: nobody holds it any more"]
     assert sum(1 for _ in read_events(path)) == count
