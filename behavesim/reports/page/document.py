@@ -6,17 +6,32 @@ import base64
 import gzip
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from behavesim.analysis.agreement import Pair, agreement, held
+from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
 from behavesim.analysis.convergence import Checkpoint
 from behavesim.analysis.distinct import Distinct
+from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.failures import Reason
+from behavesim.analysis.lineage import Ancestor, lineage
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
+from behavesim.reports.heatmap import dendrogram_of
+from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
+BRANCHES = 6
+"""Groups of the tree by behaviour that have a colour each."""
+PAIRS = 8
+"""Pairs of programs shown on which behaviour and source disagree most."""
+
+Corners = tuple[float, float, float, float]
+Matrix = tuple[tuple[float, ...], ...]
 Text = tuple[str | None, str, str, tuple[float, ...]]
 """Of a candidate: its source, its thought, the message of its rejection, its score on each instance."""
 
@@ -40,11 +55,43 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """A dendrogram by average linkage: leaf k, a candidate, is at 10 k + 5, and each fork a line through four corners.
+
+    `across` has their places along the leaves, `up` their distances, 1 − similarity; the root is at `height`.
+    """
+
+    leaves: tuple[int, ...]
+    across: tuple[Corners, ...]
+    up: tuple[Corners, ...]
+    height: float
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The same programs by what they do and by a metric of their source.
+
+    Matrices are (N, N) similarities in the order of `candidates`; `branches` numbers, for each of them, the group in
+    which the tree by behaviour has it. `pairs` disagree most, the first the most of all.
+    """
+
+    metric: str
+    candidates: tuple[int, ...]
+    behaviour: Matrix
+    source: Matrix
+    branches: tuple[int, ...]
+    by_behaviour: Tree
+    by_source: Tree
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
 class Document:
     """A run as its page shows it; scores are in the task's unit, gaps are fractions, what is unknown is None.
 
     `texts` is the `Text` of the template and then of every candidate, as JSON, gzipped, in base64: they are most of a
-    run, and a page reads them when the first program is opened.
+    run, and a page reads them when the first program is opened. `likeness` is None where there are fewer than two
+    programs to be compared.
     """
 
     summary: Summary
@@ -54,6 +101,10 @@ class Document:
     sentence: str
     convergence: tuple[Checkpoint, ...]
     top: tuple[TopProgram, ...]
+    map: BehaviourMap
+    likeness: Likeness | None
+    diversity: tuple[DiversityAt, ...]
+    lineage: tuple[Ancestor, ...]
     failures: tuple[Reason, ...]
     candidates: Columns
     texts: str
@@ -74,6 +125,10 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         sentence=found.distinct.sentence,
         convergence=found.convergence,
         top=found.top,
+        map=behaviour_map(run),
+        likeness=_likeness(run),
+        diversity=found.diversity_over_time,
+        lineage=lineage(run, run.best),
         failures=found.failures,
         candidates=_columns(run),
         texts=_packed([run.template, *run.candidates]),
@@ -85,6 +140,32 @@ def _columns(run: Run) -> Columns:
     names = [name for name in Columns.__dataclass_fields__ if name != "gap"]
     columns = {name: tuple(getattr(candidate, name) for candidate in candidates) for name in names}
     return Columns(**columns, gap=tuple(run.gap(candidate.score) for candidate in candidates))
+
+
+def _likeness(run: Run) -> Likeness | None:
+    if len(held(run)) < 2:
+        return None
+    found = agreement(run)
+    return Likeness(
+        metric=found.metric,
+        candidates=found.candidates,
+        behaviour=_rows(found.behaviour),
+        source=_rows(found.source),
+        branches=tuple(average_linkage(1.0 - found.behaviour, BRANCHES)),
+        by_behaviour=_tree(found.candidates, found.behaviour),
+        by_source=_tree(found.candidates, found.source),
+        pairs=tuple(found.disagreements()[:PAIRS]),
+    )
+
+
+def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tree:
+    drawing, height = dendrogram_of(similarities)
+    leaves = tuple(candidates[leaf] for leaf in drawing["leaves"])
+    return Tree(leaves, tuple(map(tuple, drawing["icoord"])), tuple(map(tuple, drawing["dcoord"])), height)
+
+
+def _rows(matrix: NDArray[np.float64]) -> Matrix:
+    return tuple(map(tuple, matrix.tolist()))
 
 
 def _packed(candidates: list[Candidate | None]) -> str:

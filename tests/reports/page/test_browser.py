@@ -64,7 +64,9 @@ async def test_the_table_is_sorted_filtered_and_searched(text: str, opened: Open
     assert (await numbers(page))[:3] == ["0", "1", "2"]
     await page.get_by_role("button", name="score", exact=True).click()
     assert (await numbers(page))[:3] == ["60", "59", "61"]
-    await expect(page.get_by_role("columnheader", name="score")).to_have_attribute("aria-sort", "ascending")
+    await expect(page.locator("#candidates").get_by_role("columnheader", name="score")).to_have_attribute(
+        "aria-sort", "ascending"
+    )
     await page.get_by_role("button", name="score", exact=True).click()
     assert (await numbers(page))[:3] == ["0", "1", "3"]
     await page.get_by_label("Filter by status").select_option("rejected")
@@ -107,6 +109,35 @@ async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) 
     await page.locator("#candidates tbody button").first.click()
     await expect(page.locator("#program pre")).to_contain_text("<img src=x onerror=alert(2)>")
     assert await page.locator("img").count() == 0
+
+
+async def test_a_point_of_the_map_says_what_it_is_and_opens_its_program(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    best = page.locator("#map [role=button]").first
+    await best.hover()
+    await expect(page.locator("#map [aria-label=tip]")).to_contain_text("candidate 60")
+    await best.press("ArrowRight")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog")).to_contain_text("Candidate 59")
+
+
+async def test_the_programs_of_a_pair_are_shown_side_by_side(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    await page.get_by_role("button", name="side by side").first.click()
+    await expect(page.get_by_role("dialog").locator("pre")).to_have_count(2)
+
+
+async def test_a_program_lights_up_in_both_trees(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    leaves = page.locator("#likeness [role=button][data-candidate]")
+    assert await leaves.count() == 2 * 30
+    await leaves.first.focus()
+    await expect(page.locator("#likeness .lit")).to_have_count(2)
+
+
+async def test_the_lineage_leads_to_the_best(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["child"]))
+    assert await shown.locator("#lineage tbody th").all_inner_texts() == ["candidate 0", "candidate 1"]
 
 
 async def test_the_theme_is_switched(text: str, opened: Opened) -> None:

@@ -8,12 +8,14 @@ import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from behavesim.analysis.run import Run
+from behavesim.code_similarity.tree_edits import ast_similarity
 from behavesim.reports.page import document
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 
@@ -86,6 +88,44 @@ def test_the_best_and_the_convergence_are_those_of_the_scores_in_the_view(run: R
         assert then["gap"] == (then["score"] - 2.0) / 2.0
     assert [then["asked"] for then in page["convergence"]] == list(range(1, 10))
     assert [(each["candidate"], each["programs"]) for each in page["top"]] == [(5, 3), (0, 1)]
+
+
+def test_the_trees_and_the_pairs_are_those_of_similarities_that_the_measure_finds_one_by_one(run: Run) -> None:
+    found = shown(run)["likeness"]
+    held = [row[0] for row in rows(run, "SELECT candidate FROM candidates WHERE island IS NOT NULL")]
+    assert found["candidates"] == sorted(held) == [0, 1, 3, 4]
+    does, measure = run.trajectories(held), run.measure()
+    sources = [row[0] for row in rows(run, "SELECT source FROM candidates WHERE island IS NOT NULL")]
+    assert found["behaviour"] == [[measure.between(a, b) for b in does] for a in does]
+    assert found["metric"] in ("ast", "codebleu")
+    if found["metric"] == "ast":
+        assert found["source"] == [[ast_similarity(a, b) for b in sources] for a in sources]
+    for tree, matrix in ((found["by_behaviour"], found["behaviour"]), (found["by_source"], found["source"])):
+        assert sorted(tree["leaves"]) == held
+        assert len(tree["up"]) == len(held) - 1
+        lowest = min(min(row[:k] + row[k + 1 :], key=lambda s: 1 - s) for k, row in enumerate(matrix))
+        assert tree["height"] == max(fork[1] for fork in tree["up"]) <= 1 - lowest
+        nearest = max(matrix[a][b] for a in range(4) for b in range(a))
+        assert min(fork[1] for fork in tree["up"]) == pytest.approx(1 - nearest)
+    for pair in found["pairs"]:
+        a, b = held.index(pair["a"]), held.index(pair["b"])
+        assert (pair["behaviour"], pair["source"]) == (found["behaviour"][a][b], found["source"][a][b])
+
+
+def test_the_map_and_the_lineage_name_programs_with_their_scores(run: Run) -> None:
+    page = shown(run)
+    scores = dict(rows(run, "SELECT candidate, score FROM candidates WHERE score IS NOT NULL"))
+    assert {each["candidate"]: each["score"] for each in page["map"]["places"]} == {k: scores[k] for k in (0, 1, 3, 5)}
+    assert [(each["candidate"], each["score"]) for each in page["lineage"]] == [(5, 2.5)]
+
+
+def test_the_diversity_is_that_of_the_programs_each_group_held_then(run: Run) -> None:
+    last = shown(run)["diversity"][-1]
+    does = dict(zip((0, 1, 3, 4), run.trajectories([0, 1, 3, 4]), strict=True))
+    apart = {pair: 1 - run.measure().between(does[pair[0]], does[pair[1]]) for pair in combinations(does, 2)}
+    assert last["registered"] == 8
+    assert last["intra"] == [pytest.approx((apart[0, 3] + apart[0, 4] + apart[3, 4]) / 3), None]
+    assert last["inter"] == pytest.approx((apart[0, 1] + apart[1, 3] + apart[1, 4]) / 3)
 
 
 def test_the_texts_of_the_template_and_of_every_candidate_are_there(run: Run) -> None:

@@ -36,7 +36,7 @@ function duration(seconds) {
 
 /** A chart in a figure, which says in words what it shows to those who do not see it. */
 function chart(label, plot, ...below) {
-  const drawn = Plot.plot({ width: 960, ...plot, style: { fontFamily: "inherit", fontSize: "13px", ...plot.style } });
+  const drawn = Plot.plot({ width: 1104, ...plot, style: { fontFamily: "inherit", fontSize: "13px", ...plot.style } });
   drawn.setAttribute("role", "img");
   drawn.setAttribute("aria-label", label);
   return h("figure", { class: "chart" }, drawn, ...below);

@@ -5,6 +5,10 @@ const SECTIONS = [
   ["summary", "Summary", drawSummary],
   ["convergence", "Convergence", drawConvergence],
   ["top", "Best behaviours", drawTop],
+  ["map", "Map of behaviours", drawMap],
+  ["likeness", "Behaviour and code", drawLikeness],
+  ["diversity", "Diversity", drawDiversity],
+  ["lineage", "Lineage of the best", drawLineage],
   ["candidates", "All candidates", candidatesTable()],
   ["failures", "Why candidates fail", drawFailures],
 ];

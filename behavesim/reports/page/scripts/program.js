@@ -3,7 +3,6 @@
 const TEMPLATE = -1;
 let shown = null; // the document that the page shows
 let texts = null; // a promise of the texts of its template and its candidates, from the first time one is read
-let opened = null; // the candidate in the dialog
 
 /** The texts of the template and of all candidates: `[source, thought, message, scores]`, or null. */
 function unpackedTexts() {
@@ -73,16 +72,22 @@ function facts(entries) {
   return h("dl", { class: "facts" }, known.flatMap(([name, fact]) => [h("dt", {}, name), h("dd", {}, fact)]));
 }
 
+/** Show something in the dialog, in place of what it showed. */
+function openDialog(title, ...content) {
+  const dialog = document.getElementById("program");
+  const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
+  dialog.replaceChildren(h("header", {}, h("h2", { id: "program-title" }, title), close), ...content);
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+}
+
 /** Open the dialog on a candidate. */
 async function openProgram(candidate) {
-  const dialog = document.getElementById("program");
   const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
-  opened = candidate;
   const name = named(candidate);
   const parents = cells.parents.flatMap((parent, index) => [index ? ", " : "", opener(parent)]);
-  dialog.replaceChildren(
-    h("header", {}, h("h2", { id: "program-title" }, name[0].toUpperCase() + name.slice(1)),
-      h("button", { type: "button", click: () => dialog.close() }, "Close")),
+  openDialog(
+    name[0].toUpperCase() + name.slice(1),
     facts([
       ["status", cells.reason ? `${cells.status} in ${cells.stage}: ${cells.reason}` : cells.status],
       ["score", cells.score === null ? "" : score(cells.score)],
@@ -99,6 +104,4 @@ async function openProgram(candidate) {
     ]),
     text.source ? await programTabs(text.source, cells.parents) : h("p", { class: "empty" }, "It has no program."),
   );
-  if (!dialog.open) dialog.showModal();
-  dialog.scrollTop = 0;
 }

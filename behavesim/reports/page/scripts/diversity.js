@@ -1,0 +1,25 @@
+// How different programs are inside groups, and between them, as the run went on.
+
+function drawDiversity({ diversity }) {
+  const inside = diversity.flatMap((then) => then.intra.filter((each) => each !== null).map((distance) => ({ registered: then.registered, distance })));
+  const between = diversity.filter((then) => then.inter !== null);
+  if (!inside.length && !between.length) return [nothing("No two programs of the archive were there to be compared.")];
+  const words = (then) => `after ${then.registered} candidates\nbetween groups ${then.inter.toFixed(3)}`;
+  const last = between.at(-1);
+  const drawn = {
+    height: 320, marginLeft: 56, marginBottom: 44,
+    x: { type: "band", label: "candidates", domain: diversity.map((then) => then.registered), tickFormat: "d", padding: 0.35 },
+    y: { label: "distance, 1 − BehaveSim", grid: true, zero: true, nice: true },
+    marks: [
+      Plot.boxY(inside, { x: "registered", y: "distance", fill: "color-mix(in srgb, var(--second) 30%, var(--paper))", stroke: "var(--second)", r: 2 }),
+      Plot.line(between, { x: "registered", y: "inter", stroke: "var(--best)", strokeWidth: 2.25 }),
+      Plot.dot(between, { x: "registered", y: "inter", fill: "var(--best)", r: 4 }),
+      Plot.tip(between, Plot.pointerX({ x: "registered", y: "inter", title: words })),
+    ],
+  };
+  const label = last ? `Diversity over time: in the end the mean distance between groups is ${last.inter.toFixed(3)}` : "Diversity inside groups over time";
+  return [
+    h("p", { class: "note" }, "Mean distances of the programs of one group (a box over all groups), and of the programs of two (the line), on a sample of each group at every tenth of the budget."),
+    chart(label, drawn, legend([["var(--second)", "inside groups"], ["var(--best)", "between groups"]])),
+  ];
+}

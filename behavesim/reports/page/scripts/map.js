@@ -1,0 +1,56 @@
+// The map of behaviours: programs that behave alike are near one another.
+
+/**
+ * Make marks of a chart buttons: a click or Enter opens the candidate of each, arrows move from one to the next.
+ * `marks` are elements in the order of `candidates`.
+ */
+function asButtons(marks, candidates, label) {
+  marks.forEach((mark, index) => {
+    mark.setAttribute("role", "button");
+    mark.setAttribute("tabindex", index === 0 ? 0 : -1);
+    mark.setAttribute("aria-label", label(candidates[index]));
+    mark.dataset.candidate = candidates[index];
+    mark.addEventListener("click", () => openProgram(candidates[index]));
+    mark.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (event.key === "Enter" || event.key === " ") openProgram(candidates[index]);
+      else if (step) marks[(index + step + marks.length) % marks.length].focus();
+      else return;
+      event.preventDefault();
+    });
+  });
+}
+
+/** What a tip says of a candidate. */
+function inShort(candidate) {
+  const cells = cellsOf(candidate);
+  const gap = cells.gap === null ? "" : `, gap ${percent(cells.gap)}`;
+  return `${named(candidate)}\nscore ${score(cells.score)}${gap}`;
+}
+
+function drawMap({ map, objective }) {
+  const { places, kept } = map;
+  if (places.length < 3) return [nothing("A map takes three programs or more.")];
+  const bestLast = places.toReversed(); // of those in one place the best is on top, and is the one that the tip names
+  // the worst programs are far worse than all others, and would leave those one colour
+  const worth = places.map((each) => each.score);
+  const isLess = objective.direction === "minimise";
+  const usual = d3.quantile(worth, isLess ? 0.85 : 0.15);
+  const drawn = Plot.plot({
+    width: 1104, height: 600, inset: 16, margin: 4, style: { fontFamily: "inherit", fontSize: "13px", background: "none" },
+    x: { axis: null }, y: { axis: null }, aspectRatio: 1,
+    color: { type: "linear", scheme: "viridis", domain: d3.extent([usual, worth[0]]), reverse: isLess, clamp: true, legend: true, label: "score: yellow is best, violet that or worse" },
+    marks: [
+      Plot.dot(places.slice(0, 1), { x: "x", y: "y", r: 11, stroke: "var(--ink)", strokeWidth: 1.5 }),
+      Plot.dot(bestLast, { x: "x", y: "y", r: 5.5, fill: "score", stroke: "var(--ink)", strokeOpacity: 0.45, strokeWidth: 0.75, sort: null, ariaLabel: "program" }),
+      Plot.tip(bestLast, Plot.pointer({ x: "x", y: "y", title: (each) => inShort(each.candidate) })),
+    ],
+  });
+  const marks = [...drawn.querySelectorAll("[aria-label=dot]")].at(-1).children;
+  asButtons([...marks].reverse(), places.map((each) => each.candidate), inShort);
+  const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of what tells them apart.`;
+  return [
+    h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Those that behave alike are near one another (classical scaling of 1 − BehaveSim). ${share} The ring is around the best; choose a point to open its program.`),
+    h("figure", { class: "chart map" }, drawn),
+  ];
+}
