@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.similarity.niches import Niches, Preference
 
-Algorithm = tuple[AlgorithmRun, ...]
+Algorithm = Sequence[AlgorithmRun]
 
 
 class Behaviours:
@@ -131,7 +131,7 @@ class Behaviours:
         if self._niches is None:
             self._niches = Niches(self._clipped)
         for preference in members[self._in_niches :]:
-            self._niches.add(self._algorithms[preference[-1]], preference)
+            self._niches.add(tuple(self._algorithms[preference[-1]]), preference)
         self._in_niches = len(members)
         return self._niches.clear(radius, count)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -154,7 +154,7 @@ class Evaluated:
     source: str
     score: float
     scores: tuple[float, ...]
-    trajectories: tuple[AlgorithmRun, ...] = field(repr=False)
+    trajectories: Sequence[AlgorithmRun] = field(repr=False)
     thought: str = ""
     program_hash: str = ""
     copy_of: CandidateId | None = None

@@ -114,7 +114,9 @@ class Salvage:
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
             case Evaluated(candidate, source):
-                self.verdicts[event.program_hash] = Verdict(event.score, event.scores, event.trajectories, event.cpu_s)
+                self.verdicts[event.program_hash] = Verdict(
+                    event.score, event.scores, tuple(event.trajectories), event.cpu_s
+                )
                 self.sources[candidate] = source
             case Rejected(candidate) if event.source:
                 self.verdicts[event.program_hash] = Failure(event.reason, event.message, event.cpu_s)

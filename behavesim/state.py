@@ -36,6 +36,7 @@ from behavesim.events import (
 from behavesim.members import Group, Member, Note, OpenCandidate
 from behavesim.task import Objective
 from behavesim.tokens import Tokens
+from behavesim.trajectory import packed
 
 RECENT = 100
 """The last candidates, by which it is known whether a run comes to anything any more."""
@@ -276,7 +277,7 @@ class RunState:
         self._answered(event.candidate).outcome = event
         self.feasible += 1
         self.repeated_programs += event.copy_of is not None
-        behaviour = hash(event.trajectories)  # for a count that people read; decisions compare in full
+        behaviour = hash(packed(event.trajectories))  # for a count that people read; decisions compare in full
         is_repeated = behaviour in self._behaviours
         self.repeated_behaviours += is_repeated
         self.recent_repeats.append(is_repeated)

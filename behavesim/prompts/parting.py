@@ -40,7 +40,7 @@ class Parting:
         return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
 
     def _words(
-        self, worse: tuple[AlgorithmRun, ...], better: tuple[AlgorithmRun, ...], count: int, behaviours: Behaviours
+        self, worse: Sequence[AlgorithmRun], better: Sequence[AlgorithmRun], count: int, behaviours: Behaviours
     ) -> str:
         for index in self.order:
             step = first_difference(worse[index], better[index])

@@ -1,17 +1,20 @@
-"""Events as rows: a type, a JSON payload, and the trajectories as one blob."""
+"""Events as rows: a type, a JSON payload, and the trajectories as one blob; the passages of prompts stand apart."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
-from behavesim.events import STORED_AS, TEMPLATE, Evaluated, Event
+from behavesim.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
+from behavesim.store.passages import joined, parted
 from behavesim.text import one_line
-from behavesim.trajectory import pack, unpack
+from behavesim.trajectory import Behaviour, packed
 
 NAMES = {kind: name for name, kind in STORED_AS.items()}
 """The name of each type of event, as it is stored."""
@@ -19,18 +22,28 @@ NAMES = {kind: name for name, kind in STORED_AS.items()}
 LATEST = 253402300800.0
 HIGHEST = (1 << 63) - 1
 """The highest number of a candidate: what a column can hold."""
+NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
 
 
-def encode(event: Event) -> tuple[str, str, bytes | None]:
-    """The type, the payload and the blob of an event."""
+def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, str, bytes | None]:
+    """The type, the payload and the blob of an event.
+
+    Where there are `passages`, those of a prompt are added to them, and the payload has their numbers for its text.
+    """
     kind = NAMES[type(event)]
+    if isinstance(event, Asked | NoteAsked) and passages is not None:
+        parts = parted(event.prompt.text)
+        passages.update(parts)
+        values = _adapter(kind).dump_python(replace(event, prompt=replace(event.prompt, text="")))
+        values["prompt"]["text"] = [number for number, _ in parts]
+        return kind, to_json(values).decode(), None
     if isinstance(event, Evaluated):
         payload = _adapter(kind).dump_json(replace(event, trajectories=()))
-        return kind, payload.decode(), pack(event.trajectories)
+        return kind, payload.decode(), packed(event.trajectories)
     return kind, _adapter(kind).dump_json(event).decode(), None
 
 
-def decode(kind: object, payload: object, blob: object) -> Event:
+def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
     """The event of a row; raises ValueError, with one line, where the row holds none, whatever is in its columns."""
     if not isinstance(kind, str) or kind not in STORED_AS:
         raise ValueError(f"there is no event of type {kind!r:.40}")
@@ -39,8 +52,8 @@ def decode(kind: object, payload: object, blob: object) -> Event:
     values = from_json(payload, allow_inf_nan=False)
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
-    if STORED_AS[kind] is Evaluated:
-        values["trajectories"] = unpack(blob)
+    if isinstance(prompt := values.get("prompt"), dict) and isinstance(numbers := prompt.get("text"), list):
+        prompt["text"] = joined(numbers, passages)
     try:
         event: Event = _adapter(kind).validate_python(values)
     except ValidationError as error:
@@ -48,7 +61,7 @@ def decode(kind: object, payload: object, blob: object) -> Event:
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
     if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
         raise ValueError("no candidate has such a number")
-    return event
+    return replace(event, trajectories=Behaviour(blob)) if isinstance(event, Evaluated) else event
 
 
 def check_time(at: object) -> float:

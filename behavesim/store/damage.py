@@ -8,8 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from behavesim.errors import JournalError
-from behavesim.events import RunStarted
+from behavesim.events import Evaluated, RunStarted
 from behavesim.store.codec import check_time, decode
+from behavesim.store.passages import Passages
 from behavesim.store.reading import UNREADABLE, connected
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, version_of
@@ -39,7 +40,7 @@ def damages(path: Path) -> list[str]:
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
     """The events that are missing, or are there and make no sense."""
-    expected = 1
+    expected, passages = 1, Passages(db)
     for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:
             yield f"events {expected} to {seq - 1} are missing"
@@ -47,7 +48,9 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
             yield "event 1 is not the beginning of a run"
         try:
             check_time(at)
-            decode(kind, payload, data)
+            event = decode(kind, payload, data, passages)
+            if isinstance(event, Evaluated):
+                tuple(event.trajectories)  # which are read once they are looked at
         except ValueError as error:
             yield one_line(f"event {seq} ({kind}) cannot be read: {error}")
         expected = seq + 1

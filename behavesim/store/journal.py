@@ -15,6 +15,7 @@ from behavesim.store.upgrade import upgrade
 from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
 
 _INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
+_INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 COMMIT_BYTES = 16 << 10
 """What a commit writes beside its rows, at most: the pages of the tree and of the index that it changes."""
@@ -78,17 +79,18 @@ class SqliteJournal:
         Raises JournalError where they cannot be written, or the disk did not take what was committed before.
         """
         now = self._began + self._steady()
-        rows = [_row(now, event) for event in events]
+        passages: dict[int, str] = {}
+        rows = [_row(now, event, passages) for event in events]
         with translated(self._path):
-            self._insert(rows)
-            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows))
+            self._insert(rows, passages)
+            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
 
     async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
         """What became of a candidate's program of that hash, trajectories included; it is committed."""
         with translated(self._path):
             row = self._db.execute(OUTCOME, (candidate, program_hash)).fetchone()
         assert row is not None, f"something has become of program {program_hash} of candidate {candidate}"
-        event = event_of(self._path, *row)
+        event = event_of(self._path, row)
         assert isinstance(event, Evaluated | Rejected)
         return event
 
@@ -97,12 +99,13 @@ class SqliteJournal:
         [(is_busy, logged, moved)] = self._db.execute(CHECKPOINT)
         return not is_busy and bool(logged == moved)
 
-    def _insert(self, rows: list[Row]) -> None:
-        if len(rows) == 1:
+    def _insert(self, rows: list[Row], passages: dict[int, str]) -> None:
+        if len(rows) == 1 and not passages:
             self._db.execute(_INSERT, rows[0])  # a statement of its own is its own transaction
             return
         self._db.execute("BEGIN IMMEDIATE")
         try:
+            self._db.executemany(_INSERT_PASSAGE, passages.items())
             self._db.executemany(_INSERT, rows)
         except BaseException:
             self._db.execute("ROLLBACK")
@@ -115,8 +118,8 @@ class SqliteJournal:
         return self._connection
 
 
-def _row(at: float, event: Event) -> Row:
-    kind, payload, data = encode(event)
+def _row(at: float, event: Event, passages: dict[int, str]) -> Row:
+    kind, payload, data = encode(event, passages)
     return at, getattr(event, "candidate", None), kind, payload, data
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from behavesim.errors import JournalError
 from behavesim.events import (
@@ -23,7 +24,8 @@ from behavesim.events import (
     Reply,
     Responded,
 )
-from behavesim.store.codec import NAMES, check_time, decode
+from behavesim.store.codec import NAMES, NO_PASSAGES, check_time, decode
+from behavesim.store.passages import Passages
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 from behavesim.text import one_line
@@ -51,10 +53,16 @@ def read_events(
     if only:
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
     with translated(path), closing(open_to_read(path)) as connection:
+        passages = Passages(connection)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
-            if not only:
-                _refuse_gap(path, expected, seq)
-            yield seq, *_timed(path, seq, at, kind, payload, data)
+            if seq != expected and not only:
+                missing = f"{path}: events {expected} to {seq - 1} are missing"
+                raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
+            try:
+                time, event = check_time(at), decode(kind, payload, data, passages)
+            except ValueError as error:
+                raise _unreadable(path, seq, error) from error
+            yield seq, time, event
 
 
 def read_times(path: Path) -> list[tuple[float, str]]:
@@ -105,7 +113,7 @@ def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evalu
         row = connection.execute(OUTCOME, (candidate, program_hash)).fetchone()
     if row is None:
         raise JournalError(f"{path}: nothing became of a program of candidate {candidate} with hash {program_hash}")
-    event = event_of(path, *row)
+    event = event_of(path, row)
     assert isinstance(event, Evaluated | Rejected)
     return event
 
@@ -175,26 +183,17 @@ def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
     with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute(query, (candidate, NAMES[kind])).fetchone()
-    return None if row is None else event_of(path, *row)
+        return None if row is None else event_of(path, row, Passages(connection))
 
 
-def _refuse_gap(path: Path, expected: int, seq: int) -> None:
-    if seq != expected:
-        missing = f"{path}: events {expected} to {seq - 1} are missing"
-        raise JournalError(f"{missing}; the file is damaged, `behavesim verify` says where")
+def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
+    """The event of a row of journal `path`: its number, type, payload and blob.
 
-
-def _timed(path: Path, seq: int, at: object, kind: object, payload: object, data: object) -> tuple[float, Event]:
-    try:  # no context manager: it would cost as much as reading the event
-        return check_time(at), decode(kind, payload, data)
-    except ValueError as error:
-        raise _unreadable(path, seq, error) from error
-
-
-def event_of(path: Path, seq: int, kind: object, payload: object, data: object) -> Event:
-    """The event of a row, of journal `path`; raises JournalError, which names its number, where the row holds none."""
+    Raises JournalError, which names the number, where the row holds none.
+    """
+    seq, kind, payload, data = row
     try:
-        return decode(kind, payload, data)
+        return decode(kind, payload, data, passages)
     except ValueError as error:
         raise _unreadable(path, seq, error) from error
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from behavesim.events import Event
 from behavesim.store.codec import decode
+from behavesim.store.passages import is_passage
 
 LEAF = 13
 """The first byte of a page that holds rows of a table."""
@@ -27,16 +29,25 @@ DAMAGED = (ValueError, IndexError, struct.error)
 
 def salvaged(path: Path) -> dict[int, tuple[float, Event]]:
     """All events that can still be read, by their number and in its order, each with the time of its commit."""
+    rows = list(_rows(path))
+    passages = {
+        number: columns[-1] for number, columns in rows if len(columns) == 2 and is_passage(number, columns[-1])
+    }
     events: dict[int, tuple[float, Event]] = {}
-    for pages in _images(path):
-        for page in pages[1:]:  # the first page holds no events
-            for start in _cells(page):
-                try:
-                    seq, (_, at, _, kind, payload, data) = _row(page, start, pages)
-                    events.setdefault(seq, (float(at), decode(kind, payload, data)))  # type: ignore[arg-type]
-                except (*DAMAGED, TypeError):
-                    continue
+    for seq, columns in rows:
+        with suppress(*DAMAGED, TypeError):
+            _, at, _, kind, payload, data = columns
+            events.setdefault(seq, (float(at), decode(kind, payload, data, passages)))  # type: ignore[arg-type]
     return dict(sorted(events.items()))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[Value]]]:
+    """The rows of all tables, those that stand in both files twice."""
+    for pages in _images(path):
+        for page in pages[1:]:  # the first page holds no rows of ours
+            for start in _cells(page):
+                with suppress(*DAMAGED):
+                    yield _row(page, start, pages)
 
 
 def _images(path: Path) -> Iterator[list[bytes]]:

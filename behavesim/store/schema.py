@@ -20,6 +20,12 @@ TABLES = f"""
 {EVENTS};
 CREATE INDEX events_of_candidate ON events (candidate, type);
 """
+PASSAGES = """
+CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
+    number INTEGER PRIMARY KEY,
+    text   TEXT NOT NULL
+) STRICT;
+"""
 
 VIEWS = """
 CREATE VIEW candidates AS
@@ -59,6 +65,16 @@ LEFT JOIN (
     WHERE events.type = 'Responded' GROUP BY events.candidate
 ) AS spent ON spent.candidate = asked.candidate
 WHERE asked.type = 'Asked';
+
+CREATE VIEW prompts AS  -- what was asked for each candidate; more than once for one that was repaired
+SELECT seq, candidate, events.payload ->> '$.prompt.operator' AS operator, (
+    SELECT group_concat(text, char(10, 10)) FROM (
+        SELECT coalesce(passages.text, part.value) AS text
+        FROM json_each(events.payload, '$.prompt.text') AS part LEFT JOIN passages ON passages.number = part.value
+        ORDER BY part.key
+    )
+) AS text
+FROM events WHERE type IN ('Asked', 'NoteAsked');
 
 CREATE VIEW ranked AS  -- every feasible candidate; the lowest cost is the best, whichever way the task goes
 WITH objective AS (
@@ -155,7 +171,13 @@ def _renew_views(db: sqlite3.Connection) -> None:
     script(db, VIEWS)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views)
+def _share_passages(db: sqlite3.Connection) -> None:
+    """Prompts asked from here on are kept by their passages; those of before stay whole."""
+    script(db, PASSAGES)
+    _renew_views(db)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views, _share_passages)
 """The first step begins a journal, each further one takes it a version on. Steps are added, never changed.
 
 A version with other views has `_renew_views` once more, as its last step.

@@ -1,5 +1,6 @@
 """What algorithms did: trajectories, and samples of them."""
 
+from behavesim.trajectory.behaviour import Behaviour, packed
 from behavesim.trajectory.samples import (
     AlgorithmRun,
     Samples,
@@ -14,12 +15,14 @@ from behavesim.trajectory.trajectory import MAX_STATES, Kind, Trajectory, descri
 __all__ = [
     "MAX_STATES",
     "AlgorithmRun",
+    "Behaviour",
     "Kind",
     "Samples",
     "Trajectory",
     "described",
     "fixed_seed",
     "pack",
+    "packed",
     "sample",
     "trajectories_of",
     "unpack",

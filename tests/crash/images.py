@@ -66,6 +66,12 @@ def inside(before: Image, after: Image, rng: random.Random) -> Image:
     return Image(before.db, torn(before.wal, after.wal, rng))
 
 
+LOST = """
+SELECT count(*) FROM events, json_each(events.payload, '$.prompt.text') AS part
+WHERE events.type = 'Asked' AND part.value NOT IN (SELECT number FROM passages)
+"""
+
+
 class PhotographedJournal(DiskJournal):
     """A journal that keeps what would be on the disk, had the process died inside or after each commit."""
 
@@ -85,7 +91,7 @@ class PhotographedJournal(DiskJournal):
     async def append(self, events: Sequence[Event]) -> None:
         known, before = len(self.appended), Image.of(self._path)
         await super().append(events)
-        self.appended += (encode(event)[:2] for event in events)
+        self.appended += (encode(event, {})[:2] for event in events)
         after = Image.of(self._path)
         images = (inside(before, after, self._rng), after)
         for moment, image in zip(MOMENTS, images, strict=True):
@@ -98,8 +104,9 @@ class PhotographedJournal(DiskJournal):
 
 
 def rows(path: Path) -> list[tuple[str, str]]:
-    """The type and payload of every event that SQLite finds committed in a journal."""
+    """The type and payload of every event that SQLite finds committed in a journal, with all that they refer to."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA synchronous = OFF")  # nobody cuts the power of a photograph
+        assert db.execute(LOST).fetchall() == [(0,)], "a prompt and its passages are one commit"
         found: list[tuple[str, str]] = db.execute("SELECT type, payload FROM events ORDER BY seq").fetchall()
         return found

@@ -13,13 +13,13 @@ import pytest
 from behavesim.errors import JournalError
 from behavesim.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
 from behavesim.state import RunState
-from behavesim.store.codec import decode, encode, pack
+from behavesim.store.codec import decode, encode
 from behavesim.store.damage import damages
 from behavesim.store.progress import progress
 from behavesim.store.reading import first_time, read_events, read_outcome, read_times, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.task import Objective
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import Trajectory, pack
 from tests.fuzz.seeds import journal
 from tests.store.loose import anything_goes
 from tests.store.test_journal import EVENTS, TOURS
@@ -88,7 +88,7 @@ READERS: list[Callable[[Path], Any]] = [
         ("UPDATE events SET payload = '[1' WHERE seq = 5", "event 5 cannot be read"),
         ("UPDATE events SET payload = CAST(x'ff' AS TEXT) WHERE seq = 5", "UTF-8"),
         ("UPDATE events SET data = 'text' WHERE seq = 2", "event 2 cannot be read: its trajectories are missing"),
-        ("UPDATE events SET data = zeroblob(20) WHERE seq = 2", "event 2 cannot be read"),
+        ("UPDATE events SET data = x'ff000000' WHERE seq = 2", "event 2 cannot be read: a trajectory is cut off"),
         ("UPDATE events SET seq = seq + 100", "events 1 to 100 are missing"),
     ],
 )
@@ -108,6 +108,14 @@ def test_whatever_is_in_the_columns_of_a_journal_readers_say_which_event_cannot_
         assert "\n" not in str(caught.value)
     assert damages(path)
     assert all(line.isprintable() for line in damages(path))
+
+
+def test_a_behaviour_that_makes_no_sense_is_damage_though_nobody_looks_at_it(path: Path) -> None:
+    with anything_goes(path) as db:
+        db.execute("UPDATE events SET data = zeroblob(20) WHERE seq = 2")
+    assert len(list(read_events(path))) == len(EVENTS)
+    assert damages(path) == [line for line in damages(path) if line.startswith("event 2 (Evaluated) cannot be read")]
+    assert damages(path)
 
 
 def test_a_behaviour_that_is_not_there_is_said_to_be_missing(path: Path) -> None:

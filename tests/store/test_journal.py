@@ -31,11 +31,11 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.store.codec import check_time, decode, encode, pack, unpack
+from behavesim.store.codec import check_time, decode, encode
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import open_to_read, read_events, read_trajectories
 from behavesim.tokens import Usage
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import Trajectory, pack, unpack
 from tests.analysis.journals import feasible, started
 
 TOURS = (Trajectory.prefixes([0, 2, 1]), Trajectory.vectors([[0.0, 1.0], [0.5, 0.25]]))

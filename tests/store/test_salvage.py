@@ -11,7 +11,7 @@ import pytest
 from behavesim.events import Event, NotAdded, RunStopped
 from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
-from behavesim.store.schema import TABLES
+from behavesim.store.schema import PASSAGES, TABLES
 from tests.store.test_journal import EVENTS
 from tests.store.written import written
 
@@ -68,9 +68,10 @@ def test_pages_of_another_size_are_read(tmp_path: Path, size: int) -> None:
     source = written(tmp_path / "run.db", [*EVENTS, *texts(3000)])
     with closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as db:
         db.execute(f"PRAGMA page_size = {size}")
-        db.executescript(TABLES)
+        db.executescript(TABLES + PASSAGES)
         db.execute("ATTACH ? AS source", (str(source),))
-        db.execute("INSERT INTO events SELECT * FROM source.events")
+        for table in ("events", "passages"):
+            db.execute(f"INSERT INTO {table} SELECT * FROM source.{table}")
     assert salvaged(tmp_path / "other.db") == known(source)
 
 
@@ -105,14 +106,14 @@ def test_a_page_that_is_lost_costs_the_events_on_it_alone(tmp_path: Path, page: 
     assert left.items() <= whole.items()
 
 
-@pytest.mark.parametrize("end", [0, 50, PAGE, PAGE + 7, 6 * PAGE, 6 * PAGE + 100])
+@pytest.mark.parametrize("end", [0, 50, PAGE, PAGE + 7, 8 * PAGE, 8 * PAGE + 100])
 def test_a_file_that_is_cut_off_keeps_what_stands_before_the_cut(tmp_path: Path, end: int) -> None:
     path = written(tmp_path / "run.db", texts(*[900] * 30, 9000))
     whole = known(path)
     path.write_bytes(path.read_bytes()[:end])
     left = salvaged(path)
     assert left.items() <= whole.items()
-    assert (len(left) > 0) == (end >= 6 * PAGE)
+    assert (len(left) > 0) == (end >= 8 * PAGE)
 
 
 def test_a_header_that_is_lost_costs_nothing(tmp_path: Path) -> None:

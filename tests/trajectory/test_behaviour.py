@@ -1,0 +1,36 @@
+"""A behaviour that is stored is read when it is looked at, and is then what it was."""
+
+from __future__ import annotations
+
+import pytest
+
+import behavesim as bs
+from behavesim.errors import TrajectoryError
+from behavesim.trajectory import Behaviour, pack, packed
+
+RUNS = (bs.Trajectory.prefixes([2, 0, 1]), bs.Samples([bs.Trajectory.vectors([[0.5, 1.0]])]))
+
+
+def test_a_stored_behaviour_is_equal_to_what_was_stored() -> None:
+    stored = Behaviour(pack(RUNS))
+    assert stored == RUNS
+    assert stored == RUNS
+    assert stored == Behaviour(pack(RUNS))
+    assert stored != RUNS[:1]
+    assert stored != Behaviour(pack(RUNS[:1]))
+    assert stored != list(RUNS)
+    assert (len(stored), stored[1], tuple(stored[:1])) == (2, RUNS[1], RUNS[:1])
+    assert packed(stored) == packed(RUNS)
+    assert hash(stored) == hash(Behaviour(pack(RUNS)))
+
+
+def test_a_behaviour_that_is_missing_or_cut_off_is_told_at_once() -> None:
+    for damaged in (None, "text", pack(RUNS)[:-1], b"\xff"):
+        with pytest.raises(ValueError, match=r"missing|cut off"):
+            Behaviour(damaged)
+
+
+def test_a_behaviour_that_is_damaged_otherwise_is_told_where_it_is_looked_at() -> None:
+    damaged = Behaviour(bytes(20))
+    with pytest.raises(TrajectoryError, match="behavesim verify"):
+        len(damaged)
