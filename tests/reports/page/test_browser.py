@@ -113,7 +113,7 @@ async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) 
 
 async def test_a_point_of_the_map_says_what_it_is_and_opens_its_program(text: str, opened: Opened) -> None:
     page = await opened(text)
-    best = page.locator("#map [role=button]").first
+    best = page.locator("#map [data-candidate='60']")
     await best.hover()
     await expect(page.locator("#map [aria-label=tip]")).to_contain_text("candidate 60")
     await best.press("ArrowRight")
