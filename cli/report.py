@@ -12,7 +12,6 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import load_run
-from behavesim.analysis.table import Table
 from behavesim.application.held_out import reported
 from behavesim.errors import UsageError
 from behavesim.reports.comparison import comparison_tables
@@ -20,6 +19,7 @@ from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 from behavesim.reports.markup import latex, markdown
 from behavesim.reports.page import write_page
+from behavesim.reports.run import show_run
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
@@ -80,11 +80,11 @@ def report(
         return
     singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
     chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
-    tables: list[Table] = []
-    for run in singly:
-        tables += (summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}), *run.tables())
-    tables += comparison_tables(compared)
+    summaries = [summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}) for run in singly]
     if as_latex or as_markdown:
-        typer.echo((latex if as_latex else markdown)(tables))
-    else:
-        show(tables)
+        tables = [table for summary, run in zip(summaries, singly, strict=True) for table in (summary, *run.tables())]
+        typer.echo((latex if as_latex else markdown)([*tables, *comparison_tables(compared)]))
+        return
+    for summary, run in zip(summaries, singly, strict=True):
+        show_run(run, summary)
+    show(comparison_tables(compared))

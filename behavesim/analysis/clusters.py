@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.similarity.linkage import average_linkage
+from behavesim.similarity.linkage import average_linkage, joins
 
 SHOWN = 200
 GROUPS = 8
@@ -29,15 +30,37 @@ class Cluster:
     cohesion: float | None
 
 
-def clusters(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> tuple[Cluster, ...]:
-    """The best `shown` distinct programs in at most `groups` clusters by average linkage, best cluster first."""
+@dataclass(frozen=True)
+class Join:
+    """Two groups that are one at that mean distance, in [0, 1] as long as similarities are.
+
+    Clusters go by their places; what the first join makes by the next number, and so on.
+    """
+
+    one: int
+    other: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Clusters, best first, and how they join until one is left (average linkage)."""
+
+    clusters: tuple[Cluster, ...] = ()
+    joins: tuple[Join, ...] = ()
+
+
+def clustering(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> Clustering:
+    """The best `shown` distinct programs in at most `groups` clusters by average linkage."""
     programs = run.ranked()[:shown]
     if not programs:
-        return ()
+        return Clustering()
     similarity = run.matrix([program.candidate for program in programs])
     # labels number the clusters by their first member, which is their best one
-    labels = np.array(average_linkage(1.0 - similarity, groups))
-    return tuple(_cluster(run, programs, similarity, np.flatnonzero(labels == k)) for k in range(labels.max() + 1))
+    labels = average_linkage(1.0 - similarity, groups)
+    rows = (np.flatnonzero(np.array(labels) == place) for place in range(max(labels) + 1))
+    found = tuple(_cluster(run, programs, similarity, each) for each in rows)
+    return Clustering(found, tuple(Join(*join) for join in joins(1.0 - similarity, labels)))
 
 
 def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
@@ -52,11 +75,21 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
 def clusters_table(found: tuple[Cluster, ...]) -> Table:
     """The clusters, best first."""
     columns = (
+        Column("cluster", COUNT),
         Column("programs", COUNT),
         Column("best", COUNT),
         *COLUMNS,
         Column("medoid", COUNT),
         Column("cohesion", DISTANCE),
     )
-    rows = ((each.size, *cells(each.best), each.medoid, each.cohesion) for each in found)
-    return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows))
+    rows = ((number, each.size, *cells(each.best), each.medoid, each.cohesion) for number, each in enumerate(found, 1))
+    caption = "medoid: the most central program; cohesion: mean similarity inside" if found else ""
+    return Table("clusters", "behavioural clusters of the best programs", columns, tuple(rows), caption)
+
+
+def joins_table(found: Sequence[Join]) -> Table:
+    """How the clusters join, numbered from 1 as in their table, for files."""
+    columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
+    first = len(found) + 2  # of n clusters, which join n - 1 times
+    rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))
+    return Table("joins", "how the clusters join", columns, tuple(rows))

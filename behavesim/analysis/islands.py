@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.scored import COLUMNS, Scored, cells
-from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.state import RunState
 
 
@@ -50,12 +50,13 @@ def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Tab
         Column("clusters", COUNT),
         Column("best", COUNT),
         *COLUMNS,
-        Column("intra", DISTANCE, title="mean distance inside"),
+        Column("mean", SCORE),
+        Column("intra", DISTANCE, title="inside"),
     )
     rows = (
-        (each.name, each.size, each.clusters, *cells(each.best), inside)
-        for each, inside in zip(found, diversity.intra, strict=True)
+        (each.name, each.size, each.clusters, *cells(each.best), each.mean, distance)
+        for each, distance in zip(found, diversity.intra, strict=True)
     )
-    between = diversity.inter
-    caption = "" if between is None else f"mean distance between islands {DISTANCE.text(between)}"
-    return Table("islands", "islands", columns, tuple(rows), caption)
+    inside = ["inside: mean distance inside"] if diversity.inside is not None else []
+    between = [] if diversity.inter is None else [f"mean distance between islands {DISTANCE.text(diversity.inter)}"]
+    return Table("islands", "islands", columns, tuple(rows), "; ".join(inside + between))

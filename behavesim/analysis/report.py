@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from behavesim.analysis.clusters import Cluster, clusters, clusters_table
+from behavesim.analysis.clusters import Cluster, Join, clustering, clusters_table, joins_table
 from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
 from behavesim.analysis.distinct import Distinct, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
@@ -41,6 +41,7 @@ class RunReport:
     convergence: tuple[Checkpoint, ...]
     islands: tuple[IslandSummary, ...]
     clusters: tuple[Cluster, ...]
+    joins: tuple[Join, ...]
     failures: tuple[Reason, ...]
     distinct: Distinct
     diversity: Diversity
@@ -53,7 +54,7 @@ class RunReport:
         """The tables that a terminal has room for, as far as there is something to put into them."""
         recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
         tables = (
-            top_table(self.top, self.distinct.sentence),
+            top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),
             failures_table(self.failures),
@@ -62,20 +63,26 @@ class RunReport:
         return tuple(table for table in tables if table.rows)
 
     def series(self) -> tuple[Table, ...]:
-        """The run over time: tables for files and figures."""
-        return convergence_table(self.convergence), diversity_table(self.diversity_over_time)
+        """The run over time, and how its clusters join: tables for files and figures."""
+        return (
+            convergence_table(self.convergence),
+            diversity_table(self.diversity_over_time),
+            joins_table(self.joins),
+        )
 
 
 def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
     """The report of a run as it stands; `held_out` is what became of its programs there, where they were tried."""
     started = run.state.started
+    found = clustering(run)
     versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
     return RunReport(
         origin=Origin(run.folder.path, run.settings, versions),
         summary=summary(run),
         convergence=convergence(run),
         islands=islands(run.state),
-        clusters=clusters(run),
+        clusters=found.clusters,
+        joins=found.joins,
         failures=failures(run),
         distinct=distinct(run),
         diversity=diversity(run),

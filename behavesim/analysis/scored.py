@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Candidate, Run
@@ -25,10 +26,22 @@ class Scored:
 
 @dataclass(frozen=True)
 class TopProgram(Scored):
-    """The best of the programs that behave alike, with its source, and how many distinct programs these are."""
+    """The best of the programs that behave alike, with its source, where it came from, and how many programs these are.
+
+    `group` is where it was added.
+    """
 
     source: str
     programs: int = 1
+    group: str | None = None
+    operator: str = ""
+    model: str | None = None
+    parents: tuple[int, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Of code, comments included, blank ones left out."""
+        return sum(bool(line.strip()) for line in self.source.splitlines())
 
 
 def scored(run: Run, candidate: Candidate) -> Scored:
@@ -43,24 +56,55 @@ def top(run: Run) -> tuple[TopProgram, ...]:
     alike: dict[tuple[AlgorithmRun, ...], list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
         alike.setdefault(behaviour, []).append(program)
-    best = ((scored(run, programs[0]), programs) for programs in list(alike.values())[:TOP])
-    return tuple(
-        TopProgram(each.candidate, each.score, each.gap, programs[0].source or "", len(programs))
-        for each, programs in best
+    return tuple(_top_program(run, programs) for programs in list(alike.values())[:TOP])
+
+
+def _top_program(run: Run, alike: list[Candidate]) -> TopProgram:
+    best = alike[0]
+    worth = scored(run, best)
+    return TopProgram(
+        worth.candidate,
+        worth.score,
+        worth.gap,
+        source=best.source or "",
+        programs=len(alike),
+        group=best.group,
+        operator=best.operator,
+        model=best.model,
+        parents=best.parents,
     )
 
 
-def top_table(programs: tuple[TopProgram, ...], caption: str) -> Table:
-    """The best programs by rank."""
+def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[int]], caption: str) -> Table:
+    """The best programs by rank, with the number of the behavioural cluster that each is in."""
+    number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
         Column("rank", COUNT),
         Column("candidate", COUNT),
         *COLUMNS,
-        Column("characters", COUNT),
-        Column("programs", COUNT, title="programs that do so"),
+        Column("cluster", COUNT),
+        Column("programs", COUNT, title="alike"),
+        Column("lines", COUNT),
+        Column("island"),
+        Column("operator"),
+        Column("model"),
+        Column("parents"),
     )
-    rows = ((rank, *cells(each), len(each.source), each.programs) for rank, each in enumerate(programs, 1))
-    return Table("top", "the ten best behaviours", columns, tuple(rows), caption)
+    rows = (
+        (
+            rank,
+            *cells(each),
+            number.get(each.candidate),
+            each.programs,
+            each.lines,
+            each.group,
+            each.operator,
+            each.model,
+            " ".join(map(str, each.parents)) or None,
+        )
+        for rank, each in enumerate(programs, 1)
+    )
+    return Table("top", "the ten best behaviours", columns, tuple(rows), caption, keys=2)
 
 
 def cells(best: Scored | None) -> tuple[Cell, Cell, Cell]:

@@ -22,6 +22,8 @@ class Unit:
 
 
 WORDS = Unit()
+WRITTEN = Unit(symbol="")
+"""Of numbers that are text already."""
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")
@@ -101,6 +103,19 @@ class Table:
         return self._of(
             [place for place in places if not self.rows or any(row[place] is not None for row in self.rows)]
         )
+
+    @property
+    def turned(self) -> Table:
+        """The same with a row for each column, and a column for each row; of a table with one key."""
+        key, *others = self.columns
+        columns = (key, *(Column(key.text(row[0]), WRITTEN) for row in self.rows))
+        rows = tuple(
+            (column.heading, *(column.text(row[place]) or None for row in self.rows))
+            for place, column in enumerate(others, 1)
+        )
+        best = {(place - 1, row + 1) for row, place in self.best if place}
+        best |= {(place, row + 1) for row in self.marked for place in range(len(others))}
+        return replace(self, columns=columns, rows=rows, best=frozenset(best), marked=frozenset())
 
     def part(self, start: int, stop: int) -> Table:
         """The keys and the columns from `start` up to `stop`."""

@@ -10,10 +10,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from behavesim.analysis.table import DISTANCE, SCORE
+from behavesim.analysis.table import DISTANCE
 from behavesim.caps import rejected_share
 from behavesim.members import Mean
-from behavesim.reports.curve import area, at_the_end_of
+from behavesim.reports.curve import convergence
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
 from behavesim.reports.summary import beside_template, clock, frequency, percent, worth
@@ -116,17 +116,8 @@ def failures(moment: Moment) -> Group:
 
 def curve(moment: Moment, width: int, height: int) -> Group:
     """The best score as candidates went by, upwards being better, in so many columns and lines; there must be one."""
-    state = moment.state
-    best = at_the_end_of(state.bests, width, state.registered)
-    first = next(score for score in best if score is not None)
-    margin = max(len(SCORE.text(score)) for score in (first, state.bests[-1][1]))
-    best = at_the_end_of(state.bests, width - margin - 2, state.registered)
-    utilities = [None if score is None else state.objective.utility(score) for score in best]
-    lines = area(utilities, height - 2)
-    labels = [SCORE.text(state.bests[-1][1]), *("" for _ in lines[2:]), SCORE.text(first)]
-    drawn = (Text.assemble(f"{label:>{margin}} ", (row, "cyan")) for label, row in zip(labels, lines, strict=True))
-    end = Text(f"{state.registered:,} candidates".rjust(width - 1), no_wrap=True)
-    return Group(Text("convergence", style="bold"), *drawn, end)
+    lines = convergence(moment.state.bests, moment.state.registered, width, height - 1)
+    return Group(Text("convergence", style="bold"), *(Text(line, style="cyan", no_wrap=True) for line in lines))
 
 
 def _facts(rows: Mapping[str, str]) -> Table:

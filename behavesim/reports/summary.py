@@ -15,6 +15,7 @@ from behavesim.events import TEMPLATE
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
 
+MINUTE_S = 60
 ENDED: Mapping[str, str] = {
     "max_cost": "cost cap reached",
     "max_tokens": "token cap reached",
@@ -94,7 +95,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "cost": dollars(summary.cost_usd),
         **_uncertain(summary),
         "isolation": summary.isolation,
-        "time": f"{summary.seconds:.1f} s",
+        "time": _time(summary),
         "digest": summary.digest[:16],
     }
     columns = (Column("what", title=""), Column("value", title=""))
@@ -163,6 +164,12 @@ def _recommended(summary: Summary) -> str:
 
 def _with_unit(metric: Metric, value: float | None) -> str:
     return "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
+
+
+def _time(summary: Summary) -> str:
+    seconds = summary.seconds
+    known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
+    return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known
 
 
 def _uncertain(summary: Summary) -> dict[str, str]:

@@ -31,6 +31,19 @@ def show(tables: Iterable[Table]) -> None:
             console.print(drawing)
 
 
+def show_lines(title: str, lines: Iterable[str]) -> None:
+    """Print a drawing of text on stdout, below its title."""
+    console = Console()
+    console.print(Text(title, style="italic"))
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def width() -> int:
+    """Columns of the terminal, or what is taken for one."""
+    return Console().width
+
+
 def show_text(text: str, language: str) -> None:
     """Print a program, or other text that others wrote, on stdout: highlighted on a terminal, and as it is elsewhere.
 
@@ -44,11 +57,21 @@ def show_text(text: str, language: str) -> None:
 
 
 def fitting(table: Table, console: Console) -> list[Drawing]:
-    """The table in as few parts, one below the other, as leave every word whole on this terminal."""
-    last, anyhow = len(table.columns), console.options.update(width=UNBOUNDED)
-    ends = [table.keys]
+    """The table in as few parts, one below the other, as leave every word whole on this terminal.
+
+    One that is too wide and has more columns than rows is turned first.
+    """
+    table = table.known
+
+    def is_too_wide(part: Table) -> bool:
+        anyhow = console.options.update(width=UNBOUNDED)
+        return Measurement.get(console, anyhow, drawn(part)).minimum > console.width
+
+    if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
+        table = table.turned
+    last, ends = len(table.columns), [table.keys]
     for stop in range(table.keys + 2, last + 1):
-        if Measurement.get(console, anyhow, drawn(table.part(ends[-1], stop))).minimum > console.width:
+        if is_too_wide(table.part(ends[-1], stop)):
             ends.append(stop - 1)
     parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
     titled = [parts[0], *(replace(part, title=f"{part.title}, continued") for part in parts[1:])]

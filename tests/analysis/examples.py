@@ -50,6 +50,7 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         summary=summary,
         convergence=(Checkpoint(10, 1.0, 0.1, 0.2),),
         islands=(),
+        joins=(),
         clusters=(),
         failures=(),
         distinct=Distinct(feasible=100, programs=90, behaviours=60, top=4),

@@ -103,10 +103,10 @@ def test_the_distance_inside_stands_beside_each_island() -> None:
     found = (IslandSummary(0, "a", 2, 2, Scored(1, 4.0, 1.0), 4.5, 1), IslandSummary(1, "b", 0, 0, None, None, None))
     table = islands_table(found, Diversity((0.25, None), 0.5))
     assert [column.name for column in table.columns] == [
-        "island", "size", "clusters", "best", "score", "gap", "intra",
+        "island", "size", "clusters", "best", "score", "gap", "mean", "intra",
     ]  # fmt: skip
-    assert table.rows == (("a", 2, 2, 1, 4.0, 1.0, 0.25), ("b", 0, 0, None, None, None, None))
-    assert table.caption == "mean distance between islands 0.500"
+    assert table.rows == (("a", 2, 2, 1, 4.0, 1.0, 4.5, 0.25), ("b", 0, 0, None, None, None, None, None))
+    assert table.caption == "inside: mean distance inside; mean distance between islands 0.500"
     assert islands_table(found, Diversity((None, None), None)).caption == ""
 
 
@@ -115,13 +115,23 @@ def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them
     given = (feasible(k, 30.0 - k, tours[k], source=f"x = {k}") for k in range(24))
     found = top(journalled(tmp_path / "first", started(), *given))
     assert [program.candidate for program in found] == list(range(23, 3, -2))
-    assert found[0] == TopProgram(23, 7.0, 2.5, "x = 23", programs=2)
+    assert (found[0].candidate, found[0].score, found[0].gap, found[0].programs) == (23, 7.0, 2.5, 2)
+    assert (found[0].source, found[0].group, found[0].operator) == ("x = 23", "0", "improve")
     assert {program.programs for program in found} == {2}
 
 
-def test_programs_stand_by_rank_with_how_long_they_are() -> None:
-    table = top_table((TopProgram(4, 3.0, 0.5, "x = 1"), TopProgram(2, 4.0, None, "")), "a caption")
-    assert [column.name for column in table.columns] == ["rank", "candidate", "score", "gap", "characters", "programs"]
-    assert table.rows == ((1, 4, 3.0, 0.5, 5, 1), (2, 2, 4.0, None, 0, 1))
+def test_programs_stand_by_rank_with_where_they_came_from_and_how_they_behave() -> None:
+    programs = (
+        TopProgram(4, 3.0, 0.5, "x = 1\n\ny = 2\n", 2, "0", "improve", "m", (2, -1)),
+        TopProgram(2, 4.0, None, ""),
+    )
+    table = top_table(programs, [(7,), (9, 4)], "a caption")
+    assert [column.name for column in table.columns] == [
+        "rank", "candidate", "score", "gap", "cluster", "programs", "lines", "island", "operator", "model", "parents",
+    ]  # fmt: skip
+    assert table.rows == (
+        (1, 4, 3.0, 0.5, 2, 2, 2, "0", "improve", "m", "2 -1"),
+        (2, 2, 4.0, None, None, 1, 0, None, "", None, None),
+    )
     assert table.caption == "a caption"
     assert cells(None) == (None, None, None)

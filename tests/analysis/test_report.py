@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from behavesim.analysis.clusters import clusters
+from behavesim.analysis.clusters import clustering
 from behavesim.analysis.convergence import convergence
 from behavesim.analysis.distinct import distinct
 from behavesim.analysis.diversity import diversity, diversity_over_time
@@ -25,7 +25,7 @@ def test_a_report_is_all_that_is_said_of_a_run(tmp_path: Path) -> None:
     assert found.summary == summary(run)
     assert found.convergence == convergence(run)
     assert found.islands == islands(run.state)
-    assert found.clusters == clusters(run)
+    assert (found.clusters, found.joins) == (clustering(run).clusters, clustering(run).joins)
     assert found.failures == failures(run)
     assert found.distinct == distinct(run)
     assert found.diversity == diversity(run)
@@ -40,7 +40,7 @@ def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
     assert {table.name for table in found.tables()} >= {"top", "islands", "clusters"}
     assert not {table.name for table in found.tables()} & {"failures", "held_out"}
     assert found.tables()[0].caption == found.distinct.sentence
-    assert [table.name for table in found.series()] == ["convergence", "diversity"]
+    assert [table.name for table in found.series()] == ["convergence", "diversity", "joins"]
     assert len(found.series()[0].rows) == 1
     failed = report(journalled(tmp_path / "second", started(), rejected(0, "timeout")))
     assert {table.name for table in tried(failed).tables()} >= {"failures", "held_out"}

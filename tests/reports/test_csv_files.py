@@ -55,11 +55,22 @@ def test_a_run_has_a_column_for_every_metric(tmp_path: Path) -> None:
 
 def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) -> None:
     run = made("eoh", 0, 0.1)
-    top = (TopProgram(7, 2.5, None, "x = 1"),)
+    top = (TopProgram(7, 2.5, None, "x = 1\n\n", 3, "0", "improve", "m", (4, 5)),)
     failures = (Reason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
     rows = written(tmp_path, replace(run, top=top, failures=failures))
     assert rows["top"] == [
-        {"run": "eoh-0-", "rank": "1", "candidate": "7", "score": "2.5", "gap": "", "characters": "5", "programs": "1"}
+        {
+            **{
+                "run": "eoh-0-",
+                "rank": "1",
+                "candidate": "7",
+                "score": "2.5",
+                "gap": "",
+                "cluster": "",
+                "programs": "3",
+            },
+            **{"lines": "1", "island": "0", "operator": "improve", "model": "m", "parents": "4 5"},
+        }
     ]
     assert rows["failures"][0]["share"] == "0.25"
     assert rows["failures"][0]["example"] == "it took, well, too long"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from behavesim.reports.curve import BLOCKS, area, at_the_end_of
+from behavesim.reports.curve import BLOCKS, area, at_the_end_of, convergence
 
 
 def test_a_value_holds_from_its_step_to_the_next_and_there_is_none_before_the_first() -> None:
@@ -32,3 +32,10 @@ def test_a_greater_value_never_stands_lower(values: list[float | None], height: 
     known = sorted((value, high) for value, high in zip(values, heights, strict=True) if value is not None)
     assert [high for _, high in known] == sorted(high for _, high in known)
     assert all(high == 0 for value, high in zip(values, heights, strict=True) if value is None)
+
+
+def test_convergence_says_where_it_began_where_it_is_and_how_many_candidates_that_took() -> None:
+    falling = convergence([(1, 20.0), (8, 10.0)], 10, 14, 4)
+    assert falling == ["10         ███", "           ███", "20  ▁▁▁▁▁▁▁███", " 10 candidates"]
+    rising = convergence([(0, 1.0), (9, 2.0)], 10, 14, 2)
+    assert [line.split()[0] for line in rising] == ["1", "10"]

@@ -53,7 +53,8 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         "distinct": dict.fromkeys(["feasible", "programs", "behaviours", "top"]),
         "diversity": dict.fromkeys(["intra", "inter"]),
         "diversity_over_time": dict.fromkeys(["registered", "intra", "inter"]),
-        "top": {**best, "source": None, "programs": None},
+        "joins": dict.fromkeys(["one", "other", "distance"]),
+        "top": {**best, **dict.fromkeys(["source", "programs", "group", "operator", "model", "parents"])},
     }
     assert keys(found).items() >= documented.items()
     assert found["best"] == {"candidate": 1, "score": 4.0, "gap": 1.0}

@@ -28,7 +28,7 @@ def test_a_summary_says_what_a_run_was_and_found() -> None:
     assert found["best"] == "1.125, gap 12.50 % (candidate 1)"
     assert found["top-10 gap"] == "12.50 %"
     assert found["tokens"] == "prompt 5, cached 0, completion 1, reasoning 0"
-    assert found["time"] == "1.5 s"
+    assert found["time"] == "1.5 s, 69.3/s"
     assert summary_table(DONE).title == "run eoh-3-"
 
 

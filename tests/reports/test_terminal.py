@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from rich.console import Console
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, show
+from behavesim.reports.terminal import drawn, fitting, show
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -97,3 +100,28 @@ def test_tables_are_printed_on_stdout_one_below_the_other(capsys: pytest.Capture
     printed = capsys.readouterr()
     assert [word for word in printed.out.split() if word in ("Ones", "1", "Twos", "2")] == ["Ones", "1", "Twos", "2"]
     assert printed.err == ""
+
+
+WIDE = Table(
+    "wide",
+    "groups",
+    (Column("group"), Column("runs", COUNT), *(Column(f"metric {k}", FRACTION) for k in range(5))),
+    (("a", 3, 0.5, None, 0.25, 0.125, 1.0), ("b", 4, 0.5, None, 0.75, 0.5, 1.0)),
+    best=frozenset({(1, 4)}),
+)
+
+
+def test_a_table_with_more_columns_than_rows_is_turned_where_it_is_too_wide() -> None:
+    (whole,) = fitting(WIDE, Console(width=120))
+    assert [column.header for column in whole.columns][:2] == ["group", "runs"]
+    (turned,) = fitting(WIDE, Console(width=40))
+    assert [column.header for column in turned.columns] == ["group", "a", "b"]
+    rows = list(zip(*(map(str, column.cells) for column in turned.columns), strict=True))
+    assert rows[:2] == [("runs", "3", "4"), ("metric 0 %", "50.00", "50.00")]
+    assert rows[2] == ("metric 2 %", "25.00", "75.00")
+    assert [cell.style for cell in turned.columns[2].cells][2] == "bold"
+
+
+def test_a_table_with_many_rows_is_parted_and_not_turned() -> None:
+    long = replace(WIDE, rows=WIDE.rows * 4)
+    assert all(part.columns[0].header == "group" for part in fitting(long, Console(width=40)))
