@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+_UNITS = {"d": 86400, "h": 3600, "min": 60}
+
 
 def storable(text: str) -> str:
     """The text with U+FFFD for each half of a surrogate pair that has lost the other, which UTF-8 cannot hold.
@@ -27,3 +29,15 @@ def printable(text: str) -> str:
 def one_line(text: str, limit: int = 500) -> str:
     """The text on one line of at most so many characters, printable."""
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
+
+
+def number(count: int, noun: str) -> str:
+    """So many of them, such as 1 run and 3 runs."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the largest unit of which there are two, such as 9.6 s, 37 s or 2.5 h."""
+    unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
+    much = seconds / size
+    return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"

@@ -24,6 +24,7 @@ from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.document import document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
+from behavesim.text import number
 
 from .options import RUNS, AsJson, RunsDir
 from .output import INTERRUPTED, print_json, tell
@@ -43,8 +44,7 @@ def experiment(
     metrics = known_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished(planned, here)
-    runs = "1 run" if len(planned) == 1 else f"{len(planned)} runs"
-    tell(f"{runs}, {len(left)} to do, in {here}")
+    tell(f"{number(len(planned), 'run')}, {len(left)} to do, in {here}")
     asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
     for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
         if not dry:
@@ -61,7 +61,7 @@ def experiment(
     again = ["behavesim", "experiment", str(file), *([] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)])]
     failed = _carried_out(left, here, jobs or (1 if asking else cores()), shlex.join(again))
     made = [run for run in planned if run.name not in failed]
-    tell(f"comparing {len(made)} runs")
+    tell(f"comparing {number(len(made), 'run')}")
     found = asyncio.run(compared(described, made, here, metrics, tell))
     if as_json:
         print_json(document(found))
@@ -69,7 +69,7 @@ def experiment(
         show(comparison_tables(found))
         typer.echo(f"tables: {here / 'tables'}, everything: {here / 'report.json'}")
     if failed:
-        tell(f"{len(failed)} runs failed ({', '.join(failed)}); the same command tries again")
+        tell(f"{number(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)
 
 

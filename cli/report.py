@@ -23,6 +23,7 @@ from behavesim.reports.run import show_run
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
+from behavesim.text import number
 
 from .options import RUNS, AsJson, RunsDir, run_folder
 from .output import busy, print_json, tell
@@ -64,7 +65,7 @@ def report(
     folders = [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
     if html is not None and len(folders) > 1:
         raise UsageError(f"--html writes the page of one run; got {len(folders)}")
-    busy(f"reading {folders[0].run if len(folders) == 1 else f'{len(folders)} runs'}")
+    busy(f"reading {folders[0].run if len(folders) == 1 else number(len(folders), 'run')}")
     loaded = [load_run(folder.path) for folder in folders]
     compared = comparison(asyncio.run(reported(loaded, tell, held_out)), metrics=metrics)
     if compared.repeats:

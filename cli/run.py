@@ -25,10 +25,10 @@ from behavesim.build import Launch
 from behavesim.errors import BehavesimError
 from behavesim.reports.ending import ending
 from behavesim.reports.replay import replay_lines
-from behavesim.reports.summary import clock, summary_table
+from behavesim.reports.summary import named, summary_table
 from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
-from behavesim.text import printable
+from behavesim.text import duration, printable
 
 from .options import (
     RUNS,
@@ -147,10 +147,8 @@ def _say_what_it_would_take(launch: Launch, as_json: bool) -> None:
         print_json(asdict(found))
         return
     typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
-    typer.echo(
-        f"template {found.template_score:.6g}; all {launch.settings.budget:,} programs would run for about ", nl=False
-    )
-    typer.echo(f"{clock(found.evaluating_s)} if each takes as long as the template")
+    programs = f"all {launch.settings.budget:,} programs would run for about {duration(found.evaluating_s)}"
+    typer.echo(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
     typer.echo("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
 
 
@@ -188,7 +186,8 @@ def _report_end(launch: Launch, as_json: bool, reason: str) -> None:
     for line in [] if beside is None else replay_lines(beside):
         console.print(line, highlight=False, soft_wrap=True)
     if folder.best.exists():
-        console.print(f"best program: {folder.best}", highlight=False, soft_wrap=True)
+        which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
+        console.print(f"best program: {folder.best}{which}", highlight=False, soft_wrap=True)
     if folder.recommended.exists():
         console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
     for line in said:

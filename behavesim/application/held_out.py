@@ -15,6 +15,7 @@ from behavesim.errors import UsageError
 from behavesim.protocols import Judge
 from behavesim.studies.prediction import PredictionStudy, chosen, prediction
 from behavesim.task import Task, TaskReference
+from behavesim.text import number
 
 
 async def reported(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
@@ -28,7 +29,7 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
     found: dict[Path, HeldOut] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
-        tell(f"trying the programs of {len(here)} runs on held-out instances of {task}")
+        tell(f"trying the programs of {number(len(here), 'run')} on held-out instances of {task}")
         tried = await _tried(here)
         found.update((run.folder.path, each) for run, each in zip(here, tried, strict=True))
     return found

@@ -18,6 +18,7 @@ from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
 from behavesim.task import Solution, Task
+from behavesim.text import duration
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 from behavesim.verdict import Failure
 
@@ -76,19 +77,11 @@ def _called(name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwar
 
 
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
-    long = _duration(task.budget * seconds)
+    long = duration(task.budget * seconds)
     message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {long} on one worker"
     if cpu_s > limits.timeout_s / 5:
         return Finding("template", "warning", f"{message}; that is near the limit of {limits.timeout_s:g} s")
     return Finding("template", "ok", message)
-
-
-def _duration(seconds: float) -> str:
-    """In the largest unit of which there are two."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _deterministic(

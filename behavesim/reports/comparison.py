@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
+from behavesim.reports.summary import task_name
 
 TITLES: Mapping[About, str] = {
     "search": "what was found",
@@ -39,7 +40,7 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric]) -> T
     rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in shown)) for group in entry.groups)
     caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
     best = frozenset((row, place) for place, metric in enumerate(shown, 2) for row in _best(entry.groups, metric))
-    title = f"comparison on {entry.task}: {TITLES[about]}"
+    title = f"comparison on {task_name(entry.task)}: {TITLES[about]}"
     return Table(f"groups_{about}", title, columns, tuple(rows), caption, best=best)
 
 
@@ -77,7 +78,7 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None
         Column("p", PROBABILITY),
         Column("p_holm", PROBABILITY, title="p, Holm"),
     )
-    title = f"differences on {entry.task} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
+    title = f"differences on {task_name(entry.task)} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
     marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
     rows = tuple(_test(test, metrics[test.metric].column) for test in tests)
     return Table("tests", title, columns, rows, marked=marked)
@@ -101,7 +102,7 @@ def _over_time(entry: TaskComparison) -> Table | None:
     tenths = sorted(set().union(*shown.values()))
     columns = (Column("group"), *(Column(f"{10 * tenth} %", RATIO) for tenth in tenths))
     rows = tuple((label, *(by_tenth.get(tenth) for tenth in tenths)) for label, by_tenth in shown.items())
-    title = f"distance between islands / inside them on {entry.task}, by share of the budget"
+    title = f"distance between islands / inside them on {task_name(entry.task)}, by share of the budget"
     return Table("over_time", title, columns, rows)
 
 
@@ -121,7 +122,7 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | No
         Column("p", PROBABILITY),
         Column("p_holm", PROBABILITY, title="p, Holm"),
     )
-    title = f"the recommended program beside the best of the search, on held-out instances of {entry.task}"
+    title = f"the recommended program beside the best of the search, on held-out instances of {task_name(entry.task)}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
     rows = tuple((metrics[choice.metric].title, *_choice(choice)) for choice in entry.choice)
     return Table("choice", title, columns, rows, caption)

@@ -9,9 +9,9 @@ from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.summary import given_up
 from behavesim.config import Settings
 from behavesim.proposers.prices import Prices
-from behavesim.reports.summary import dollars
+from behavesim.reports.summary import dollars, rejections
 from behavesim.store.reading import read_reply
-from behavesim.text import one_line
+from behavesim.text import duration, number, one_line
 
 SHOWN = 300
 """Characters of a reply that are shown."""
@@ -46,7 +46,7 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
         case "max_calls":
             said = f"the cap of {settings.max_calls:,} requests is reached; raise it with {resume} --set max_calls=N"
         case "max_time":
-            said = f"its time of {settings.max_time_s:,.0f} s is up; give it more with {resume} --max-time TIME"
+            said = f"its time of {duration(settings.max_time_s or 0)} is up; give it more with {resume} --max-time TIME"
         case "unknown_price":
             said = _unknown_price(run, settings, resume)
         case "max_rejected_share":
@@ -65,8 +65,7 @@ def _given_up(run: Run) -> list[str]:
     if not requests:
         return []
     most = "up to " if run.state.under_way is None else ""
-    were = "1 request was" if requests == 1 else f"{requests} requests were"
-    return [f"{most}{were} under way; they may have been billed, and are made again on resume"]
+    return [f"{most}{number(requests, 'request')} under way may have been billed, and are made again on resume"]
 
 
 def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
@@ -87,8 +86,7 @@ def _nothing_feasible(run: Run) -> list[str]:
 
 
 def _reasons(rejected: Sequence[Candidate]) -> str:
-    reasons = Counter(each.reason for each in rejected).most_common(3)
-    return f"({', '.join(f'{reason} {count}' for reason, count in reasons)})"
+    return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(3)))})"
 
 
 def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:

@@ -16,7 +16,7 @@ from behavesim.members import Mean
 from behavesim.reports.curve import convergence
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
-from behavesim.reports.summary import beside_template, clock, frequency, percent, worth
+from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
 from behavesim.state import RECENT, RunState
 
 YEAR_S = 365 * 86400
@@ -110,7 +110,8 @@ def failures(moment: Moment) -> Group:
     """Why candidates fail, the usual reasons first."""
     state = moment.state
     total = state.feasible + sum(state.rejected.values())
-    rows = {reason: f"{n:,}  {100 * n / total:.0f} %" for reason, n in state.rejected.most_common(6)}
+    most = state.rejected.most_common(6)
+    rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / total:.0f} %" for reason, n in most}
     return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
 
 

@@ -11,6 +11,7 @@ from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 from behavesim.events import TEMPLATE
+from behavesim.text import number
 
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
@@ -25,8 +26,28 @@ ENDED: Mapping[str, str] = {
     "unknown_price": "a price is unknown",
 }
 """What ended a run before its budget was spent, in words."""
-REJECTED: Mapping[str, str] = {"exception": "crashed", "timeout": "timed out", "memory": "out of memory"}
-"""What became of candidates, in words, where the reason is none after a number."""
+REJECTED: Mapping[str, str] = {
+    "crash": "killed by a signal",
+    "empty": "without text",
+    "exception": "crashed",
+    "exit": "ended their process",
+    "forbidden": "stopped by the sandbox",
+    "given-up": "given up by the endpoint",
+    "incomparable": "not comparable",
+    "invalid-solution": "with invalid solutions",
+    "keeps-state": "kept state",
+    "memory": "out of memory",
+    "no-function": "without the function",
+    "non-finite": "without a finite score",
+    "output": "with unreadable solutions",
+    "refusal": "declined by the model",
+    "signature": "with other parameters",
+    "syntax": "with syntax errors",
+    "timeout": "timed out",
+    "too-long": "too long",
+    "truncated": "cut off",
+}
+"""What became of rejected candidates, in words that may follow a number."""
 
 
 def percent(fraction: float | None) -> str:
@@ -62,9 +83,19 @@ def named(candidate: int) -> str:
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
 
 
+def task_name(task: str) -> str:
+    """The task's name; that of its file where it is one of a person's own."""
+    return Path(task).stem if task.endswith(".py") else task
+
+
 def worth(candidate: int, score: float, gap: float | None) -> str:
     """What a program is worth in a line: its score, its gap where that is known, and which one it is."""
     return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
+
+
+def rejections(reasons: Mapping[str, int]) -> str:
+    """How many candidates were rejected for each reason, as people read it in a sentence."""
+    return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
 
 
 def beside_template(template: float, best: float, gain: float) -> str:
@@ -81,11 +112,10 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
         "state": _state(summary),
-        "method": f"{summary.method} on {_task(summary)}, seed {summary.seed}",
+        "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
-        "rejected": ", ".join(f"{count} {REJECTED.get(reason, reason)}" for reason, count in summary.rejected.items())
-        or "none",
+        "rejected": rejections(summary.rejected) or "none",
         **_beside_template(summary),
         "best": _program(summary.best),
         "recommended": _recommended(summary),
@@ -115,15 +145,10 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
         Column("gap", FRACTION),
     )
     rows = (
-        (each.run, each.state, _task(each), each.method, each.seed, each.asked, *_score_and_gap(each.best))
+        (each.run, each.state, task_name(each.task), each.method, each.seed, each.asked, *_score_and_gap(each.best))
         for each in summaries
     )
     return Table("list", "", columns, tuple(rows))
-
-
-def _task(summary: Summary) -> str:
-    """The task's name; that of its file where it is one of a person's own."""
-    return Path(summary.task).stem if summary.task.endswith(".py") else summary.task
 
 
 def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:
@@ -182,7 +207,7 @@ def _uncertain(summary: Summary) -> dict[str, str]:
             "they took, and are estimated from the text"
         )
     if summary.unanswered:
-        rows["unanswered"] = f"{summary.unanswered} requests were sent and given up; they may have been billed"
+        rows["unanswered"] = f"{number(summary.unanswered, 'request')} sent and given up, and perhaps billed"
     return rows
 
 

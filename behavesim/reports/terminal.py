@@ -74,7 +74,7 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
         if is_too_wide(table.part(ends[-1], stop)):
             ends.append(stop - 1)
     parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
-    titled = [parts[0], *(replace(part, title=f"{part.title}, continued") for part in parts[1:])]
+    titled = [parts[0], *(replace(part, title=f"{part.title}, continued".removeprefix(", ")) for part in parts[1:])]
     return [drawn(part if part is titled[-1] else replace(part, caption="")) for part in titled]
 
 

@@ -25,7 +25,7 @@ from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment,
 from behavesim.task import TaskReference
 
 FIRST_USE_S = 10.0
-"""CPU seconds that may go into what is computed at first use, such as compiling, beside a program's own."""
+"""CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
 
 
 @dataclass
@@ -188,7 +188,7 @@ def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     for module in assignment.preloaded:
         importlib.import_module(module)
-    candidate.rehearse(template, work, assignment.limits.timeout_s + FIRST_USE_S)
+    candidate.rehearse(template, work, FIRST_USE_S)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
     return work, files

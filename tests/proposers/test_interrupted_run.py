@@ -74,7 +74,7 @@ async def test_whoever_does_not_wait_is_told_how_many_requests_may_be_billed_for
     server.behaviour = chat.script(then=chat.stall(600))
     run = await interrupted(launch, launch.requests.abandon)
     assert (run.state.stopped, run.state.under_way, summary(run).unanswered) == ("interrupted", 4, 4)
-    said = "4 requests were under way; they may have been billed, and are made again on resume"
+    said = "4 requests under way may have been billed, and are made again on resume"
     assert said in ending(run, launch.settings, "interrupted")
     server.behaviour = chat.improving
 

@@ -30,6 +30,11 @@ def test_where_no_best_is_known_scores_are_shown_and_tested() -> None:
     assert "[-0.133333, 0.133333]" in rows[-1]
 
 
+def test_a_task_of_ones_own_is_called_by_its_files_name() -> None:
+    shown = text(*(replace(each, summary=replace(each.summary, task="/home/ada/knapsack.py")) for each in grid()))
+    assert "comparison on knapsack: what was found" in shown
+
+
 def test_where_the_best_is_known_scores_are_not_shown() -> None:
     assert "best score" not in text(*grid())
 

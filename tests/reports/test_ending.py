@@ -45,7 +45,7 @@ def test_a_run_that_a_cap_ended_names_the_cap_and_how_to_raise_it(
 ) -> None:
     first, open_requests, last = ended(reason, **settings)
     assert first.startswith(f"stopped: {said}")
-    assert open_requests.startswith("up to 4 requests were under way; they may have been billed")
+    assert open_requests.startswith("up to 4 requests under way may have been billed")
     assert last == "next: behavesim report first"
 
 
@@ -71,7 +71,7 @@ def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path:
     others = rejected(0, "timeout"), refused, rejected(2, "refusal")
     run = journalled(tmp_path / "first", started(), *others, stopped("budget"))
     assert ending(run, run.settings, "budget") == [
-        "nothing was found: all 3 candidates were rejected (refusal 2, timeout 1)",
+        "nothing was found: all 3 candidates were rejected (2 declined by the model, 1 timed out)",
         "such as candidate 2 (refusal)",
         "whose reply was: a reply",
         "try another model, or look at the prompt: it may not fit this one",
@@ -85,7 +85,10 @@ def test_a_run_that_too_many_rejections_ended_names_the_usual_three_and_an_examp
     others = (rejected(number, reason) for number, reason in enumerate(reasons))
     run = journalled(tmp_path / "first", started(), *others, silent, feasible(6, 3.0), stopped("max_rejected_share"))
     first, example, advice, again = ending(run, run.settings, "max_rejected_share")
-    assert first == "stopped: 6 of the last 7 candidates were rejected (memory 3, timeout 1, crash 1)"
+    assert (
+        first
+        == "stopped: 6 of the last 7 candidates were rejected (3 out of memory, 1 timed out, 1 killed by a signal)"
+    )
     assert example == "such as candidate 5 (memory)"
     assert advice == ADVICE["memory"]
     assert again.startswith(f"next: behavesim report {run.folder.argument}, or behavesim resume")

@@ -125,3 +125,10 @@ def test_a_table_with_more_columns_than_rows_is_turned_where_it_is_too_wide() ->
 def test_a_table_with_many_rows_is_parted_and_not_turned() -> None:
     long = replace(WIDE, rows=WIDE.rows * 4)
     assert all(part.columns[0].header == "group" for part in fitting(long, Console(width=40)))
+
+
+def test_a_wide_table_goes_on_below_and_says_so_with_its_title_or_without_one() -> None:
+    columns = tuple(Column(f"column {number}") for number in range(8))
+    rows, console = (("incomprehensibilities",) * 8,) * 9, Console(width=80)
+    assert fitting(Table("t", "title", columns, rows), console)[1].title == "title, continued"
+    assert fitting(Table("t", "", columns, rows), console)[1].title == "continued"
