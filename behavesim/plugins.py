@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import signal
 import sys
@@ -12,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from behavesim.errors import BehavesimError, PartError, nearest
 from behavesim.text import one_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 READING_S = 10.0
 """CPU seconds that a file may take at its top level, which libraries that it imports count to."""
@@ -38,19 +41,35 @@ class Kind:
 
     def installed(self) -> list[str]:
         """The names of all installed parts of this kind, sorted."""
-        return sorted({point.name for point in entry_points(group=self.group)})
+        return sorted({point.name for point in _entry_points(self.group)})
 
     def load(self, text: str) -> Any:
         """The part that `text` names; raises this kind's error where it cannot be had."""
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
-    def _from_entry_point(self, name: str) -> Any:
+    def place(self, text: str) -> str:
+        """Where the part that `text` names stands: a file's path, or MODULE:NAME. Raises this kind's error."""
+        return resolved(text) if text.endswith(".py") else self._entry_point(text).value
+
+    def load_from(self, place: str) -> Any:
+        """The part that stands there, without a look at all that is installed, nor what such a look leaves in memory;
+        raises whatever importing it does."""
+        if place.endswith(".py"):
+            return self._from_file(Path(place))
+        module, name = place.split(":")
+        return getattr(importlib.import_module(module), name)
+
+    def _entry_point(self, name: str) -> EntryPoint:
         # ours first: nobody's package takes a name of ours, and looking through all that is installed takes 10 ms
-        point = _ours().get((self.group, name)) or next(iter(entry_points(group=self.group, name=name)), None)
+        point = _ours().get((self.group, name)) or next(iter(_entry_points(self.group).select(name=name)), None)
         if point is None:
             known = self.installed()
             listed = f"there are {', '.join(known)}, or give the path of a {self.noun} file, which ends in .py"
             raise self.error(f"no {self.noun} {name!r}; {nearest(name, known) or listed}")
+        return point
+
+    def _from_entry_point(self, name: str) -> Any:
+        point = self._entry_point(name)
         try:
             return point.load()
         except Exception as error:
@@ -104,9 +123,17 @@ def _cpu_limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
+def _entry_points(group: str) -> EntryPoints:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
+
+
 @cache
 def _ours() -> dict[tuple[str, str], EntryPoint]:
     """What this package brings itself, by group and name; it does not change while it runs."""
+    from importlib.metadata import distributions
+
     points = (point for package in distributions(name="behavesim") for point in package.entry_points)
     return {(point.group, point.name): point for point in points}
 

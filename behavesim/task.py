@@ -156,8 +156,17 @@ class TaskReference:
         """The same reference, valid from any folder."""
         return TaskReference(resolved(self.text))
 
+    def place(self) -> str:
+        """Where its code stands: for `task_from`. Raises TaskError."""
+        return TASKS.place(self.text)
+
 
 TASKS = Kind("task", TaskError)
+
+
+def task_from(place: str) -> Task:
+    """The task whose code stands there; raises TaskError where it is none, and whatever importing it does."""
+    return _complete(TASKS.load_from(place), Path(place).stem)
 
 
 def installed_tasks() -> list[str]:

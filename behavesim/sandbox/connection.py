@@ -33,6 +33,7 @@ _INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _ENVIRONMENT = {
     **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
     "PYTHONHASHSEED": "0",
+    "LD_BIND_NOW": "1",  # or each child would look up again where the functions that it calls lie
     "PYTHONDONTWRITEBYTECODE": "1",
     "PATH": "/usr/bin:/bin",
     "HOME": "/nonexistent",

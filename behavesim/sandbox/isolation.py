@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,15 +93,13 @@ def _level(landlock: bool, seccomp: bool, namespaces: bool) -> str:
 
 def _prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
     """Whether every attempt fails in a child within the confinement."""
-    confinement.before_fork()
-    child = os.fork()
+    child = confinement.fork()
     if child == 0:
         try:
             confinement.enclose(2)
             os._exit(0 if all(map(_fails, attempts)) else 1)
         finally:
             os._exit(2)
-    confinement.after_fork()
     return os.waitpid(child, 0)[1] == 0
 
 
@@ -123,8 +120,9 @@ def _list_processes() -> None:
 
 
 def _make_file() -> None:
-    with tempfile.TemporaryFile():
-        pass
+    name = f"/tmp/behavesim-{os.getpid()}"
+    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    os.unlink(name)  # noqa: PTH108
 
 
 def _fork() -> None:

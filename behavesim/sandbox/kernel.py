@@ -119,6 +119,12 @@ def fork() -> int:
     return prepared("fork")()
 
 
+def trim_memory() -> None:
+    """malloc_trim(3): give back what is free, where the C library can."""
+    if trim := getattr(_libc(), "malloc_trim", None):
+        trim(0)
+
+
 def syscall(call: str, *arguments: Argument) -> int:
     """Make a system call that libc has no name for; raises OSError as the kernel answers."""
     return prepared_syscall(call, *arguments)()
@@ -132,11 +138,6 @@ def prctl(option: int, *arguments: Argument) -> int:
 def unshare(flags: int) -> None:
     """unshare(2); raises OSError."""
     prepared("unshare", flags)()
-
-
-def setns(fd: int, flags: int) -> None:
-    """setns(2); raises OSError."""
-    prepared("setns", fd, flags)()
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:

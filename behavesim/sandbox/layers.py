@@ -29,9 +29,20 @@ _AS_BY_DEFAULT = bytes(256)
 """A `struct sigaction`, which is shorter, of zeros."""
 T = TypeVar("T")
 Step = Callable[[], object]
-"""What a child has to do for a layer, laid out before the fork; it raises OSError where that fails."""
+"""What is to be done for a layer, laid out before the first fork; it raises OSError where that fails."""
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What is done by the zygote ahead of a fork, by the child before and after its files are closed, and by the zygote
+    afterwards."""
+
+    ahead: tuple[Step, ...]
+    first: tuple[Step, ...]
+    last: tuple[Step, ...]
+    afterwards: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -50,30 +61,28 @@ class Confinement:
     calls: bytes | None = None
     notes: tuple[str, ...] = ()
 
-    def before_fork(self) -> None:
-        """To be called by the zygote before each fork."""
-        self._steps  # noqa: B018 (laid out here, once)
-        if self.own_pids is not None:
-            namespaces.next_child_alone(None)
-
-    def after_fork(self) -> None:
-        """To be called by the zygote after each fork."""
-        if self.own_pids is not None:
-            namespaces.next_child_alone(self.own_pids)
+    def fork(self) -> int:
+        """Fork a child, which is to `enclose` itself: its number here, 0 there; raises OSError."""
+        for step in self._steps.ahead:
+            step()
+        pid = kernel.fork()
+        if pid:
+            for step in self._steps.afterwards:
+                step()
+        return pid
 
     def enclose(self, fd: int) -> None:
         """Put the other layers on this process, a child that keeps one open file; raises OSError where one fails."""
-        first, last = self._steps
-        for step in first:
+        for step in self._steps.first:
             step()
         close_files(fd)
-        for step in last:
+        for step in self._steps.last:
             step()
 
     @cached_property
-    def _steps(self) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-        """What is to be done in a child before and after its files are closed."""
-        first = [*detach(), *die_with_zygote(None if self.own_pids is not None else self.zygote)]
+    def _steps(self) -> _Steps:
+        own = self.own_pids
+        first = [*detach(), *die_with_zygote(self.zygote if own is None else None)]
         first += limit_resources(self.limits, self.address_space)
         if self.calls is None:
             first.append(limit_processes(self.tasks))
@@ -81,7 +90,12 @@ class Confinement:
             first += [forbid_new_privileges(), drop_capabilities()]
         if self.rules is not None:
             first.append(restrict_files(self.rules))
-        return tuple(first), (restrict_calls(self.calls),) if self.calls is not None else ()
+        return _Steps(
+            ahead=() if own is None else (namespaces.next_child_alone(),),
+            first=tuple(first),
+            last=() if self.calls is None else (restrict_calls(self.calls),),
+            afterwards=() if own is None else (namespaces.next_child_as_usual(own),),
+        )
 
 
 def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Confinement:

@@ -23,7 +23,7 @@ OUT_OF_MEMORY = 77
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a zygote is started for; it travels as an argument of its command line."""
+    """What a zygote is started for (`task` is where its code stands); it travels as an argument of its command line."""
 
     task: str
     split: Split
@@ -66,4 +66,4 @@ class Ending:
 
 def line(message: Ready | Ending | dict[str, Any]) -> bytes:
     """A message of the zygote's as it is sent."""
-    return json.dumps(message if isinstance(message, dict) else asdict(message)).encode() + b"\n"
+    return json.dumps(message if isinstance(message, dict) else vars(message)).encode() + b"\n"

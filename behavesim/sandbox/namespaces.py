@@ -30,12 +30,14 @@ def enter() -> int:
     return _enter()
 
 
-def next_child_alone(own: int | None) -> None:
-    """Have this process's next child be process 1 of a namespace below its own; given `own`, be as before."""
-    if own is None:
-        kernel.unshare(NEW_PIDS)
-    else:
-        kernel.setns(own, NEW_PIDS)
+def next_child_alone() -> kernel.Call:
+    """The call after which this process's next child is process 1 of a namespace below its own."""
+    return kernel.prepared("unshare", NEW_PIDS)
+
+
+def next_child_as_usual(own: int) -> kernel.Call:
+    """The call after which it is as before, with the descriptor of this process's own namespace."""
+    return kernel.prepared("setns", own, NEW_PIDS)
 
 
 def _enter() -> int:
@@ -71,8 +73,8 @@ def _try_in_child() -> None:
     if trial == 0:
         try:
             own = _enter()
-            next_child_alone(None)
-            next_child_alone(own)
+            next_child_alone()()
+            next_child_as_usual(own)()
             os._exit(0)
         except OSError as error:
             os._exit(error.errno or 1)

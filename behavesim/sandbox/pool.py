@@ -61,7 +61,7 @@ class Pool:
     ) -> None:
         self._limits = limits or Limits()
         clock = clock or Heartbeat()
-        assignment = Assignment(task.resolved().text, split, self._limits, layers, preloaded)
+        assignment = Assignment(task.place(), split, self._limits, layers, preloaded)
         self._basic = ZygoteSupervisor(assignment, self._accept, clock)
         with_scipy = replace(assignment, preloaded=preloaded + scientific)
         self._scientific = ZygoteSupervisor(with_scipy, self._accept, clock)

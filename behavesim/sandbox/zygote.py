@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import selectors
+import select
 import signal
 import socket
 import sys
@@ -22,7 +22,7 @@ from behavesim.errors import BehavesimError, SandboxError
 from behavesim.sandbox import candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
-from behavesim.task import TaskReference
+from behavesim.task import task_from
 
 FIRST_USE_S = 10.0
 """CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
@@ -49,17 +49,17 @@ class Zygote:
         self._limits = limits
         self._confinement = confinement
         self._clock = Clock()
+        self._cores = os.cpu_count() or 1  # which is a file to be read
         self._children: dict[int, _Child] = {}
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(control, selectors.EVENT_READ)
-        self._selector.register(self._wakeup, selectors.EVENT_READ)
+        self._poll = select.poll()
+        for each in (control, self._wakeup):
+            self._poll.register(each, select.POLLIN)
 
     def serve(self) -> None:
         """Serve until the daemon closes its end or dies."""
         try:
             while self._serve_once():
-                self._reap()
                 self._enforce_limits()
         finally:
             for pid in self._children:
@@ -68,10 +68,11 @@ class Zygote:
             processes.kill_strays(())
 
     def _serve_once(self) -> bool:
-        for key, _ in self._selector.select(self._patience()):
-            if key.fileobj is self._wakeup:
+        for fd, _ in self._poll.poll(self._patience_ms()):
+            if fd == self._wakeup.fileno():
                 if signal.SIGTERM in self._wakeup.recv(4096):
                     return False
+                self._reap()
             elif not self._handle_request():
                 return False
         return True
@@ -91,8 +92,7 @@ class Zygote:
 
     def _fork(self, job: int, fd: int) -> None:
         try:
-            self._confinement.before_fork()
-            pid = kernel.fork()
+            pid = self._confinement.fork()
         except OSError as error:
             advice = "raise the limit on processes, or set fewer workers"
             said = f"no process can be had for a program ({error.strerror}); {advice}"
@@ -100,7 +100,6 @@ class Zygote:
             raise
         if pid == 0:
             self._run_candidate(fd)
-        self._confinement.after_fork()
         os.close(fd)
         self._children[pid] = _Child(job, pid, self._clock() + self._limits.wall_s)
 
@@ -125,7 +124,8 @@ class Zygote:
             if (reaped := processes.reap(child.pid)) is not None:
                 status, usage = reaped
                 del self._children[child.pid]
-                processes.kill_strays(self._children)
+                if self._confinement.own_pids is None:  # or the end of its namespace was the end of all in it
+                    processes.kill_strays(self._children)
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
                 self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
@@ -138,19 +138,19 @@ class Zygote:
             elif processes.cpu_seconds(child.pid) >= self._limits.timeout_s:
                 self._kill(child, "cpu")
 
-    def _patience(self) -> float | None:
-        """Seconds until the first moment at which a child could have exceeded a limit, were it to use every core.
+    def _patience_ms(self) -> float | None:
+        """Milliseconds until the first moment at which a child could have exceeded a limit, were it to use every core.
 
         Never so many that the clock would take the waiting for an absence.
         """
         if not self._children:
             return None
-        now, cores = self._clock(), os.cpu_count() or 1
+        now = self._clock()
         soonest = min(
-            min(child.deadline - now, (self._limits.timeout_s - processes.cpu_seconds(child.pid)) / cores)
+            min(child.deadline - now, (self._limits.timeout_s - processes.cpu_seconds(child.pid)) / self._cores)
             for child in self._children.values()
         )
-        return max(0.01, min(soonest, STEP_S / 2))
+        return 1e3 * max(0.01, min(soonest, STEP_S / 2))
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:
@@ -168,6 +168,7 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     candidate.settle_randomness()
     _mute()
     gc.collect()
+    kernel.trim_memory()  # what is free need not be copied
     gc.freeze()  # or a collection in a fork would touch, and so copy, all that is loaded
     control.sendall(line(Ready(found.level, found.notes, len(work.instances))))
     Zygote(control, work, assignment.limits, found.confinement).serve()
@@ -181,7 +182,7 @@ def _mute() -> None:
 
 def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
     """The work on the split's instances, and the files that no program may read."""
-    task = TaskReference(assignment.task).load()
+    task = task_from(assignment.task)
     name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
     instances = tuple(task.instances(assignment.split))
     solve, files = remains.solving_only(task)

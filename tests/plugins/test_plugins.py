@@ -20,6 +20,15 @@ def test_a_part_of_an_installed_package_is_loaded_by_its_name(tmp_path: Path, mo
     assert {"mine", "eoh"} <= set(METHODS.installed())
 
 
+def test_a_part_is_loaded_from_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, mine="part")
+    (tmp_path / "own.py").write_text("method = 'own'\n")
+    assert METHODS.load_from(METHODS.place("mine")) == "theirs"
+    assert METHODS.load_from(METHODS.place(str(tmp_path / "own.py"))) == "own"
+    with pytest.raises(UsageError, match="did you mean 'eoh'"):
+        METHODS.place("eho")
+
+
 def test_no_package_takes_a_name_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, eoh="part")
     assert METHODS.load("eoh").__name__ == "EoH"

@@ -145,6 +145,13 @@ def order(points):
     assert len({np.asarray(each.solutions).tobytes() for each in results}) == 1
 
 
+async def test_programs_are_not_forked_with_what_finding_a_task_takes() -> None:
+    async with Pool(TaskReference("tsp"), "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        failure = await pool.evaluate("import sys\nraise OSError('importlib.metadata' in sys.modules)\n")
+    assert isinstance(failure, Failure)
+    assert "OSError: False" in failure.message
+
+
 @pytest.mark.parametrize(("line", "loaded"), [("import scipy.stats", True), ("import sys", False)])
 async def test_only_programs_that_name_scipy_are_forked_with_it(cities: TaskReference, line: str, loaded: bool) -> None:
     look = "import sys\nloaded = 'sci' + 'py.special' in sys.modules"
