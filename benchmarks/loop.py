@@ -9,185 +9,38 @@ the settings that its documentation recommends for speed (stated in `loop_parts`
 from __future__ import annotations
 
 import argparse
-import asyncio
-import ctypes
-import json
 import os
-import resource
-import signal
-import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from aiohttp import web
+sys.path.insert(0, str(Path(__file__).with_name("loop_parts")))
 
-PARTS = Path(__file__).with_name("loop_parts")
-sys.path.insert(0, str(PARTS))
+import walks
+from process_tree import ProcessTree, adopt_orphans, ended_children_s, reap
+from server import Server, serving
+from tools import Tool, tools
 
-import walks  # noqa: E402 - it stands among the parts
-
-CONNECTIONS, LATENCY_S, SAMPLE_S = 8, 0.05, 0.05
+SAMPLE_S, LOOKS_A_WEIGHING = 0.05, 20
 ARRIVED_S = 0.1
 """A reply that was sent so long before a kill had arrived."""
-TICK = os.sysconf("SC_CLK_TCK")
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: what a tool leaves behind is ours to wait for, and so to count
-
-
-@dataclass
-class Server:
-    """Answers chat completions, and notes when."""
-
-    url: str = ""
-    arrived: list[float] = field(default_factory=list)
-    sent: list[float] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        """A program, fenced but for who wants it plain."""
-        model = (await request.json())["model"]
-        number = len(self.arrived)
-        self.arrived.append(time.monotonic())
-        await asyncio.sleep(LATENCY_S)
-        code = walks.program(number)
-        text = code if model == "plain" else f"```python\n{code}```\n"
-        message = {"role": "assistant", "content": text}
-        usage = {"prompt_tokens": 900, "completion_tokens": 120, "total_tokens": 1020}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        answer = {"id": "c", "object": "chat.completion", "created": 1, "model": model}
-        self.sent.append(time.monotonic())
-        return web.json_response({**answer, "choices": [choice], "usage": usage})
-
-    async def begin(self) -> None:
-        """Listen on a free port of this machine."""
-        app = web.Application(client_max_size=2**26)
-        app.router.add_post("/v1/chat/completions", self.answer)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-
-
-@contextmanager
-def serving() -> Iterator[Server]:
-    """A server in a thread of this process, which is no part of any tree that is measured."""
-    server, loop = Server(), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(server.begin(), loop).result()
-    yield server
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-
-
-@dataclass(frozen=True)
-class Tool:
-    """How a tool is run, and how many replies its folder holds."""
-
-    name: str
-    command: Callable[[str, int, Path], list[str]]
-    kept: Callable[[Path], int]
-
-
-def own() -> Tool:
-    """The project itself, with its default method, which alone compares what programs do."""
-
-    def command(url: str, candidates: int, folder: Path) -> list[str]:
-        start = [sys.executable, "-m", "behavesim", "run", str(PARTS / "own_task.py"), "--proposer", "openai"]
-        where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
-        return [*start, "--model", "m", "--budget", str(candidates), *where]
-
-    def kept(folder: Path) -> int:
-        with closing(sqlite3.connect(folder / "run" / "run.db")) as db:
-            return int(db.execute("SELECT count(*) FROM events WHERE type = 'Responded'").fetchone()[0])
-
-    return Tool("behavesim", command, kept)
-
-
-def peer(name: str, environments: Path, kept: Callable[[Path], int]) -> Tool:
-    """A peer in its own environment, which is made where it is not there yet."""
-    python = environments / name / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", environments / name], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", name], check=True)
-    script = str(PARTS / f"{name}_run.py")
-    return Tool(name, lambda url, n, folder: [str(python), script, url, str(n), str(CONNECTIONS), str(folder)], kept)
-
-
-def kept_by_openevolve(folder: Path) -> int:
-    """Programs of the last whole checkpoint, the first program left out."""
-    checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
-    return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)
-
-
-def kept_by_llm4ad(folder: Path) -> int:
-    """Samples in its log, the template left out."""
-    logs = [path for path in folder.rglob("samples_*.json") if "best" not in path.name]
-    numbers = {sample["sample_order"] for path in logs for sample in json.loads(path.read_text())}
-    return max(0, len(numbers) - 1)
-
-
-@dataclass
-class Tree:
-    """The CPU seconds of a process tree, its long-lived processes by themselves, and its memory at most."""
-
-    root: int
-    lasting: dict[int, float] = field(default_factory=dict)
-    seen_at: dict[int, float] = field(default_factory=dict)
-    peak_mb: float = 0.0
-
-    def total_s(self) -> float:
-        """CPU seconds up to now: each living process's own and that of the children it has waited for."""
-        return sum(sum(ticks) for ticks in self._ticks().values())
-
-    def look(self, with_memory: bool) -> None:
-        """Take in how things stand."""
-        now, ticks = time.monotonic(), self._ticks()
-        for pid, (spent, _) in ticks.items():
-            self.seen_at.setdefault(pid, now)
-            if now - self.seen_at[pid] > 1.0:
-                self.lasting[pid] = spent
-        if with_memory:
-            self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, ticks)))
-
-    def _ticks(self) -> Mapping[int, tuple[float, float]]:
-        """Own seconds and those of waited-for children, of every living process of the tree."""
-        parents: dict[int, list[int]] = {}
-        spent: dict[int, tuple[float, float]] = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with suppress(OSError, IndexError):
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                    times = [int(each) / TICK for each in fields[11:15]]
-                    parents.setdefault(int(fields[1]), []).append(int(entry.name))
-                    spent[int(entry.name)] = times[0] + times[1], times[2] + times[3]
-        found, rest = {}, [self.root]
-        while rest:
-            pid = rest.pop()
-            if pid in spent:
-                found[pid] = spent[pid]
-                rest += parents.get(pid, [])
-        return found
-
-
-def _proportional_mb(pid: int) -> float:
-    with suppress(OSError, StopIteration):
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
-    return 0.0
+KILLED = 200
+"""Candidates of a run that is killed half-way."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: CPU seconds, the clock, memory, requests, and the CPU seconds at some of them, the first included."""
+    """One run: CPU seconds, the clock, memory, requests, and the CPU seconds at some of them, the first included.
 
+    `whole` says whether it came to its end in the time it had.
+    """
+
+    whole: bool
     total_s: float
     main_s: float
     helpers_s: float
@@ -196,47 +49,48 @@ class Measured:
     requests: int
     at_request: Mapping[int, float]
 
+    def around_ms(self, first: int, last: int, own_ms: float) -> float:
+        """CPU milliseconds around each candidate between two requests."""
+        return (self.at_request[last] - self.at_request[first]) / (last - first) * 1e3 - own_ms
 
-def measured(tool: Tool, candidates: int, server: Server, folder: Path) -> Measured:
-    """Run a tool to its end."""
-    begun, before = time.monotonic(), _children_s()
-    first = len(server.arrived)
-    process = subprocess.Popen(
-        tool.command(server.url, candidates, folder), env=_environment(server), stdout=subprocess.DEVNULL, stderr=_log()
-    )
-    tree, marks, looks = Tree(process.pid), {}, 0
-    while process.poll() is None:
+
+def measured(tool: Tool, candidates: int, server: Server, folder: Path, longest_s: float) -> Measured:
+    """Run a tool to its end, or for so long."""
+    begun, before, first = time.monotonic(), ended_children_s(), len(server.arrived)
+    process = tool.start(server.url, candidates, folder)
+    tree, looks = ProcessTree(process.pid), 0
+    step = max(1, candidates // 20)
+    awaited, marks = [1, *range(step, candidates + 1, step)], dict[int, float]()
+    while process.poll() is None and time.monotonic() - begun < longest_s:
         asked = len(server.arrived) - first
-        for mark in {1, candidates // 10, candidates // 5, 4 * candidates // 5, candidates}:
-            if asked >= mark and mark not in marks:
-                marks[mark] = tree.total_s()
-        tree.look(with_memory=looks % 20 == 0)
+        while awaited and asked >= awaited[0]:
+            marks[awaited.pop(0)] = tree.total_s()
+        tree.look()
+        if looks % LOOKS_A_WEIGHING == 0:
+            tree.weigh()
         looks += 1
         time.sleep(SAMPLE_S)
-    assert process.returncode == 0, f"{tool.name} failed with {process.returncode}"
-    clock_s = time.monotonic() - begun
-    _reap()
-    lasting = dict(tree.lasting)
-    main_s = lasting.pop(process.pid, 0.0)
-    spent = (_children_s() - before, main_s, sum(lasting.values()))
-    return Measured(*spent, clock_s, tree.peak_mb, len(server.arrived) - first, marks)
+    whole = process.poll() is not None
+    assert not process.returncode, f"{tool.name} failed with {process.returncode}"
+    clock_s, asked = time.monotonic() - begun, len(server.arrived) - first
+    tree.kill()
+    process.wait()
+    reap()
+    helpers = sum(spent for pid, spent in tree.lasting.items() if pid != process.pid)
+    spent = (ended_children_s() - before, tree.lasting.get(process.pid, 0.0), helpers)
+    return Measured(whole, *spent, clock_s, tree.peak_mb, asked, marks)
 
 
-def lost(tool: Tool, candidates: int, server: Server, folder: Path) -> tuple[int, int]:
+def lost(tool: Tool, server: Server, folder: Path) -> tuple[int, int]:
     """Kill a run after half its replies; returns how many had arrived, and how many of those are nowhere."""
     first = len(server.sent)
-    process = subprocess.Popen(
-        tool.command(server.url, candidates, folder), env=_environment(server), stdout=subprocess.DEVNULL, stderr=_log()
-    )
-    while len(server.sent) - first < candidates // 2 + 5 and process.poll() is None:
+    process = tool.start(server.url, KILLED, folder)
+    while len(server.sent) - first < KILLED // 2 + 5 and process.poll() is None:
         time.sleep(0.002)
     killed = time.monotonic()
-    tree = Tree(process.pid)
-    for pid in tree._ticks():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    ProcessTree(process.pid).kill()
     process.wait()
-    _reap()
+    reap()
     arrived = sum(at < killed - ARRIVED_S for at in server.sent[first:])
     return arrived, max(0, arrived - tool.kept(folder))
 
@@ -254,46 +108,27 @@ def candidates_own_ms() -> float:
     return statistics.median(rounds)
 
 
-def _environment(server: Server) -> dict[str, str]:
-    keys = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none", "PYTHONPATH": ""}
-    return {**os.environ, **keys, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-
-
-def _log() -> int | None:
-    return None if os.environ.get("LOOP_VERBOSE") else subprocess.DEVNULL
-
-
-def _children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _reap() -> None:
-    """Wait for what a tool left behind; what goes on all the same is ended."""
-    me, deadline = os.getpid(), time.monotonic() + 5
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0 and time.monotonic() > deadline:
-            for orphan in Tree(me)._ticks().keys() - {me}:
-                with suppress(ProcessLookupError):
-                    os.kill(orphan, signal.SIGKILL)
-        time.sleep(0.01)
-
-
 def row(tool: str, candidates: int, run: Measured, own_ms: float) -> str:
-    """A line of the table."""
-    around = run.total_s / candidates * 1e3 - own_ms
-    main, helpers = run.main_s / candidates * 1e3, run.helpers_s / candidates * 1e3
-    short = (run.total_s - run.main_s - run.helpers_s) / candidates * 1e3
-    marks = run.at_request
-    early = (marks[candidates // 5] - marks[candidates // 10]) / (candidates // 5 - candidates // 10)
-    late = (marks[candidates] - marks[4 * candidates // 5]) / (candidates - 4 * candidates // 5)
-    cells = f"{around:.1f} | {main:.1f} | {helpers:.1f} | {short:.1f} | {late * 1e3 - own_ms:.1f} | {late / early:.2f}"
-    rest = f"{marks[1]:.2f} | {candidates / run.clock_s:.1f} | {run.peak_mb:.0f} | {run.requests - candidates}"
-    return f"| {tool} | {candidates:,} | {cells} | {rest} |"
+    """A line of the table; of a run that did not end, what it had come to."""
+    reached = min(run.requests, candidates)
+    of = f"{candidates:,}" if run.whole else f"{reached:,} of {candidates:,}"
+    each_ms = 1e3 / reached
+    around, main, helpers = run.total_s * each_ms - own_ms, run.main_s * each_ms, run.helpers_s * each_ms
+    short = (run.total_s - run.main_s - run.helpers_s) * each_ms
+    marks, steps = sorted(run.at_request), len(run.at_request) - 1
+    early = run.around_ms(marks[steps // 10], marks[steps // 5], own_ms)
+    late = run.around_ms(marks[steps - steps // 5], marks[steps], own_ms)
+    cells = f"{around:.1f} | {main:.1f} | {helpers:.1f} | {short:.1f} | {early:.1f} | {late:.1f}"
+    beyond = run.requests - candidates if run.whole else "?"
+    rest = f"{run.at_request[1]:.2f} | {reached / run.clock_s:.1f} | {run.peak_mb:.0f} | {beyond}"
+    return f"| {tool} | {of} | {cells} | {rest} |"
+
+
+def growth(run: Measured, own_ms: float) -> str:
+    """What the candidates of one long run cost, from twentieth to twentieth."""
+    marks = sorted(run.at_request)[1:]
+    rows = [f"| {a:,} to {b:,} | {run.around_ms(a, b, own_ms):.1f} |" for a, b in pairwise(marks)]
+    return "\n".join(["| candidates | around |", "|---|---:|", *rows, f"{run.peak_mb:.0f} MB at most"])
 
 
 def main() -> None:
@@ -302,25 +137,32 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, nargs="+", default=[200, 2000])
     parser.add_argument("--environments", type=Path, default=Path.home() / ".cache/behavesim-bench")
     parser.add_argument("--tools", nargs="+", default=["behavesim", "openevolve", "llm4ad"])
+    parser.add_argument("--longest", type=float, default=1800, help="seconds after which a run is ended")
+    parser.add_argument("--long", type=int, help="candidates of one more run of ours, to see it grow")
+    parser.add_argument("--kill", action=argparse.BooleanOptionalAction, default=True, help="see what a kill loses")
     arguments = parser.parse_args()
-    ctypes.CDLL(None).prctl(SUBREAPER, 1)
-    kept = {"openevolve": kept_by_openevolve, "llm4ad": kept_by_llm4ad}
-    tools = [
-        own() if name == "behavesim" else peer(name, arguments.environments, kept[name]) for name in arguments.tools
-    ]
+    adopt_orphans()
+    compared = tools(arguments.tools, arguments.environments)
     own_ms = candidates_own_ms()
     print(f"a candidate's own evaluation: {own_ms:.2f} CPU ms; all CPU times in ms a candidate")
-    print("| tool | candidates | around | main | helpers | short-lived | around, last fifth | growth "
+    print(f"load {os.getloadavg()[0]:.1f}; around at first: the second tenth of a run, at last: its last fifth")
+    print("| tool | candidates | around | main | helpers | short-lived | at first | at last "
           "| s to first request | candidates/s | MB | requests beyond |")  # fmt: skip
-    print("|---|" + "---:|" * 11)
+    print("|---|" + "---:|" * 11, flush=True)
     with serving() as server, tempfile.TemporaryDirectory() as folder:
         for candidates in arguments.candidates:
-            for tool in tools:
-                run = measured(tool, candidates, server, Path(folder) / f"{tool.name}-{candidates}")
+            for tool in compared:
+                place = Path(folder) / f"{tool.name}-{candidates}"
+                run = measured(tool, candidates, server, place, arguments.longest)
                 print(row(tool.name, candidates, run, own_ms), flush=True)
-        for tool in tools:
-            arrived, gone = lost(tool, 200, server, Path(folder) / f"{tool.name}-killed")
+        for tool in compared if arguments.kill else ():
+            arrived, gone = lost(tool, server, Path(folder) / f"{tool.name}-killed")
             print(f"{tool.name}, killed: {arrived} replies had arrived, {gone} of them lost", flush=True)
+        if arguments.long:
+            ours = tools(["behavesim"], arguments.environments)[0]
+            run = measured(ours, arguments.long, server, Path(folder) / "long", arguments.longest)
+            print(growth(run, own_ms), flush=True)
+    print(f"load {os.getloadavg()[0]:.1f} at the end")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""The tools that are compared: how each is run, and where it keeps what it was answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+PARTS = Path(__file__).parent
+CONNECTIONS = 8
+"""Requests under way."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How a tool is run, and how many replies its folder holds."""
+
+    name: str
+    command: Callable[[str, int, Path], list[str]]
+    kept: Callable[[Path], int]
+
+    def start(self, url: str, candidates: int, folder: Path) -> subprocess.Popen[bytes]:
+        """Start a run of so many candidates, which asks the server at `url` and leaves what it keeps in `folder`."""
+        keys = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONPATH": ""}
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        errors = None if os.environ.get("LOOP_VERBOSE") else subprocess.DEVNULL
+        command = self.command(url, candidates, folder)
+        return subprocess.Popen(
+            command, env={**os.environ, **keys, **threads}, stdout=subprocess.DEVNULL, stderr=errors
+        )
+
+
+def tools(names: list[str], environments: Path) -> list[Tool]:
+    """The tools of these names; a peer is installed into an environment of its own where it is not there yet."""
+    kept = {"openevolve": _kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
+    return [_own() if name == "behavesim" else _peer(name, environments, kept[name]) for name in names]
+
+
+def _own() -> Tool:
+    """The project itself, with its default method, which alone compares what programs do."""
+
+    def command(url: str, candidates: int, folder: Path) -> list[str]:
+        start = [sys.executable, "-m", "behavesim", "run", str(PARTS / "own_task.py"), "--proposer", "openai"]
+        where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
+        return [*start, "--model", "m", "--budget", str(candidates), *where]
+
+    def kept(folder: Path) -> int:
+        with closing(sqlite3.connect(folder / "run" / "run.db")) as db:
+            return int(db.execute("SELECT count(*) FROM events WHERE type = 'Responded'").fetchone()[0])
+
+    return Tool("behavesim", command, kept)
+
+
+def _peer(name: str, environments: Path, kept: Callable[[Path], int]) -> Tool:
+    python = environments / name / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", environments / name], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", name], check=True)
+    script = str(PARTS / f"{name}_run.py")
+    return Tool(name, lambda url, n, folder: [str(python), script, url, str(n), str(CONNECTIONS), str(folder)], kept)
+
+
+def _kept_by_openevolve(folder: Path) -> int:
+    """Programs of the last whole checkpoint, the first program left out."""
+    checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
+    return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)
+
+
+def _kept_by_llm4ad(folder: Path) -> int:
+    """Samples in its log, the template left out."""
+    logs = [path for path in folder.rglob("samples_*.json") if "best" not in path.name]
+    numbers = {sample["sample_order"] for path in logs for sample in json.loads(path.read_text())}
+    return max(0, len(numbers) - 1)
