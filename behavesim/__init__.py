@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.state import RunState
-    from behavesim.task import InvalidSolution, Objective, Split, Task
+    from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Split, Task
     from behavesim.tokens import Usage
     from behavesim.trajectory import Samples, Trajectory
 
@@ -27,7 +27,9 @@ _HOMES = {
     "Asked": "events",
     "BehaveSim": "similarity",
     "BehavesimError": "errors",
+    "Bins": "task",
     "Comparison": "methods.comparison",
+    "Disks": "task",
     "Errand": "proposers.proposer",
     "InvalidSolution": "task",
     "Member": "members",
@@ -43,6 +45,7 @@ _HOMES = {
     "ProposerSettings": "proposers.proposer",
     "Regrouped": "events",
     "Reply": "events",
+    "Route": "task",
     "Run": "analysis.run",
     "RunReport": "analysis.report",
     "RunState": "state",
@@ -68,7 +71,9 @@ __all__ = [
     "Asked",
     "BehaveSim",
     "BehavesimError",
+    "Bins",
     "Comparison",
+    "Disks",
     "Errand",
     "InvalidSolution",
     "Member",
@@ -84,6 +89,7 @@ __all__ = [
     "ProposerSettings",
     "Regrouped",
     "Reply",
+    "Route",
     "Run",
     "RunReport",
     "RunState",

@@ -61,6 +61,34 @@ class Objective:
         return (self.utility(self.best_known) - self.utility(score)) / abs(self.best_known)
 
 
+@dataclass(frozen=True)
+class Route:
+    """A picture: prefixes of decisions are a way from place to place, and home; (x, y) of each decision's place."""
+
+    places: tuple[tuple[float, float], ...]
+    kind: Literal["route"] = "route"
+
+
+@dataclass(frozen=True)
+class Disks:
+    """A picture: each vector is rows of (x, y, radius) in the unit square; a radius of 0 is none yet."""
+
+    kind: Literal["disks"] = "disks"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A picture: decision i is the bin, from 0, that takes an item of size i; bins are as high as their capacity."""
+
+    sizes: tuple[float, ...]
+    capacity: float
+    kind: Literal["bins"] = "bins"
+
+
+Picture = Route | Disks | Bins
+"""How the trajectories on an instance are drawn."""
+
+
 class Task(ABC):
     """A problem for programs to solve; subclass it, and name an instance of the subclass `task` in the task's file.
 
@@ -131,6 +159,10 @@ class Task(ABC):
     def in_words(self, instance: Any, decision: int) -> str:
         """What a decision of a trajectory of prefixes means, for prompts that tell a model what programs do."""
         return str(decision)
+
+    def picture(self, instance: Any) -> Picture | None:
+        """How the page of a run draws what programs do on an instance; None draws the numbers of each state."""
+        return None
 
     def objective_on(self, split: Split) -> Objective:
         """The objective with the best mean score known on a split's instances; none is known unless a task says so."""

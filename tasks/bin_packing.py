@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.task import Bins, InvalidSolution, Objective, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -103,6 +103,10 @@ class OnlineBinPacking(Task):
     def in_words(self, instance: Items, decision: int) -> str:
         """The bin, in the order in which they are opened."""
         return f"bin {decision + 1}"
+
+    def picture(self, instance: Items) -> Bins:
+        """The bins as they fill."""
+        return Bins(tuple(instance.sizes[:COMPARED].tolist()), CAPACITY)
 
     def objective_on(self, split: Split) -> Objective:
         """No better score is known than the mean of the lower bounds, which no packing can beat."""

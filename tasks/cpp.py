@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.task import Disks, InvalidSolution, Objective, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -177,6 +177,10 @@ class CirclePacking(Task):
     def instances(self, split: Split) -> Sequence[Circles]:
         """26 circles for the search; other numbers elsewhere."""
         return tuple(Circles(n) for n in SIZES[split])
+
+    def picture(self, instance: Circles) -> Disks:
+        """The circles as they are placed."""
+        return Disks()
 
     def solve(self, function: Callable[..., Any], instance: Circles) -> Solution:
         """The circles in the order in which the function returns them, an (n, 3) float64 array."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.task import InvalidSolution, Objective, Solution, Split, Task
+from behavesim.task import InvalidSolution, Objective, Route, Solution, Split, Task
 from behavesim.trajectory import Trajectory
 
 TEMPLATE = '''\
@@ -99,10 +99,14 @@ SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
 
 @dataclass(frozen=True)
 class Cities:
-    """One instance: the distance between every two cities, an (n, n) float64 array that nobody may write to."""
+    """One instance: the distance between every two cities, an (n, n) float64 array that nobody may write to.
+
+    `places` are (x, y) of each city, for pictures alone; None where only the distances are known.
+    """
 
     name: str
     distances: NDArray[np.float64] = field(repr=False)
+    places: tuple[tuple[float, float], ...] | None = field(default=None, repr=False)
 
     @classmethod
     def at(cls, name: str, coordinates: NDArray[np.float64]) -> Cities:
@@ -110,7 +114,7 @@ class Cities:
         difference = coordinates[:, None, :] - coordinates[None, :, :]
         distances = np.sqrt((difference**2).sum(axis=-1))
         distances.setflags(write=False)
-        return cls(name, distances)
+        return cls(name, distances, tuple((x, y) for x, y in coordinates.tolist()))
 
 
 class TravellingSalesman(Task):
@@ -141,6 +145,10 @@ class TravellingSalesman(Task):
     def in_words(self, instance: Cities, decision: int) -> str:
         """The city."""
         return f"city {decision}"
+
+    def picture(self, instance: Cities) -> Route | None:
+        """The tour on the map."""
+        return None if instance.places is None else Route(instance.places)
 
     def objective_on(self, split: Split) -> Objective:
         """The optimum is known on every split."""

@@ -17,6 +17,7 @@ from behavesim.analysis.distinct import Distinct
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.failures import Reason
 from behavesim.analysis.lineage import Ancestor, lineage
+from behavesim.analysis.playback import Scene, playback
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.scored import TopProgram
@@ -105,6 +106,7 @@ class Document:
     likeness: Likeness | None
     diversity: tuple[DiversityAt, ...]
     lineage: tuple[Ancestor, ...]
+    scenes: tuple[Scene, ...]
     failures: tuple[Reason, ...]
     candidates: Columns
     texts: str
@@ -129,6 +131,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         likeness=_likeness(run),
         diversity=found.diversity_over_time,
         lineage=lineage(run, run.best),
+        scenes=playback(run, [program.candidate for program in found.top]),
         failures=found.failures,
         candidates=_columns(run),
         texts=_packed([run.template, *run.candidates]),

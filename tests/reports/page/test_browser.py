@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.async_api import Page, expect
 
 from behavesim.analysis.run import Run
-from behavesim.events import Event
-from behavesim.reports.page import document, page
+from behavesim.events import Evaluated, Event
+from behavesim.reports.page import document, html, page
+from behavesim.trajectory import Trajectory
 from tests.analysis.journals import asked, feasible, journalled, rejected, started
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_html import HOSTILE
@@ -35,7 +37,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         "begun": [],
     }
     folder = tmp_path_factory.mktemp("runs")
-    return {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
+    circles = np.tri(26)[:, :, None] * [0.5, 0.5, 0.1]
+    packed = Evaluated(0, "x", 2.0, (2.0,), (Trajectory.vectors(circles.reshape(26, -1)),), "", "program 0")
+    tasks = {
+        "cpp": [*asked(0), packed],
+        "bin_packing": feasible(0, 3.0, [0, 1, 0, 2]),
+        "asp": feasible(0, 3.0, [5, 7, 6]),
+    }
+    on_tasks = {task: journalled(folder / task, started(task=task)[:1], events) for task, events in tasks.items()}
+    return on_tasks | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +143,38 @@ async def test_a_program_lights_up_in_both_trees(text: str, opened: Opened) -> N
     assert await leaves.count() == 2 * 30
     await leaves.first.focus()
     await expect(page.locator("#likeness .lit")).to_have_count(2)
+
+
+async def test_two_programs_are_replayed_with_the_step_where_they_part(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    section = page.locator("#replay")
+    await expect(section).to_contain_text("They part at step 2 of 4.")
+    await section.get_by_role("button", name="Where they part").click()
+    await expect(section.get_by_role("img", name="candidate 60 after 2 of 4 steps")).to_be_visible()
+    before = await section.locator("svg").first.inner_html()
+    await section.get_by_role("slider", name="Step").press("ArrowRight")
+    await expect(section.locator("output")).to_have_text("step 3 of 4")
+    assert await section.locator("svg").first.inner_html() != before
+    await section.get_by_label("Program on the right").select_option("0")
+    await expect(section).to_contain_text("They do the same throughout.")
+    await section.get_by_role("button", name="Play").click()
+    await expect(section.locator("output")).to_have_text("step 4 of 4")
+    await expect(section.get_by_role("button", name="Play")).to_be_visible()
+
+
+@pytest.mark.parametrize(("task", "kind"), [("cpp", "disks"), ("bin_packing", "bins"), ("asp", None)])
+async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_drawn(
+    task: str, kind: str | None, runs: dict[str, Run], opened: Opened
+) -> None:
+    found = document(runs[task])
+    picture = found.scenes[0].picture
+    assert (picture.kind if picture else None) == kind
+    page = await opened(html(found))
+    slider = page.locator("#replay").get_by_role("slider")
+    await slider.press("Home")
+    first = await page.locator("#replay svg").first.locator("circle, rect").count()
+    await slider.press("End")
+    assert await page.locator("#replay svg").first.locator("circle, rect").count() > first
 
 
 async def test_the_lineage_leads_to_the_best(runs: dict[str, Run], opened: Opened) -> None:

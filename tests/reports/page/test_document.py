@@ -128,6 +128,16 @@ def test_the_diversity_is_that_of_the_programs_each_group_held_then(run: Run) ->
     assert last["inter"] == pytest.approx((apart[0, 1] + apart[1, 3] + apart[1, 4]) / 3)
 
 
+def test_the_scenes_have_what_the_programs_shown_did_and_scored(run: Run) -> None:
+    page = shown(run)
+    (scene,) = page["scenes"]
+    assert [each["candidate"] for each in scene["programs"]] == [each["candidate"] for each in page["top"]] == [5, 0]
+    assert [each["values"] for each in scene["programs"]] == [[0, 2, 1, 3], [0, 1, 2, 3]]
+    assert [each["score"] for each in scene["programs"]] == [2.5, 5.0]
+    assert scene["parting"] == [[None, 2], [2, None]]
+    assert scene["picture"]["kind"] == "route"
+
+
 def test_the_texts_of_the_template_and_of_every_candidate_are_there(run: Run) -> None:
     texts = json.loads(gzip.decompress(base64.b64decode(shown(run)["texts"])))
     assert [text[0] for text in texts[:4]] == ["template", "x = 1", "x = 2", "its source"]

@@ -7,6 +7,7 @@ const SECTIONS = [
   ["top", "Best behaviours", drawTop],
   ["map", "Map of behaviours", drawMap],
   ["likeness", "Behaviour and code", drawLikeness],
+  ["replay", "What programs do", replay()],
   ["diversity", "Diversity", drawDiversity],
   ["lineage", "Lineage of the best", drawLineage],
   ["candidates", "All candidates", candidatesTable()],

@@ -1,0 +1,83 @@
+"""What the best programs of a run did, state by state, and where every two of them part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from behavesim.analysis.run import Run
+from behavesim.prompts.parting import first_difference
+from behavesim.task import Picture
+from behavesim.trajectory import Kind, Trajectory, trajectories_of
+
+INSTANCES = 5
+NUMBERS = 40_000
+"""That the states of all programs shown come to, so that a report stays of a size to be sent."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What a program did on an instance: its score there, and its states as `Trajectory.values` has them."""
+
+    candidate: int
+    score: float
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What programs did on an instance of the search, best program first; instances are counted from 1.
+
+    `parting` has, for every two of them, the first step, from 1, at which they differ, None where they never do.
+    """
+
+    instance: int
+    kind: Kind
+    picture: Picture | None
+    programs: tuple[Performance, ...]
+    parting: tuple[tuple[int | None, ...], ...]
+
+
+def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
+    """The first instances, each with those of some feasible candidates, first ones first, that there is room for.
+
+    Of a program that draws at random it has the first of its runs.
+    """
+    did = run.trajectories(candidates)
+    behaviours = _affordable([tuple(trajectories_of(each)[0] for each in shown[:INSTANCES]) for shown in did])
+    if not behaviours:
+        return ()
+    task = run.task()
+    instances = task.instances("search")[: len(behaviours[0])]
+    return tuple(
+        _scene(run, index, task.picture(instance), candidates, [behaviour[index] for behaviour in behaviours])
+        for index, instance in enumerate(instances)
+    )
+
+
+def _affordable(behaviours: Sequence[tuple[Trajectory, ...]]) -> list[tuple[Trajectory, ...]]:
+    room, kept = NUMBERS, []
+    for behaviour in behaviours:
+        room -= sum(each.data.size for each in behaviour)
+        if room < 0:
+            break
+        kept.append(behaviour)
+    return kept
+
+
+def _scene(
+    run: Run, index: int, picture: Picture | None, candidates: Sequence[int], did: Sequence[Trajectory]
+) -> Scene:
+    shown = zip(candidates, did, strict=False)  # of the last candidates there may be nothing
+    return Scene(
+        instance=index + 1,
+        kind=did[0].kind,
+        picture=picture,
+        programs=tuple(Performance(c, run.candidate(c).scores[index], tuple(each.values())) for c, each in shown),
+        parting=tuple(tuple(_step(first_difference(a, b)) for b in did) for a in did),
+    )
+
+
+def _step(index: int | None) -> int | None:
+    return None if index is None else index + 1

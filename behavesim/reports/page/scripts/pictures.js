@@ -1,0 +1,95 @@
+// How a state is drawn: as its task says, or as the numbers that it is made of. What came after two programs parted has
+// a colour of its own.
+
+function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+const SIDE = 400;
+const BEFORE = "var(--faint)";
+const AFTER = "var(--second)";
+
+function stage(label, ...children) {
+  return svg("svg", { class: "stage", viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img", "aria-label": label }, ...children);
+}
+
+/** A way from place to place: the decisions so far, and home again from the last. */
+function drawRoute({ places }, values, step, parting) {
+  const [xs, ys] = [0, 1].map((axis) => d3.scaleLinear(d3.extent(places, (place) => place[axis]), [16, SIDE - 16]));
+  const at = (decision) => `${xs(places[decision][0])},${SIDE - ys(places[decision][1])}`;
+  const line = (decisions, colour) => svg("polyline", { points: decisions.map(at).join(" "), fill: "none", stroke: colour, "stroke-width": 2.25, "stroke-linejoin": "round" });
+  const way = step === values.length ? [...values, values[0]] : values.slice(0, step);
+  const shared = Math.min(parting === null ? way.length : parting - 1, way.length);
+  const visited = new Set(way);
+  return [
+    ...places.map((_, place) => {
+      const [x, y] = at(place).split(",");
+      return svg("circle", { cx: x, cy: y, r: visited.has(place) ? 3.5 : 2.75, fill: visited.has(place) ? "var(--ink)" : "var(--rule)" });
+    }),
+    line(way.slice(0, shared), BEFORE), line(way.slice(Math.max(0, shared - 1)), AFTER),
+    svg("rect", { x: xs(places[values[0]][0]) - 6, y: SIDE - ys(places[values[0]][1]) - 6, width: 12, height: 12, fill: "var(--ink)" }),
+    svg("circle", { cx: at(values[step - 1]).split(",")[0], cy: at(values[step - 1]).split(",")[1], r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }),
+  ];
+}
+
+/** The circles placed so far, the last one marked. */
+function drawDisks(_, values, step, parting) {
+  const inside = SIDE - 16;
+  const state = values[step - 1];
+  const rows = d3.range(state.length / 3).map((row) => state.slice(3 * row, 3 * row + 3));
+  return [
+    svg("rect", { x: 8, y: 8, width: inside, height: inside, fill: "none", stroke: "var(--faint)" }),
+    ...rows.filter(([, , radius]) => radius > 0).map(([x, y, radius], row) => svg("circle", {
+      cx: 8 + inside * x, cy: SIDE - 8 - inside * y, r: inside * radius,
+      stroke: parting !== null && row + 1 >= parting ? AFTER : BEFORE, "stroke-width": row + 1 === step ? 3 : 1.25,
+      fill: `color-mix(in srgb, ${parting !== null && row + 1 >= parting ? AFTER : BEFORE} 22%, transparent)`,
+    })),
+  ];
+}
+
+/** The bins side by side with their items, the last one marked; `most` bins have room. */
+function drawBins({ sizes, capacity }, values, step, parting, most) {
+  const width = (SIDE - 16) / most;
+  const height = (size) => ((SIDE - 24) * size) / capacity;
+  const filled = Array(most).fill(0);
+  const items = values.slice(0, step).map((bin, item) => {
+    filled[bin] += sizes[item];
+    const colour = parting !== null && item + 1 >= parting ? AFTER : BEFORE;
+    return svg("rect", {
+      x: 8 + bin * width + 0.1 * width, y: SIDE - 8 - height(filled[bin]), width: 0.8 * width, height: Math.max(1, height(sizes[item]) - 1),
+      fill: `color-mix(in srgb, ${colour} ${item + 1 === step ? 100 : 45}%, var(--paper))`,
+    });
+  });
+  return [svg("line", { x1: 8, x2: SIDE - 8, y1: SIDE - 8 - height(capacity), y2: SIDE - 8 - height(capacity), stroke: "var(--faint)", "stroke-dasharray": "4 3" }), ...items];
+}
+
+/** The numbers of a state by their places; `extent` are the least and the greatest of all states. */
+function drawNumbers(numbers, places, extent, parting) {
+  const xs = d3.scaleLinear([0, Math.max(1, places - 1)], [16, SIDE - 16]);
+  const ys = d3.scaleLinear(extent[0] === extent[1] ? [extent[0] - 1, extent[1] + 1] : extent, [SIDE - 24, 24]);
+  return [
+    svg("text", { x: 8, y: 16 }, score(extent[1])), svg("text", { x: 8, y: SIDE - 6 }, score(extent[0])),
+    ...numbers.map((value, place) => svg("circle", { cx: xs(place), cy: ys(value), r: 3, fill: parting !== null && place + 1 >= parting ? AFTER : BEFORE })),
+  ];
+}
+
+const PICTURES = { route: drawRoute, disks: drawDisks, bins: drawBins };
+
+/** What a program has done after a step of a scene; `parting` is the step from which on it goes ways of its own. */
+function drawState(scene, { candidate, values }, step, parting) {
+  const shownStep = Math.min(step, values.length);
+  const label = `${named(candidate)} after ${shownStep} of ${values.length} steps`;
+  if (scene.picture) {
+    const most = scene.picture.kind === "bins" ? 1 + d3.max(scene.programs, (each) => d3.max(each.values)) : 0;
+    return stage(label, ...PICTURES[scene.picture.kind](scene.picture, values, shownStep, parting, most));
+  }
+  const extent = d3.extent(scene.programs.flatMap((each) => each.values.flat()));
+  const isGrowing = scene.kind === "prefixes"; // the numbers of a state are then the steps so far
+  const numbers = isGrowing ? values.slice(0, shownStep) : values[shownStep - 1];
+  const places = d3.max(scene.programs, (each) => (isGrowing ? each.values.length : d3.max(each.values, (state) => state.length)));
+  const colouredFrom = isGrowing || parting === null ? parting : shownStep >= parting ? 1 : null;
+  return stage(label, ...drawNumbers(numbers, places, extent, colouredFrom));
+}
