@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric
     from behavesim.analysis.report import RunReport
-    from behavesim.analysis.run import Run, load_run
+    from behavesim.analysis.run import Run
     from behavesim.analysis.table import Unit
+    from behavesim.application.loaded import LoadedRun, load_run
     from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.errors import BehavesimError
     from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
@@ -32,6 +33,7 @@ _HOMES = {
     "Disks": "task",
     "Errand": "proposers.proposer",
     "InvalidSolution": "task",
+    "LoadedRun": "application.loaded",
     "Member": "members",
     "Metric": "analysis.metric",
     "Method": "methods.method",
@@ -56,7 +58,7 @@ _HOMES = {
     "Trajectory": "trajectory",
     "Unit": "analysis.table",
     "Usage": "tokens",
-    "load_run": "analysis.run",
+    "load_run": "application.loaded",
     "resume_sync": "application.python",
     "resume": "application.python",
     "search_sync": "application.python",
@@ -76,6 +78,7 @@ __all__ = [
     "Disks",
     "Errand",
     "InvalidSolution",
+    "LoadedRun",
     "Member",
     "Method",
     "MethodSettings",

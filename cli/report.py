@@ -17,6 +17,7 @@ from behavesim.errors import UsageError
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
+from behavesim.reports.figure_files import write_figures
 from behavesim.reports.markup import latex, markdown
 from behavesim.reports.page import write_page
 from behavesim.reports.run import show_run
@@ -49,6 +50,9 @@ def report(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the page of the run there: one file, no network."),
     ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Write figures for a paper there, as PDF and SVG.")
+    ] = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
@@ -76,10 +80,13 @@ def report(
     if html is not None:
         write_page(loaded[0], compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
+    if figures is not None:
+        drawn = write_figures(compared, loaded, figures)
+        tell(f"wrote {', '.join(file.name for file in drawn)} to {figures.resolve()}")
     if as_json:
         print_json(document(compared))
         return
-    singly = compared.runs if len(loaded) <= SHOWN_SINGLY else ()
+    singly = compared.runs if len(compared.runs) <= SHOWN_SINGLY else ()
     chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
     summaries = [summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}) for run in singly]
     if as_latex or as_markdown:

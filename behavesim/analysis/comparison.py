@@ -11,6 +11,7 @@ from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import RunGroup, grouped, repeats
 from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
+from behavesim.analysis.ranks import Ranks, ranks
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.statistics import Difference, Paired, Sample, difference, holm, mean_of_known, paired, sample
 
@@ -96,13 +97,14 @@ class TaskComparison:
 class RunComparison:
     """Reports of runs with the values of all metrics, and what they say together.
 
-    `repeats` names the runs that repeat another and do not count.
+    `repeats` names the runs that repeat another and do not count; `ranks` are those of the groups in their best gap.
     """
 
     metrics: tuple[Metric, ...]
     runs: tuple[RunReport, ...]
     tasks: tuple[TaskComparison, ...]
     repeats: tuple[str, ...]
+    ranks: Ranks | None = None
 
 
 def comparison(
@@ -117,13 +119,14 @@ def comparison(
     again = set(repeats(runs))
     counted = [run for place, run in enumerate(runs) if place not in again]
     names = tuple(runs[place].summary.run for place in sorted(again))
-    tasks = _by_task(counted, pairs) if len(counted) > 1 else ()
-    return RunComparison(tuple(metrics), tuple(runs), tasks, names)
+    groups = grouped(counted) if len(counted) > 1 else []
+    of_gaps = next((ranks(groups, metric) for metric in metrics if metric.name == "best_gap"), None)
+    return RunComparison(tuple(metrics), tuple(runs), _by_task(groups, pairs), names, of_gaps)
 
 
-def _by_task(runs: Sequence[RunReport], pairs: Pairs | None) -> tuple[TaskComparison, ...]:
+def _by_task(groups: Sequence[RunGroup], pairs: Pairs | None) -> tuple[TaskComparison, ...]:
     by_task: dict[str, list[RunGroup]] = {}
-    for group in grouped(runs):
+    for group in groups:
         by_task.setdefault(group.task, []).append(group)
     tests = _corrected({task: _tests(groups, pairs) for task, groups in by_task.items()})
     choices = _corrected({task: _choices(groups) for task, groups in by_task.items()})

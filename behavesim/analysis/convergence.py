@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Run
-from behavesim.analysis.statistics import mean_of_all
+from behavesim.analysis.scored import Scored, scored
+from behavesim.analysis.statistics import Sample, mean_of_all, sample
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
 CHECKPOINTS = 50
@@ -20,6 +23,24 @@ class Checkpoint:
     score: float | None
     gap: float | None
     top10_gap: float | None
+
+
+@dataclass(frozen=True)
+class Improvement(Scored):
+    """A candidate that was better than all before it, when so many had been asked for, itself among them."""
+
+    asked: int
+
+
+def improvements(run: Run) -> tuple[Improvement, ...]:
+    """Every candidate that was the best so far, in their order."""
+    found: list[Improvement] = []
+    best = -math.inf
+    for asked, candidate in enumerate(run.candidates, 1):
+        if candidate.status == "feasible" and run.utility(candidate) > best:
+            best = run.utility(candidate)
+            found.append(Improvement(**vars(scored(run, candidate)), asked=asked))
+    return tuple(found)
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
@@ -44,6 +65,31 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
     scores = [objective.utility(utility) for utility in top]  # turning it twice gives the score again
     best = scores[-1] if scores else None
     return Checkpoint(asked, best, run.gap(best), mean_of_all([objective.gap(score) for score in scores]))
+
+
+@dataclass(frozen=True)
+class MeanCheckpoint:
+    """The best of several runs after so many candidates: their gaps, or their scores."""
+
+    asked: int
+    best: Sample
+
+
+def mean_convergence(runs: Sequence[Sequence[Checkpoint]], by_gap: bool) -> tuple[MeanCheckpoint, ...]:
+    """The best of the runs at the moments of the first of them, for as long as all of them went on.
+
+    Moments before each of the runs had found something are left out.
+    """
+    end = min((run[-1].asked for run in runs if run), default=0)
+    moments = [each.asked for each in runs[0] if each.asked <= end]
+    found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in moments)
+    known = ((asked, [value for value in best if value is not None]) for asked, best in found)
+    return tuple(MeanCheckpoint(asked, sample(best)) for asked, best in known if len(best) == len(runs))
+
+
+def _best_at(run: Sequence[Checkpoint], asked: int, by_gap: bool) -> float | None:
+    then = bisect.bisect_right([each.asked for each in run], asked) - 1
+    return None if then < 0 else run[then].gap if by_gap else run[then].score
 
 
 def convergence_table(checkpoints: tuple[Checkpoint, ...]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from behavesim.analysis.diversity import Diversity
@@ -33,6 +34,26 @@ CHOICE_GAP = Metric("held_out_choice_gap", "gap", FRACTION, "higher", _tried(lam
 CHOICE_GAIN = Metric(
     "held_out_choice", "gain on the template", FRACTION, "higher", _tried(lambda tried: tried.choice), None
 )
+
+
+def reaching(name: str) -> Metric | None:
+    """By `candidates_to_5` or `candidates_to_2_5`, after how many candidates the best had a gap of 5 % (2.5 %) or less.
+
+    No test is made of it, and no group is the better by it: runs that never came so far have no value. None for other
+    names.
+    """
+    found = re.fullmatch(r"candidates_to_(\d+)(?:_(\d+))?", name)
+    if found is None:
+        return None
+    per_cent = float(f"{found[1]}.{found[2] or 0}")
+
+    def asked(run: RunReport) -> int | None:
+        return next(
+            (each.asked for each in run.improvements if each.gap is not None and 100 * each.gap <= per_cent), None
+        )
+
+    return Metric(name, f"candidates to a gap of {per_cent:g} %", MEAN_COUNT, None, asked, "search")
+
 
 METRICS = (
     Metric("best_gap", "best gap", FRACTION, "lower", lambda run: _gap(run.summary.best), "search"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from behavesim.analysis.metric import Metric
-from behavesim.analysis.metrics import BY_NAME
+from behavesim.analysis.metrics import BY_NAME, reaching
 from behavesim.errors import UsageError, nearest
 from behavesim.plugins import Kind
 
@@ -13,7 +13,7 @@ KIND = Kind("metric", UsageError)
 
 
 def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
-    """Ours, those of all installed packages, and those of the files given; a name given must be among them.
+    """Ours, those of all installed packages, and those of the files given, and those of gaps; a name given must be one.
 
     Raises UsageError, in one line, where a metric cannot be had or is none, or two share a name.
     """
@@ -23,6 +23,7 @@ def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
         metric = _loaded(text)
         if known.setdefault(metric.name, metric) != metric:
             raise UsageError(f"the metric of {text} is called {metric.name!r}, as another is; give it another name")
+    known |= {name: of_gap for name in given if (of_gap := reaching(name)) is not None}
     for name in given:
         if not name.endswith(".py") and name not in known:
             hint = nearest(name, known) or f"there are {', '.join(known)}, or give the path of a metric file"

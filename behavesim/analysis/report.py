@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from behavesim.analysis.clusters import Cluster, Join, clustering, clusters_table, joins_table
-from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
+from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
 from behavesim.analysis.distinct import Distinct, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.failures import Reason, failures, failures_table
@@ -47,6 +47,7 @@ class RunReport:
     diversity: Diversity
     diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]
+    improvements: tuple[Improvement, ...] = ()
     held_out: HeldOut | None = None
     metrics: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -88,5 +89,6 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
         diversity=diversity(run),
         diversity_over_time=diversity_over_time(run),
         top=top(run),
+        improvements=improvements(run),
         held_out=held_out,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,16 @@ class Run:
         self._take(*first)
         for at, event in pairs:
             self._take(at, event)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """A run by its folder (`runs/<id>`), or by its id below the folder `runs` here.
+
+        Raises UsageError where there is no run, JournalError where its journal cannot be read.
+        """
+        folder = RunFolder.find(Path("runs"), str(path))
+        with closing(read_events(folder.journal)) as events:
+            return cls(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
 
     def follow(self) -> None:
         """Take in what has been committed since the run was loaded, or followed last."""
@@ -268,13 +278,8 @@ class Run:
 
 
 def load_run(path: str | Path) -> Run:
-    """A run by its folder (`runs/<id>`), or by its id below the folder `runs` here.
-
-    Raises UsageError where there is no run, JournalError where its journal cannot be read.
-    """
-    folder = RunFolder.find(Path("runs"), str(path))
-    with closing(read_events(folder.journal)) as events:
-        return Run(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
+    """See `Run.load`."""
+    return Run.load(path)
 
 
 def _objective(provenance: Mapping[str, str]) -> Objective:

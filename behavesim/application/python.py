@@ -12,10 +12,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
 from behavesim.application.launch import new_launch, next_launch
+from behavesim.application.loaded import LoadedRun, load_run
 from behavesim.build import Launch
 from behavesim.errors import UsageError
 from behavesim.events import Event
@@ -48,7 +49,7 @@ async def search(
     name: str | None = None,
     on_event: OnEvent | None = None,
     **settings: Any,
-) -> Run:
+) -> LoadedRun:
     """Search for a program as `behavesim run` does, and return the run once it has ended.
 
     A task, method or proposer is a name, the path of a file, or the object that such a file names; an object has to
@@ -69,7 +70,7 @@ async def search(
     return load_run(launch.folder.path)
 
 
-async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> Run:
+async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> LoadedRun:
     """Go on with a run from its last event, as `behavesim resume` does; `changes` are settings that may change.
 
     Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
@@ -79,12 +80,12 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     return load_run(folder.path)
 
 
-def search_sync(task: str | Task, **arguments: Any) -> Run:
+def search_sync(task: str | Task, **arguments: Any) -> LoadedRun:
     """`search` for where there is no `await`; also where a loop is running already, as in a notebook."""
     return _in_a_loop_of_its_own(search(task, **arguments))
 
 
-def resume_sync(run: str | Path | Run, **arguments: Any) -> Run:
+def resume_sync(run: str | Path | Run, **arguments: Any) -> LoadedRun:
     """`resume` for where there is no `await`."""
     return _in_a_loop_of_its_own(resume(run, **arguments))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.metric import About, Metric
+from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
 from behavesim.reports.summary import task_name
 
@@ -28,7 +29,18 @@ def comparison_tables(found: RunComparison) -> list[Table]:
             _choices(entry, metrics),
         )
         tables += [table for table in made if table is not None]
-    return tables
+    return tables if found.ranks is None else [*tables, _ranks(found.ranks, metrics[found.ranks.metric])]
+
+
+def _ranks(found: Ranks, metric: Metric) -> Table:
+    """The groups by their mean rank, best first."""
+    rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
+    test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
+    caption = (
+        f"{test}Two differ at the level of .05 where their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
+    )
+    title = f"mean rank by {metric.title}, over {found.blocks} tasks and seeds"
+    return Table("ranks", title, (Column("group"), Column("rank", RATIO, title="mean rank")), rows, caption)
 
 
 def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric]) -> Table | None:

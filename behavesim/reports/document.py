@@ -10,8 +10,12 @@ from behavesim.analysis.report import RunReport
 
 
 def document(comparison: RunComparison) -> dict[str, Any]:
-    """`{runs: […], comparison: […]}`; what is unknown is None, scores are in the task's unit, gaps are fractions."""
-    return {"runs": [_run(run) for run in comparison.runs], "comparison": [asdict(each) for each in comparison.tasks]}
+    """`{runs: […], comparison: […], ranks}`; the unknown is None, scores are in the task's unit, gaps are fractions."""
+    return {
+        "runs": [_run(run) for run in comparison.runs],
+        "comparison": [asdict(each) for each in comparison.tasks],
+        "ranks": None if comparison.ranks is None else asdict(comparison.ranks),
+    }
 
 
 def _run(run: RunReport) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""Tables as text for papers and pages: LaTeX with booktabs, and Markdown."""
+"""Tables as text for papers and pages: LaTeX with booktabs, Markdown and HTML."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from html import escape
 
 from behavesim.analysis.table import WORDS, Table
 from behavesim.text import printable
@@ -43,6 +44,21 @@ def latex(tables: Sequence[Table]) -> str:
 def markdown(tables: Sequence[Table]) -> str:
     """A heading and a table for each, in GitHub's dialect."""
     return "\n\n".join(map(_markdown, tables))
+
+
+def html(tables: Sequence[Table]) -> str:
+    """An HTML table for each, as notebooks show them."""
+    return "\n".join(map(_html, tables))
+
+
+def _html(table: Table) -> str:
+    header, *rows = _cells(table, escape, "<b>{}</b>".format)
+    lines = (_html_row("th", header), *(_html_row("td", row) for row in rows))
+    return "\n".join(("<table>", f"<caption>{escape(table.title)}</caption>", *lines, "</table>"))
+
+
+def _html_row(kind: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"
 
 
 def _latex(table: Table, label: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.agreement import Agreement, agreement
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.studies.figures import draw_tree, written
+from behavesim.reports.figures import draw_tree, written
 
 SHOWN = 10
 """Pairs on which the two metrics disagree most."""
@@ -55,7 +55,6 @@ class ClusteringStudy:
         for axes, (name, matrix) in zip(figure.subplots(1, 2), matrices, strict=True):
             draw_tree(axes, matrix, labels)
             axes.set_title(name, fontsize=10)
-            axes.set_xlabel("distance", fontsize=8)
         return written(figure, folder, "clustering")
 
 

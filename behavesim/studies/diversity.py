@@ -10,7 +10,7 @@ from typing import Any
 from behavesim.analysis.diversity import SAMPLE, DiversityAt, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, RATIO, Cell, Column, Table
-from behavesim.studies.figures import written
+from behavesim.reports.figures import column_figure, draw_diversity, written
 
 
 @dataclass(frozen=True)
@@ -50,23 +50,8 @@ class DiversityStudy:
 
     def draw(self, folder: Path) -> list[Path]:
         """Write a box of the islands' inner distances and a curve between them for each run; the files written."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7.0, 3.6), layout="constrained")
-        axes = figure.subplots()
-        width = 0.8 / len(self.runs)
-        for place, (name, moments) in enumerate(self.runs):
-            across = [moment + (place - (len(self.runs) - 1) / 2) * width for moment in range(len(moments))]
-            boxes = [[value for value in at.intra if value is not None] for at in moments]
-            drawn = axes.boxplot(boxes, positions=across, widths=0.8 * width, patch_artist=True, manage_ticks=False)
-            for box in drawn["boxes"]:
-                box.set(facecolor=f"C{place}", alpha=0.4)
-            known = [(x, at.inter) for x, at in zip(across, moments, strict=True) if at.inter is not None]
-            axes.plot(*zip(*known, strict=True), "-o", color=f"C{place}", label=name, markersize=3) if known else None
-        longest = max((moments for _, moments in self.runs), key=len)
-        axes.set_xticks(range(len(longest)), [str(at.registered) for at in longest])
-        axes.set(xlabel="candidates", ylabel="distance (boxes inside, curves between)")
-        axes.legend(fontsize=8)
+        figure, axes = column_figure(3.6, widths=2)
+        draw_diversity(axes, dict(self.runs))
         return written(figure, folder, "diversity")
 
 

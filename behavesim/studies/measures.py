@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
+from behavesim.reports.figures import written
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
-from behavesim.studies.figures import written
 from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, Iterates, Point, starts
 from behavesim.trajectory import Trajectory
 

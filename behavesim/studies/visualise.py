@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.table import COUNT, Column, Table
 from behavesim.code_similarity.rouge import rouge
+from behavesim.reports.figures import written
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS
-from behavesim.studies.figures import written
 from behavesim.trajectory import Trajectory
 
 CITIES, SEED = 50, 2024

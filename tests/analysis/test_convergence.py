@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.convergence import Checkpoint, convergence, convergence_table
+from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started
 
 
@@ -27,6 +27,12 @@ def test_a_run_is_told_candidate_by_candidate_while_it_is_short(tmp_path: Path) 
         Checkpoint(4, 3.0, 0.5, 1.0),
         Checkpoint(5, 3.0, 0.5, 1.0),
     )
+
+
+def test_each_candidate_that_was_better_than_all_before_is_an_improvement(tmp_path: Path) -> None:
+    scores = (rejected(0, "timeout"), feasible(1, 5.0), feasible(2, 5.0), feasible(3, 3.0), feasible(4, 4.0))
+    run = journalled(tmp_path / "first", started(), *scores)
+    assert improvements(run) == (Improvement(1, 5.0, 1.5, asked=2), Improvement(3, 3.0, 0.5, asked=4))
 
 
 def test_a_program_that_was_there_before_does_not_count_again(tmp_path: Path) -> None:

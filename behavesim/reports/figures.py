@@ -1,0 +1,144 @@
+"""Figures of reports: drawn on axes that are given, and written for a paper as PDF and SVG with their fonts in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
+from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.ranks import Ranks
+from behavesim.analysis.table import FRACTION, RATIO
+from behavesim.errors import UsageError
+from behavesim.reports.heatmap import dendrogram_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN_IN = 3.4
+"""The width of a column of text, in inches."""
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Told apart by people who are colour-blind (Okabe and Ito 2008)."""
+
+
+def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
+    """A figure as wide as a column of text (or as so many), and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(widths * COLUMN_IN, height_in), layout="constrained")
+    axes = figure.subplots()
+    axes.tick_params(labelsize=7)
+    return figure, axes
+
+
+def written(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as NAME.pdf and NAME.svg, with its fonts in them; raises UsageError where it cannot."""
+    from matplotlib import rc_context
+
+    files = [folder / f"{name}.{kind}" for kind in ("pdf", "svg")]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with rc_context({"pdf.fonttype": 42, "svg.hashsalt": name}):
+            for file in files:
+                figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {"CreationDate": None})
+    except OSError as error:
+        raise UsageError(f"cannot write figures into {folder}: {error.strerror}") from None
+    return files
+
+
+def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
+    """The best program and the top ten as candidates went by, by their gap, or by score where no best is known."""
+    end = checkpoints[-1].asked if checkpoints else 0
+    has_gap = all(each.gap is not None for each in improvements)
+    best = [FRACTION.factor * each.gap if has_gap and each.gap is not None else each.score for each in improvements]
+    asked = [each.asked for each in improvements]
+    if best:
+        axes.step([*asked, end], [*best, best[-1]], where="post", color=COLOURS[0], label="best", linewidth=1.2)
+    ten = [(each.asked, FRACTION.factor * each.top10_gap) for each in checkpoints if each.top10_gap is not None]
+    if ten:
+        axes.plot(*zip(*ten, strict=True), color=COLOURS[1], label="mean of the ten best", linewidth=1)
+    _label(axes, "candidates", "gap %" if has_gap else "score")
+
+
+def draw_groups(axes: Axes, runs: Mapping[str, Sequence[Sequence[Checkpoint]]]) -> None:
+    """The mean best of each group's runs as candidates went by, in a band of its 95 % bootstrap interval."""
+    checkpoints = [each for group in runs.values() for run in group for each in run]
+    has_gap = all(each.gap is not None or each.score is None for each in checkpoints)
+    factor = FRACTION.factor if has_gap else 1.0
+    for place, (label, group) in enumerate(runs.items()):
+        means = mean_convergence(group, by_gap=has_gap)
+        if not means:
+            continue
+        asked = [each.asked for each in means]
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=label, linewidth=1.2)
+        bands = [(each.asked, each.best.low, each.best.high) for each in means]
+        known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
+        if known:
+            at, low, high = zip(*known, strict=True)
+            axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+    _label(axes, "candidates", "best gap %" if has_gap else "best score")
+
+
+def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> None:
+    """A box of the islands' inner distances and a curve of the distance between them, over time, for each run."""
+    width = 0.8 / len(runs)
+    for place, (name, moments) in enumerate(runs.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        across = [moment + (place - (len(runs) - 1) / 2) * width for moment in range(len(moments))]
+        boxes = [[value for value in at.intra if value is not None] for at in moments]
+        drawn = axes.boxplot(boxes, positions=across, widths=0.8 * width, patch_artist=True, manage_ticks=False)
+        for box in drawn["boxes"]:
+            box.set(facecolor=colour, alpha=0.4)
+        known = [(x, at.inter) for x, at in zip(across, moments, strict=True) if at.inter is not None]
+        if known:
+            axes.plot(*zip(*known, strict=True), "-o", color=colour, label=name, markersize=3, linewidth=1)
+    longest = max(runs.values(), key=len)
+    axes.set_xticks(range(len(longest)), [str(at.registered) for at in longest])
+    _label(axes, "candidates", "distance (boxes: inside)")
+
+
+def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Draw the dendrogram of an (N, N) symmetric matrix, by average linkage on 1 - similarity, its root to the left."""
+    drawing, height = dendrogram_of(similarities)
+    for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
+        axes.plot(up, across, color="0.25", linewidth=1)
+    axes.set_yticks(10 * np.arange(len(labels)) + 5, [labels[leaf] for leaf in drawing["leaves"]], fontsize=6)
+    axes.set_xlim(1.05 * max(height, 0.01), -0.01)
+    axes.set_xlabel("distance", fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.yaxis.tick_right()
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def draw_ranks(axes: Axes, ranks: Ranks) -> None:
+    """The groups along their mean rank, the best on top, with bars as long as the critical difference."""
+    best_first = sorted(ranks.means.items(), key=lambda entry: entry[1])
+    places = range(len(best_first), 0, -1)
+    axes.errorbar(
+        [mean for _, mean in best_first],
+        places,
+        xerr=ranks.critical / 2,  # two groups differ where their bars do not overlap
+        fmt="o",
+        color=COLOURS[0],
+        capsize=3,
+        markersize=4,
+        linewidth=1,
+    )
+    axes.set_yticks(places, [label for label, _ in best_first], fontsize=7)
+    axes.set_ylim(0.5, len(best_first) + 0.5)
+    axes.set_xlabel(f"mean rank (bars: critical difference {RATIO.text(ranks.critical)})", fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _label(axes: Axes, across: str, up: str) -> None:
+    axes.set_xlabel(across, fontsize=8)
+    axes.set_ylabel(up, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, frameon=False)

@@ -1,0 +1,59 @@
+"""A run drawn in a notebook, on axes of the caller's or new ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from behavesim.analysis.convergence import convergence, improvements
+from behavesim.analysis.diversity import SAMPLE, diversity_over_time
+from behavesim.analysis.run import Run
+from behavesim.errors import UsageError
+from behavesim.reports.figures import draw_diversity, draw_run, draw_tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DRAWN = 30
+"""Programs of a dendrogram, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Plots:
+    """Each draws on the given axes, or on new ones of pyplot's, and returns them."""
+
+    run: Run
+
+    def convergence(self, axes: Axes | None = None) -> Axes:
+        """The best program and the mean of the ten best as candidates went by."""
+        axes = _axes(axes)
+        draw_run(axes, improvements(self.run), convergence(self.run))
+        return axes
+
+    def diversity(self, axes: Axes | None = None) -> Axes:
+        """Distances inside islands and between them, by tenths of the budget; raises UsageError where are none."""
+        moments = diversity_over_time(self.run, SAMPLE)
+        if not moments:
+            raise UsageError(f"run {self.run.folder.run} has no islands yet, so that there is no diversity to draw")
+        axes = _axes(axes)
+        draw_diversity(axes, {self.run.folder.run: moments})
+        return axes
+
+    def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
+        """The `count` best distinct programs by how they behave; raises UsageError for fewer than two."""
+        candidates = [program.candidate for program in self.run.ranked()[:count]]
+        if len(candidates) < 2:
+            raise UsageError(
+                f"a dendrogram takes two programs or more; run {self.run.folder.run} has {len(candidates)}"
+            )
+        axes = _axes(axes)
+        draw_tree(axes, self.run.matrix(candidates), list(map(str, candidates)))
+        return axes
+
+
+def _axes(given: Axes | None) -> Axes:
+    if given is not None:
+        return given
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]

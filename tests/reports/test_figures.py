@@ -1,0 +1,104 @@
+"""Figures of reports: what is drawn is what the report says, and a figure can be made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+import behavesim as bs
+from behavesim.analysis.comparison import comparison
+from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
+from behavesim.analysis.report import report
+from behavesim.reports.figure_files import write_figures
+from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, written
+from tests.analysis.examples import grid
+from tests.analysis.journals import rejected, started, stopped, write
+from tests.cli.command import Command
+
+ONE = [Checkpoint(1, 5.0, 0.5, 0.5), Checkpoint(2, 3.0, 0.3, 0.4), Checkpoint(4, 2.0, 0.2, 0.3)]
+OTHER = [Checkpoint(2, None, None, None), Checkpoint(3, 4.0, 0.4, 0.4)]
+
+
+def test_the_mean_of_runs_is_taken_where_all_of_them_had_found_something_and_still_went_on() -> None:
+    (then,) = mean_convergence([[*ONE[:2], Checkpoint(3, 2.0, 0.2, 0.3)], OTHER], by_gap=True)
+    assert (then.asked, then.best.mean) == (3, pytest.approx(0.3))
+    assert [each.best.mean for each in mean_convergence([ONE], by_gap=False)] == [5.0, 3.0, 2.0]
+    assert mean_convergence([ONE, []], by_gap=True) == ()
+
+
+def test_a_run_is_drawn_from_its_first_program_to_its_end() -> None:
+    axes = Figure().subplots()
+    draw_run(axes, [Improvement(0, 5.0, 0.5, asked=1), Improvement(3, 2.0, 0.2, asked=4)], ONE)
+    best, ten = axes.lines
+    assert best.get_xydata().tolist() == [[1, 50], [4, 20], [4, 20]]
+    assert ten.get_xydata().tolist() == [[1, 50], [2, 40], [4, 30]]
+    assert axes.get_ylabel() == "gap %"
+
+
+def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_nothing() -> None:
+    axes = Figure().subplots()
+    draw_run(axes, [Improvement(0, 5.0, None, asked=1)], [Checkpoint(3, 5.0, None, None)])
+    assert (axes.get_ylabel(), axes.lines[0].get_ydata().tolist()) == ("score", [5.0, 5.0])
+    draw_run(empty := Figure().subplots(), [], [])
+    assert not empty.lines
+
+
+def test_groups_are_drawn_in_bands_where_they_have_two_runs() -> None:
+    axes = Figure().subplots()
+    draw_groups(axes, {"a": [ONE, ONE], "b": [ONE]})
+    assert [line.get_label() for line in axes.lines] == ["a", "b"]
+    assert axes.lines[0].get_ydata().tolist() == [50, 30, 20]
+    assert len(axes.collections) == 1
+
+
+def test_groups_whose_bars_do_not_overlap_differ() -> None:
+    ranks = comparison(grid()).ranks
+    assert ranks is not None
+    axes = Figure().subplots()
+    draw_ranks(axes, ranks)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["eoh", "niche", "best-of-n"]
+    (low, _), (high, _) = axes.collections[0].get_segments()[0]
+    assert high - low == pytest.approx(ranks.critical)
+
+
+def test_a_figure_can_be_made_again(tmp_path: Path) -> None:
+    def made(folder: str) -> list[bytes]:
+        figure = Figure()
+        draw_run(figure.subplots(), [Improvement(0, 5.0, 0.5, asked=1)], ONE)
+        return [file.read_bytes() for file in written(figure, tmp_path / folder, "convergence")]
+
+    assert made("one") == made("other")
+
+
+def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Path) -> None:
+    write(tmp_path / "nothing", started(), rejected(0, "timeout"), stopped("budget"))
+    run = bs.load_run(tmp_path / "nothing")
+    files = write_figures(comparison([report(run)]), [run], tmp_path / "figures")
+    assert [file.name for file in files] == ["convergence.pdf", "convergence.svg"]
+    with pytest.raises(bs.BehavesimError, match="no islands"):
+        run.plot.diversity()
+
+
+def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: Command, tmp_path: Path) -> None:
+    for method in ("niche", "funsearch"):
+        for seed in range(2):
+            behavesim("run", "tsp", "--method", method, "--seed", seed, "--budget", 20, "--name", f"{method}-{seed}")
+    assert behavesim("report", "funsearch-0", "--figures", "one").code == 0
+    assert behavesim("report", "funsearch-0", "funsearch-1", "niche-0", "niche-1", "--figures", "all").code == 0
+    names = {"one": ["convergence", "dendrogram", "diversity"], "all": ["convergence-tsp", "ranks"]}
+    for folder, stems in names.items():
+        files = sorted(file.name for file in (tmp_path / folder).iterdir())
+        assert files == [f"{stem}.{kind}" for stem in stems for kind in ("pdf", "svg")]
+    assert b"/Type3" not in (tmp_path / "one/convergence.pdf").read_bytes(), "fonts are embedded as TrueType"
+
+    run = bs.load_run("runs/funsearch-0")
+    axes = Figure().subplots()
+    assert run.plot.convergence(axes) is axes
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(100 * run.gap(run.best.score))
+    assert len(run.plot.dendrogram(Figure().subplots(), count=5).get_yticklabels()) == 5
+    assert run.plot.diversity(Figure().subplots()).lines
+    with pytest.raises(bs.BehavesimError, match="takes two programs"):
+        run.plot.dendrogram(count=1)
+    assert "<td>funsearch on tsp, seed 0</td>" in run._repr_html_()
