@@ -1,0 +1,136 @@
+"""What is kept of runs and of fresh instances, small enough to lie beside the page that is computed from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from behavesim.analysis.run import Candidate, Run
+from behavesim.errors import UsageError
+from behavesim.trajectory import Trajectory
+
+TOP = 10
+"""The most programs that a set holds."""
+DIGITS = 8
+"""Of scores on fresh instances."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of a run: its candidate, its text, and its score on each instance of the search."""
+
+    candidate: int
+    source: str
+    scores: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is called among the scores on fresh instances."""
+        return name_of(self.source)
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What sets are chosen from: a program for each behaviour, in the order in which these came, and what it did.
+
+    `behaviours` holds the final sequence on each instance; `best` are the ten best distinct programs by score, some of
+    which may share a behaviour.
+    """
+
+    task: str
+    method: str
+    seed: int
+    programs: tuple[Program, ...]
+    behaviours: tuple[tuple[tuple[int, ...], ...], ...]
+    best: tuple[Program, ...]
+
+    def trajectories(self) -> list[tuple[Trajectory, ...]]:
+        """What each program did."""
+        return [tuple(map(Trajectory.prefixes, behaviour)) for behaviour in self.behaviours]
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The scores of programs on fresh instances, by their names, None of those that failed; and what is best there.
+
+    `cpu_s` is what each took; `starts` and `two_opt` are of the best programs alone, where the task has them: the
+    scores from each of ten starts, (starts, instances); those after 2-opt, with the seconds that this took last.
+    """
+
+    template: tuple[float, ...]
+    references: tuple[float, ...]
+    scores: dict[str, list[float] | None]
+    cpu_s: dict[str, float]
+    starts: dict[str, list[list[float]]]
+    two_opt: dict[str, list[float]]
+
+
+def kept(run: Run) -> KeptRun:
+    """What is kept of a run on a task whose trajectories are prefixes; raises UsageError for another."""
+    entrants = run.entrants()
+    behaviours: dict[tuple[Any, ...], Any] = {}
+    for each in entrants:
+        first = behaviours.setdefault(each.behaviour, each)
+        if len(each.source) < len(first.source):  # equal behaviour, equal score
+            behaviours[each.behaviour] = each
+    if any(run.kind != "prefixes" for behaviour in behaviours for run in behaviour):
+        raise UsageError("the study of portfolios keeps tasks whose trajectories are prefixes")
+    programs = tuple(Program(each.candidate, each.source, each.scores) for each in behaviours.values())
+    did = tuple(tuple(tuple(map(int, one.values())) for one in behaviour) for behaviour in behaviours)
+    best = tuple(map(_program, run.ranked()[:TOP]))
+    return KeptRun(Path(run.settings.task).stem, run.settings.method, run.settings.seed, programs, did, best)
+
+
+def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
+    """A line of JSON a run, compressed."""
+    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
+        file.writelines(json.dumps(asdict(run), separators=(",", ":")) + "\n" for run in runs)
+
+
+def read_runs(path: Path) -> list[KeptRun]:
+    """The runs of a file; raises UsageError where there is none."""
+    if not path.is_file():
+        raise UsageError(f"there are no kept runs in {path}; make them with: behavesim study portfolio-tables")
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        return [_read(json.loads(line)) for line in file]
+
+
+def write_fresh(path: Path, fresh: Fresh) -> None:
+    """The scores on fresh instances as JSON, compressed."""
+    with lzma.open(path, "wt", encoding="utf-8") as file:
+        json.dump(asdict(fresh), file, separators=(",", ":"))
+
+
+def read_fresh(path: Path) -> Fresh:
+    """What was written."""
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        found = json.load(file)
+    return Fresh(tuple(found.pop("template")), tuple(found.pop("references")), **found)
+
+
+def name_of(source: str) -> str:
+    """Sixteen digits by which a program is known."""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def rounded(scores: Sequence[float]) -> list[float]:
+    """Scores with as many digits as are kept."""
+    return [float(f"{score:.{DIGITS}g}") for score in scores]
+
+
+def _program(candidate: Candidate) -> Program:
+    return Program(candidate.candidate, candidate.source or "", candidate.scores)
+
+
+def _read(found: dict[str, Any]) -> KeptRun:
+    def programs(rows: Sequence[dict[str, Any]]) -> tuple[Program, ...]:
+        return tuple(Program(row["candidate"], row["source"], tuple(row["scores"])) for row in rows)
+
+    behaviours = tuple(tuple(map(tuple, behaviour)) for behaviour in found["behaviours"])
+    origin = found["task"], found["method"], found["seed"]
+    return KeptRun(*origin, programs(found["programs"]), behaviours, programs(found["best"]))
