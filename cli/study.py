@@ -24,6 +24,7 @@ from behavesim.studies import stochastic as stochastic_study
 from behavesim.studies import visualise as visual_study
 from behavesim.studies.dataset import PAIRS
 from behavesim.studies.optimisers import STARTS
+from behavesim.studies.portfolios import study as portfolio_study
 
 from .commands import PLAIN
 from .options import RUNS, AsJson, RunsDir
@@ -108,6 +109,18 @@ def prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) ->
     """What the similarity of programs says of instances that nobody has seen."""
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
     _show(asyncio.run(predictions([_loaded(runs_dir, run) for run in runs])), as_json)
+
+
+@study.command("portfolio")
+def portfolio(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Where kept runs and their scores on fresh instances lie.")
+    ] = Path("experiments/portfolio"),
+    as_json: AsJson = False,
+) -> None:
+    """Whether programs that behave differently make better sets than others, from runs that are kept."""
+    busy("choosing sets of programs from kept runs")
+    _show(portfolio_study.study(folder), as_json)
 
 
 @study.command("main")

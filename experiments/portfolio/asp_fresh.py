@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 
@@ -15,6 +16,8 @@ SIZES = ((9, 4), (9, 5), (9, 6), (9, 7), (12, 5), (12, 6), (12, 9), (12, 10), (1
 
 class FreshAdmissibleSet(AdmissibleSet):
     """The task `asp`; held out are eleven other sizes."""
+
+    references = tuple(float(math.comb(n, w)) for n, w in SIZES)
 
     def instances(self, split: Split) -> Sequence[AdmissibleSets]:
         """Those of `asp`, and other sizes held out."""

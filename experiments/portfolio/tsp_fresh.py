@@ -9,11 +9,13 @@ from functools import cache
 import numpy as np
 from behavesim_tasks.tsp import Cities, TravellingSalesman
 
-from behavesim.task import Objective, Split
+from behavesim.task import Objective, Solution, Split
 
 SEED = 18001
 """Written down before any map was drawn from it."""
 SIZES = (50,) * 20 + (100,) * 16
+TRIED = (*range(12), *range(20, 28))
+"""The maps that programs are tried on: there was no time for all of them."""
 SHORTEST = """
 5.612327 5.572243 6.017951 5.545584 5.815269 6.186331 5.562864 5.909222 5.804734 6.072260 6.105473 5.693694
 5.982051 5.533752 5.220308 5.573729 5.452869 5.831431 5.269596 5.917784 7.803001 7.767984 7.643760 7.716886
@@ -21,9 +23,14 @@ SHORTEST = """
 """
 """The shortest tours that Helsgaun's Lin-Kernighan heuristic found in twenty runs; not proved to be optima."""
 
+SMALLEST_GAIN = 1e-9
+"""Of an exchange in 2-opt: less is rounding."""
+
 
 class FreshTravellingSalesman(TravellingSalesman):
-    """The task `tsp`; held out are 36 fresh maps whose cities are uniform in the unit square."""
+    """The task `tsp`; held out are 20 fresh maps whose cities are uniform in the unit square."""
+
+    references = tuple(float(SHORTEST.split()[place]) for place in TRIED)
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Those of `tsp`, and fresh ones held out."""
@@ -31,14 +38,28 @@ class FreshTravellingSalesman(TravellingSalesman):
 
     def objective_on(self, split: Split) -> Objective:
         """Fresh maps have tours that are as good as optimal."""
-        fresh = Objective("minimise", math.fsum(map(float, SHORTEST.split())) / len(SIZES))
+        fresh = Objective("minimise", math.fsum(self.references) / len(TRIED))
         return fresh if split == "held-out" else super().objective_on(split)
+
+    def improved(self, instance: Cities, solution: Solution) -> Solution:
+        """The tour after 2-opt: the best exchange of two edges is made until none helps."""
+        tour, distances = np.asarray(solution).copy(), instance.distances
+        while True:
+            following = np.roll(tour, -1)
+            edges = distances[tour, following]
+            gains = edges[:, None] + edges - distances[np.ix_(tour, tour)] - distances[np.ix_(following, following)]
+            np.fill_diagonal(gains, 0)
+            first, last = sorted(np.unravel_index(gains.argmax(), gains.shape))
+            if gains[first, last] < SMALLEST_GAIN:
+                return tour
+            tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1]
 
 
 @cache
 def _fresh() -> tuple[Cities, ...]:
     random = np.random.RandomState(SEED)
-    return tuple(Cities.at(f"fresh-{size}", random.rand(size, 2)) for size in SIZES)
+    maps = [Cities.at(f"fresh-{size}", random.rand(size, 2)) for size in SIZES]
+    return tuple(maps[place] for place in TRIED)
 
 
 task = FreshTravellingSalesman()

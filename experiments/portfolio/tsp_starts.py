@@ -15,7 +15,7 @@ STARTS = 10
 
 
 class StartedTravellingSalesman(TravellingSalesman):
-    """The task `tsp`; held out are 36 fresh maps from each of ten cities, start by start."""
+    """The task `tsp`; held out are the fresh maps from each of ten cities, start by start."""
 
     def instances(self, split: Split) -> Sequence[Cities]:
         """Those of `tsp`, and fresh ones held out whose first city changes its number with another."""

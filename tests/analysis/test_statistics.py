@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from behavesim.analysis.statistics import difference, holm, mann_whitney, paired, sample, superiority
 
@@ -61,6 +64,16 @@ def test_pairs_are_tested_by_the_signs_and_ranks_of_their_differences() -> None:
     assert paired([0.0, 1.0, 2.0, 3.0, -0.5]).mean == pytest.approx(1.1)
     assert paired([1.0, 2.0, 3.0, 4.0, 5.0]).p == pytest.approx(2 / 2**5)  # all 32 ways to give signs are as likely
     assert (paired([0.0, 0.0]).p, paired([1.0]).p) == (1.0, None)
+
+
+def test_the_test_of_pairs_is_exact_with_ties_and_zeros() -> None:
+    differences = [0.5, -0.5, 1.0, 1.0, 2.0, 0.0, -0.25, 3.0]
+    kept = np.array([each for each in differences if each])
+    ranks = rankdata(np.abs(kept))
+    sums = np.array([ranks[np.array(signs) > 0].sum() for signs in product((-1, 1), repeat=len(kept))])
+    middle = ranks.sum() / 2
+    as_far = np.abs(sums - middle) >= abs(ranks[kept > 0].sum() - middle)
+    assert paired(differences).p == pytest.approx(as_far.mean())
 
 
 def test_superiority_counts_pairs() -> None:

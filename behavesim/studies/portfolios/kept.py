@@ -58,16 +58,16 @@ class KeptRun:
 class Fresh:
     """The scores of programs on fresh instances, by their names, None of those that failed; and what is best there.
 
-    `cpu_s` is what each took; `starts` and `two_opt` are of the best programs alone, where the task has them: the
-    scores from each of ten starts, (starts, instances); those after 2-opt, with the seconds that this took last.
+    The last three are of the best program of each run, where the task has them: the scores from each of ten starts,
+    (starts, instances); those after 2-opt; and how long that took in units of the program's own time.
     """
 
-    template: tuple[float, ...]
-    references: tuple[float, ...]
+    template: list[float]
+    references: list[float]
     scores: dict[str, list[float] | None]
-    cpu_s: dict[str, float]
     starts: dict[str, list[list[float]]]
     two_opt: dict[str, list[float]]
+    two_opt_time: dict[str, float]
 
 
 def kept(run: Run) -> KeptRun:
@@ -109,8 +109,7 @@ def write_fresh(path: Path, fresh: Fresh) -> None:
 def read_fresh(path: Path) -> Fresh:
     """What was written."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
-        found = json.load(file)
-    return Fresh(tuple(found.pop("template")), tuple(found.pop("references")), **found)
+        return Fresh(**json.load(file))
 
 
 def name_of(source: str) -> str:

@@ -130,7 +130,7 @@ def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -
     apart = [1 - measure.per_instance(run.trajectories()) for run in runs]
     wholes = [ranking(run, each, direction) for run, each in zip(runs, apart, strict=True)]
     cleared = [whole.cleared(whole.distances) for whole in wholes]
-    found = []
+    found: list[Sets] = []
     for place, (run, whole) in enumerate(zip(runs, wholes, strict=True)):
         donors = [cleared[(place + step) % len(runs)] for step in range(1, min(DONORS, len(runs) - 1) + 1)]
         sets = {

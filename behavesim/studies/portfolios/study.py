@@ -1,0 +1,256 @@
+"""What the kept runs say: the losses of sets on fresh instances, and the tests that were written down before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from behavesim.analysis.statistics import Paired, holm, mean_of_known, paired
+from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
+from behavesim.errors import UsageError
+from behavesim.similarity import BehaveSim
+from behavesim.studies.portfolios.kept import TOP, Fresh, Program, read_fresh, read_runs
+from behavesim.studies.portfolios.sets import sets_of
+from behavesim.task import Direction, TaskReference
+
+PRIMARY = ("funsearch", "niche")
+"""The methods whose mean is what the primary tests are about."""
+SIZES = (3, 10)
+OURS = "cleared"
+EQUAL_WORK = ("starts", "2-opt")
+"""What the best program comes to alone when as much is done: from more starts, and with its solution improved."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Of one run the loss of each set of 1 … 10 programs, a fraction, by the set's name; `cleared` is the size of ours.
+
+    Among the sets are those of equal work, where the task has them; `two_opt_time` is how long the second takes in
+    units of the program's own time.
+    """
+
+    task: str
+    method: str
+    seed: int
+    sets: Mapping[str, tuple[float, ...]]
+    cleared: int
+    two_opt_time: float | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Sets of so many programs whose losses are compared: how they were chosen, from the runs of which methods."""
+
+    name: str
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The loss of other sets less that of ours, by seed: how often it is more, equal and less."""
+
+    task: str
+    ours: Subject
+    other: Subject
+    programs: int
+    our_loss: float
+    other_loss: float
+    difference: Paired
+    better: int
+    equal: int
+    worse: int
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """As they stand in tables."""
+        estimate = Estimate(self.difference.mean, None, self.difference.low, self.difference.high)
+        seeds = f"{self.better} / {self.equal} / {self.worse}"
+        whose = ["" if each.methods == PRIMARY else f"{each.methods[0]}: " for each in (self.ours, self.other)]
+        names = f"{whose[0]}{self.ours.name}", f"{whose[1]}{self.other.name}"
+        return self.task, *names, self.programs, self.our_loss, self.other_loss, estimate, seeds, self.difference.p
+
+
+COMPARED = (
+    Column("task"),
+    Column("set"),
+    Column("against"),
+    Column("programs", COUNT),
+    Column("loss", FRACTION),
+    Column("other", FRACTION, title="loss of the other"),
+    Column("difference", POINTS),
+    Column("seeds", title="seeds better / equal / worse"),
+    Column("p", PROBABILITY),
+)
+
+
+@dataclass(frozen=True)
+class PortfolioStudy:
+    """The losses of all runs."""
+
+    runs: tuple[Losses, ...]
+
+    def primary(self) -> list[tuple[Comparison, float | None]]:
+        """The tests written down before the first run, with p corrected for all of them together."""
+        found = [
+            self._compared(task, Subject(self._ours(task, name), PRIMARY), Subject(name, PRIMARY), size)
+            for task in self._tasks
+            for size in SIZES
+            for name in self._sets(task)
+            if not name.startswith(OURS) and name not in EQUAL_WORK
+        ]
+        return list(zip(found, holm([each.difference.p for each in found]), strict=True))
+
+    def beside(self) -> list[Comparison]:
+        """Each method alone against the best by score, methods against the first one, and equal work; uncorrected."""
+        return [
+            self._compared(task, ours, other, size)
+            for task in self._tasks
+            for ours, other in self._pairs(task)
+            for size in SIZES
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """`{runs, primary, beside}`."""
+        return {
+            "runs": [asdict(run) for run in self.runs],
+            "primary": [{**asdict(each), "p_holm": p} for each, p in self.primary()],
+            "beside": [asdict(each) for each in self.beside()],
+        }
+
+    def tables(self) -> tuple[Table, ...]:
+        """The primary tests, what stands beside them, the losses of sets of every size, and what they are of."""
+        primary = self.primary()
+        said = f"{len(primary)} tests corrected together (Holm); a difference above 0 speaks for the cleared set."
+        corrected = Column("p_holm", PROBABILITY, title="p, Holm")
+        rows = tuple((*each.cells, p) for each, p in primary)
+        beside = tuple(each.cells for each in self.beside())
+        return (
+            Table("primary", "cleared sets on fresh instances against others", (*COMPARED, corrected), rows, said),
+            Table("beside", "beside them", COMPARED, beside, "Uncorrected."),
+            self._curves(),
+            self._origins(),
+        )
+
+    @property
+    def _tasks(self) -> list[str]:
+        return list(dict.fromkeys(run.task for run in self.runs))
+
+    def _methods(self, task: str) -> list[str]:
+        return list(dict.fromkeys(run.method for run in self.runs if run.task == task))
+
+    def _sets(self, task: str) -> list[str]:
+        return list(next(run for run in self.runs if run.task == task).sets)
+
+    def _ours(self, task: str, other: str) -> str:
+        """The cleared set that stands against another: that of as few instances of the search."""
+        as_few = other.replace("greedy", OURS)
+        return as_few if as_few in self._sets(task) else OURS
+
+    def _pairs(self, task: str) -> Iterator[tuple[Subject, Subject]]:
+        first, *rest = self._methods(task)
+        for method in (first, *rest):
+            yield Subject(OURS, (method,)), Subject("by score", (method,))
+        for method in rest:
+            yield Subject(OURS, (method,)), Subject(OURS, (first,))
+        for name in EQUAL_WORK:
+            if name in self._sets(task):
+                yield Subject(OURS, PRIMARY), Subject(name, PRIMARY)
+
+    def _compared(self, task: str, ours: Subject, other: Subject, size: int) -> Comparison:
+        mine, theirs = self._by_seed(task, ours, size), self._by_seed(task, other, size)
+        seeds = sorted(mine.keys() & theirs.keys())
+        differences = [theirs[seed] - mine[seed] for seed in seeds]
+        losses = float(np.mean([mine[seed] for seed in seeds])), float(np.mean([theirs[seed] for seed in seeds]))
+        signs = np.sign(differences).tolist()
+        counts = signs.count(1), signs.count(0), signs.count(-1)
+        return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
+
+    def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
+        """The mean loss over the methods for each seed that all of them have."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs:
+            if run.task == task and run.method in subject.methods:
+                found.setdefault(run.seed, []).append(run.sets[subject.name][size - 1])
+        return {seed: float(np.mean(each)) for seed, each in found.items() if len(each) == len(subject.methods)}
+
+    def _curves(self) -> Table:
+        sizes = range(1, TOP + 1)
+        columns = (Column("task"), Column("set"), *(Column(f"of_{size}", FRACTION, str(size)) for size in sizes))
+        rows: list[tuple[Cell, ...]] = [
+            (
+                task,
+                name,
+                *(float(np.mean(list(self._by_seed(task, Subject(name, PRIMARY), k).values()))) for k in sizes),
+            )
+            for task in self._tasks
+            for name in self._sets(task)
+        ]
+        return Table("curves", "mean loss of sets of 1 … 10", columns, tuple(rows), keys=2)
+
+    def _origins(self) -> Table:
+        columns = (
+            Column("task"),
+            Column("method"),
+            Column("runs", COUNT),
+            Column("cleared", RATIO, title="programs in the cleared ten"),
+            Column("two_opt", RATIO, title="2-opt's time / the program's"),
+        )
+        rows: list[tuple[Cell, ...]] = []
+        for task in self._tasks:
+            for method in self._methods(task):
+                here = [run for run in self.runs if (run.task, run.method) == (task, method)]
+                cleared = float(np.mean([run.cleared for run in here]))
+                rows.append((task, method, len(here), cleared, mean_of_known([run.two_opt_time for run in here])))
+        return Table("origins", "what they were chosen from", columns, tuple(rows), keys=2)
+
+
+def study(folder: Path) -> PortfolioStudy:
+    """The study of what is kept in a folder; raises UsageError where nothing is."""
+    files = sorted(folder.glob("*.jsonl.xz"))
+    if not files:
+        raise UsageError(f"there are no kept runs (*.jsonl.xz) in {folder}; give the folder that has them")
+    return PortfolioStudy(tuple(losses for file in files for losses in _losses(file)))
+
+
+def _losses(file: Path) -> Iterator[Losses]:
+    """Those of the runs on a task, whose scores on fresh instances lie beside them."""
+    runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
+    task = TaskReference(runs[0].task).load()
+    measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
+    for method in dict.fromkeys(run.method for run in runs):
+        here = [run for run in runs if run.method == method]
+        for run, sets in zip(here, sets_of(here, measure, direction), strict=True):
+            losses = {
+                name: tuple(np.mean([_curve(each, fresh, direction) for each in drawn], axis=0).tolist())
+                for name, drawn in sets.items()
+            }
+            time = fresh.two_opt_time.get(run.best[0].name)
+            losses |= _equal_work(run.best[0], fresh, direction)
+            yield Losses(run.task, run.method, run.seed, losses, len(sets[OURS][0]), time)
+
+
+def _curve(programs: Sequence[Program], fresh: Fresh, direction: Direction) -> list[float]:
+    """The loss of the first 1 … 10 of some programs, of all where there are fewer."""
+    scores = [fresh.scores[program.name] or fresh.template for program in programs]
+    best: list[float] = np.minimum.accumulate(_short(scores, fresh, direction)).mean(axis=1).tolist()
+    return best + [best[-1]] * (TOP - len(best))
+
+
+def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, tuple[float, ...]]:
+    """The losses of a run's best program alone that stand beside those of sets."""
+    if best.name not in fresh.starts:
+        return {}
+    starts = np.minimum.accumulate(_short(fresh.starts[best.name], fresh, direction)).mean(axis=1)
+    improved = float(_short([fresh.two_opt[best.name]], fresh, direction).mean())
+    return dict(zip(EQUAL_WORK, (tuple(starts.tolist()), (improved,) * TOP), strict=True))
+
+
+def _short(scores: Sequence[Sequence[float]], fresh: Fresh, direction: Direction) -> NDArray[np.float64]:
+    """(programs, instances) how far scores fall short of the best there, as fractions."""
+    relative: NDArray[np.float64] = np.array(scores, dtype=np.float64) / np.array(fresh.references)
+    return relative - 1 if direction == "minimise" else 1 - relative

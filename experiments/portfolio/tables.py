@@ -1,0 +1,116 @@
+"""Makes the tables that `behavesim study portfolio` reads, of finished runs on one task.
+
+python experiments/portfolio/tables.py experiments/portfolio/tsp_fresh.py runs/portfolio/tsp-*/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from behavesim.analysis.run import Run, load_run
+from behavesim.build import judging
+from behavesim.protocols import Judge
+from behavesim.similarity import BehaveSim
+from behavesim.studies.portfolios.kept import (
+    Fresh,
+    KeptRun,
+    kept,
+    name_of,
+    read_fresh,
+    rounded,
+    write_fresh,
+    write_runs,
+)
+from behavesim.studies.portfolios.sets import sets_of
+from behavesim.task import Task, TaskReference
+from behavesim.verdict import Failure, Verdict
+
+FOLDER = Path(__file__).parent
+AT_ONCE = 50
+"""Programs that are tried before what was found is written."""
+
+
+async def make(file: Path, folders: Sequence[Path]) -> None:
+    """The kept runs, and the scores of all programs of their sets on the fresh instances that the file has."""
+    loaded = [load_run(folder) for folder in folders]
+    runs = sorted(map(kept, loaded), key=lambda run: (run.method, run.seed))
+    stem = runs[0].task
+    write_runs(FOLDER / f"{stem}.jsonl.xz", runs)
+    task = TaskReference(str(file)).load()
+    path = FOLDER / f"{stem}.fresh.json.xz"
+    fresh = read_fresh(path) if path.exists() else Fresh([], list(task.references), {}, {}, {}, {})
+    async with _judge(loaded[0], file) as judge:
+        fresh = await _tried(task, _wanted(runs, task), judge, fresh, path)
+        if hasattr(task, "improved"):
+            await _improved(task, runs, judge, fresh)
+    starts = file.with_name(file.name.replace("fresh", "starts"))
+    if starts.exists():
+        async with _judge(loaded[0], starts) as judge:
+            await _started(runs, judge, fresh)
+    write_fresh(path, fresh)
+
+
+def _judge(run: Run, file: Path) -> AbstractAsyncContextManager[Judge]:
+    settings = run.settings.model_copy(update={"task": str(file.resolve()), "workers": 1})
+    return judging(settings, TaskReference(str(file)).load(), "held-out")
+
+
+def _wanted(runs: Sequence[KeptRun], task: Task) -> list[str]:
+    """The sources of all programs in a set of some run, each once."""
+    measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
+    sources: dict[str, None] = {}
+    for method in dict.fromkeys(run.method for run in runs):
+        for sets in sets_of([run for run in runs if run.method == method], measure, direction):
+            sources |= dict.fromkeys(p.source for drawn in sets.values() for programs in drawn for p in programs)
+    return list(sources)
+
+
+async def _tried(task: Task, sources: Iterable[str], judge: Judge, fresh: Fresh, path: Path) -> Fresh:
+    template = await judge.evaluate(task.template)
+    assert isinstance(template, Verdict), "a task's template works"
+    fresh = replace(fresh, template=rounded(template.scores))
+    missing = [source for source in sources if name_of(source) not in fresh.scores]
+    for start in range(0, len(missing), AT_ONCE):
+        batch = missing[start : start + AT_ONCE]
+        for source, verdict in zip(batch, await asyncio.gather(*map(judge.evaluate, batch)), strict=True):
+            fresh.scores[name_of(source)] = None if isinstance(verdict, Failure) else rounded(verdict.scores)
+        write_fresh(path, fresh)
+        sys.stderr.write(f"{start + len(batch)} of {len(missing)} programs tried\n")
+    return fresh
+
+
+async def _improved(task: Task, runs: Sequence[KeptRun], judge: Judge, fresh: Fresh) -> None:
+    """The best program of each run, its solutions improved, and what this took beside what the program takes."""
+    instances = task.instances("held-out")
+    for run in runs:
+        verdict = await judge.evaluate(run.best[0].source)
+        if isinstance(verdict, Failure):
+            continue
+        tours = [np.array(trajectory.values()) for trajectory in verdict.trajectories]
+        began = time.process_time()
+        better = [task.improved(instance, tour) for instance, tour in zip(instances, tours, strict=True)]
+        seconds = time.process_time() - began
+        scores = [task.score(instance, tour) for instance, tour in zip(instances, better, strict=True)]
+        fresh.two_opt[run.best[0].name] = rounded(scores)
+        fresh.two_opt_time[run.best[0].name] = round(seconds / verdict.cpu_s, 3)
+
+
+async def _started(runs: Sequence[KeptRun], judge: Judge, fresh: Fresh) -> None:
+    """The best program of each run from every start."""
+    for run in runs:
+        verdict = await judge.evaluate(run.best[0].source)
+        if isinstance(verdict, Verdict):
+            by_start = np.array(rounded(verdict.scores)).reshape(-1, len(fresh.references))
+            fresh.starts[run.best[0].name] = by_start.tolist()
+
+
+if __name__ == "__main__":
+    asyncio.run(make(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]]))
