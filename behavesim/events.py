@@ -249,6 +249,19 @@ class Recommended:
     validation: Mapping[CandidateId, float | None]
 
 
+@dataclass(frozen=True)
+class PortfolioChosen:
+    """The programs that were chosen because they behave differently, in order, by run and candidate.
+
+    Some may be of other runs. `validation` holds the scores of each on the validation instances, None of one that
+    failed there and was left out; it is empty where the task has no such instances.
+    """
+
+    wanted: int
+    programs: tuple[tuple[str, CandidateId], ...]
+    validation: tuple[tuple[float, ...] | None, ...] = ()
+
+
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
 """The events that follow from the state alone; the rest came from the model, the sandbox, the clock or a person."""
 
@@ -256,7 +269,7 @@ DECISIONS = get_args(Decision)
 
 Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected
-    | Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended
+    | Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
 )  # fmt: skip
 
 AFTER_A_PAUSE = (
@@ -264,6 +277,7 @@ AFTER_A_PAUSE = (
     RunResumed,
     RunForked,
     Recommended,
+    PortfolioChosen,
 )
 """Events before which a run may have lain still: the time up to them is none of the run's."""
 
@@ -285,5 +299,6 @@ STORED_AS: Mapping[str, type[Event]] = {
     "NoteAsked": NoteAsked,
     "NoteReceived": NoteReceived,
     "Recommended": Recommended,
+    "PortfolioChosen": PortfolioChosen,
 }
 """The events by the names that stand in journals, written out: no journal changes where a class is renamed."""

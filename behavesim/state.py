@@ -23,6 +23,7 @@ from behavesim.events import (
     NotAdded,
     NoteAsked,
     NoteReceived,
+    PortfolioChosen,
     Recommended,
     Regrouped,
     Rejected,
@@ -88,6 +89,8 @@ class RunState:
         """Every candidate that was the best when it was registered, and its score."""
         self.recommended: Recommended | None = None
         """The program chosen last on validation instances, with the scores of all that were tried there."""
+        self.portfolio: PortfolioChosen | None = None
+        """The programs chosen last because they behave differently."""
         self.feasible = 0
         """Candidates with a score."""
         self.rejected: Counter[str] = Counter()
@@ -227,6 +230,8 @@ class RunState:
                 self._apply_reply(reply)
             case Recommended():
                 self.recommended = event
+            case PortfolioChosen():
+                self.portfolio = event
             case _:
                 assert_never(event)
 

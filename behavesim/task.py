@@ -115,6 +115,8 @@ class Task(ABC):
     """CPU seconds a program may take over all instances of the search unless told otherwise."""
     stateless: bool = False
     """Whether programs must keep nothing between calls: some calls are made again, in a fresh process."""
+    online: bool = False
+    """Whether decisions are final before all of an instance is known: of several solutions none can be chosen then."""
     niche_radius: float = 0.3
     """How far apart the method `niche` keeps its elites, in units of the median distance of behaviours."""
     grammar: str = ""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import load_run
 from behavesim.analysis.summary import RecommendedProgram, summary
-from behavesim.application.recommendation import recommended
+from behavesim.application.recommendation import assembled, recommended
 from behavesim.errors import UsageError
 from behavesim.reports.summary import named
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
-from behavesim.task import TaskReference
+from behavesim.task import Task, TaskReference
 
 from .options import RUNS, AsJson, RunsDir, run_folder
 from .output import busy, print_json
@@ -41,27 +43,41 @@ def recommend(
     folders = [run_folder(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    chosen = _recommended(folders[0]) if len(folders) == 1 else None
-    first, *others = [load_run(folder.path) for folder in folders]
-    found = None if portfolio is None else first.portfolio(portfolio, others)
+    task = TaskReference(folders[0].with_task_at_hand(load_run(folders[0].path).settings).task).load()
+    is_one = len(folders) == 1 and (portfolio is None or bool(task.instances("validation")))
+    chosen = _recommended(folders[0], task) if is_one else None
+    found = None if portfolio is None else _assembled(folders, task, portfolio)
     if as_json:
         document = None if chosen is None else asdict(chosen)
         members = {} if found is None else {"portfolio": [asdict(member) for member in found.members]}
         print_json({**(document or {}), **members} if members else document)
         return
-    if len(folders) == 1:
+    if is_one:
         show([shortlist_table(load_run(folders[0].path))])
     if chosen is not None:
         typer.echo(f"recommended program: {folders[0].recommended} ({named(chosen.candidate)})")
-    elif len(folders) == 1:
+    elif is_one:
         typer.echo("no program to recommend: none on the shortlist works on the validation instances")
     if found is not None:
         show([found.table(), found.wins()])
+        typer.echo(_where(folders[0], task))
 
 
-def _recommended(folder: RunFolder) -> RecommendedProgram | None:
+def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
     """The program that is chosen, and recorded with the run."""
-    task = TaskReference(folder.with_task_at_hand(load_run(folder.path).settings).task).load()
     busy(f"trying the best programs of {folder.run} on validation instances")
     asyncio.run(recommended(folder, task))
     return summary(load_run(folder.path)).recommended
+
+
+def _assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
+    """The programs that are chosen, and recorded with the first run."""
+    busy(f"choosing up to {count} programs that behave differently")
+    return asyncio.run(assembled(folders, task, count))
+
+
+def _where(folder: RunFolder, task: Task) -> str:
+    if task.online:
+        why = "its decisions are final as they are made, so that the best of several solutions cannot be taken"
+        return f"no portfolio.py for {task.name}: {why}"
+    return f"all in one file: {folder.portfolio}"

@@ -95,6 +95,7 @@ class OnlineBinPacking(Task):
     objective = Objective("minimise", best_known=2011.4)  # the mean of the lower bounds
     normaliser = COMPARED
     score_scale = 10.0
+    online = True
 
     def instances(self, split: Split) -> Sequence[Items]:
         """Sizes from a Weibull distribution of shape 3 and scale 45, rounded into 1…100."""

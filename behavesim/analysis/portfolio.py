@@ -97,19 +97,18 @@ class Portfolio:
         """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
         columns = (
             Column("programs", COUNT),
-            Column("run"),
-            Column("candidate", COUNT),
+            Column("program"),
             Column("score", SCORE),
             Column("gap", FRACTION),
-            Column("together", SCORE, title="best of all so far"),
-            Column("validation", SCORE, title="on validation instances"),
-            Column("validation_together", SCORE, title="best of all there"),
-            Column("nearest", DISTANCE, title="distance to the nearest before"),
-            Column("alike", COUNT, title="programs that do the same"),
+            Column("together", SCORE, title="best so far"),
+            Column("validation", SCORE, title="on validation"),
+            Column("validation_together", SCORE, title="best so far there"),
+            Column("nearest", DISTANCE, title="distance before"),
+            Column("alike", COUNT, title="behave so"),
         )
         rows: list[tuple[Cell, ...]] = [
             (
-                *(place, each.run, each.candidate, each.score, each.gap, each.together),
+                *(place, self._named(each), each.score, each.gap, each.together),
                 *(each.validation, each.validation_together, each.nearest, each.alike),
             )
             for place, each in enumerate(self.members, 1)
@@ -119,16 +118,17 @@ class Portfolio:
     def wins(self) -> Table:
         """A row a program and a column an instance of the search: its scores there, and where it is the best of all."""
         instances = range(1, len(self.members[0].scores) + 1) if self.members else ()
-        columns = (
-            Column("run"),
-            Column("candidate", COUNT),
-            Column("wins", title="best on"),
-            *(Column(f"instance_{number}", SCORE, title=f"instance {number}") for number in instances),
-        )
+        scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
+        columns = (Column("program"), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
-            (each.run, each.candidate, ", ".join(map(str, each.wins)), *each.scores) for each in self.members
+            (self._named(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]
-        return Table("portfolio_wins", "which of them is the best where", columns, tuple(rows), keys=2)
+        return Table("portfolio_wins", "their scores on the search's instances", columns, tuple(rows))
+
+    def _named(self, member: Member) -> str:
+        """The candidate, and its run where they are of several."""
+        is_one = len({each.run for each in self.members}) == 1
+        return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
     def _caption(self) -> str:
         """What a reader has to know of the numbers."""

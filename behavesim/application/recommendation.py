@@ -1,16 +1,25 @@
-"""The recommended program of a run: chosen on validation instances, recorded, and written beside the run."""
+"""What is recommended of runs: a program, or several that behave differently; recorded, and written beside the run."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
+from behavesim.analysis.portfolio import Member, Portfolio, Scores
 from behavesim.analysis.recommendation import recommend
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run, load_run
+from behavesim.application.bundle import bundle
 from behavesim.build import judging
 from behavesim.errors import UsageError
-from behavesim.events import Recommended
+from behavesim.events import PortfolioChosen, Recommended
 from behavesim.reports.summary import named, percent
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Task
+from behavesim.verdict import Verdict
+
+SECONDS = 60.0
+"""That portfolio.py has for an instance unless its user says otherwise."""
 
 
 async def recommended(folder: RunFolder, task: Task) -> Recommended:
@@ -40,3 +49,62 @@ def _write(folder: RunFolder, event: Recommended) -> None:
     )
     folder.write_recommended(chosen.source or "", headline)
     folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")
+
+
+async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
+    """Choose at most `count` programs of some runs that behave differently, record and write them with the first run.
+
+    Validation instances say what they are worth and leave out those that fail; they do not choose. Raises UsageError
+    for runs on different tasks, or fewer than one program.
+    """
+    with folders[0].locked():
+        run, *others = [load_run(folder.path) for folder in folders]
+        chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]
+        sources = {each.folder.run: each for each in (run, *others)}
+        programs = [sources[name].candidate(number).source or "" for name, number in chosen]
+        scores = await _validated(run, task, programs)
+        async with SqliteJournal(folders[0].journal) as journal:
+            await journal.append([PortfolioChosen(count, tuple(chosen), scores)])
+        found = run.portfolio(count, others, dict(zip(chosen, scores, strict=False)))
+        if found.members and not task.online:
+            written = [sources[each.run].candidate(each.candidate).source or "" for each in found.members]
+            folders[0].write_portfolio(_bundled(task, found, written))
+        folders[0].note(f"a portfolio of {[f'{each.run} {each.candidate}' for each in found.members]}")
+    return found
+
+
+async def _validated(run: Run, task: Task, programs: Sequence[str]) -> tuple[Scores | None, ...]:
+    """The scores of each program on validation instances, None of one that fails; nothing where there are none."""
+    if not task.instances("validation"):
+        return ()
+    async with judging(run.folder.with_task_at_hand(run.settings), task, "validation") as judge:
+        verdicts = await asyncio.gather(*map(judge.evaluate, programs))
+    return tuple(verdict.scores if isinstance(verdict, Verdict) else None for verdict in verdicts)
+
+
+def _bundled(task: Task, found: Portfolio, sources: Sequence[str]) -> str:
+    last = found.members[-1]
+    count = len(found.members)
+    headline = (
+        f"{count} programs for the task {task.name!r} that behave differently; the best of their solutions counts.",
+        f"On the search's instances the best alone scored {found.members[0].score!r}, all together {last.together!r}.",
+        *(
+            [f"On validation instances: {found.members[0].validation!r} alone, {last.validation_together!r} together."]
+            if last.validation is not None
+            else []
+        ),
+        f"An instance costs {count} times the work of one program. It needs numpy, and what the programs import.",
+        "",
+        "    import portfolio",
+        '    found = portfolio.solve(portfolio.task.instances("held-out")[0], seconds=10)',
+        "    found.solution, found.score, found.program    # the kinds of instances are in portfolio.task_file",
+        "",
+        "or `python portfolio.py [search|validation|held-out]`, which solves the task's own instances.",
+    )
+    return bundle(
+        task, {_said(each): source for each, source in zip(found.members, sources, strict=True)}, headline, SECONDS
+    )
+
+
+def _said(member: Member) -> str:
+    return f"run {member.run}, candidate {member.candidate}: score {member.score!r}"

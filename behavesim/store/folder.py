@@ -59,6 +59,11 @@ class RunFolder:
         return self.path / "recommended.py"
 
     @property
+    def portfolio(self) -> Path:
+        """Several programs that behave differently, in one file that runs them all."""
+        return self.path / "portfolio.py"
+
+    @property
     def inbox(self) -> Inbox:
         """Programs that people put in, until the run has them."""
         return Inbox(self.path / "inbox")
@@ -238,6 +243,10 @@ class RunFolder:
     def write_recommended(self, source: str, headline: str) -> None:
         """Replace recommended.py in one step."""
         self._replace(self.recommended, headed(source, headline))
+
+    def write_portfolio(self, text: str) -> None:
+        """Replace portfolio.py in one step."""
+        self._replace(self.portfolio, text)
 
     def read_held_out(self) -> str | None:
         """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""

@@ -62,6 +62,30 @@ def test_fewer_are_said_and_never_filled_up(runs: list[bs.Run]) -> None:
         portfolio(runs, 0)
 
 
+def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.Run]) -> None:
+    plain = runs[0].portfolio(4)
+    keys = [(member.run, member.candidate) for member in plain.members]
+    tried: dict[tuple[str, int], tuple[float, ...] | None] = {key: (6.0 - place, 5.0) for place, key in enumerate(keys)}
+    found = runs[0].portfolio(4, validation={**tried, keys[1]: None})
+    assert found.failed == (keys[1],)
+    assert [(member.run, member.candidate) for member in found.members] == [keys[0], *keys[2:]]
+    assert [member.validation for member in found.members] == [5.5, 4.5, 4.0]
+    assert [member.validation_together for member in found.members] == [5.5, 4.5, 4.0]
+    assert f"candidate {keys[1][1]} of s1" in found.table().caption
+    assert [member.score for member in found.members] == [plain.members[place].score for place in (0, 2, 3)]
+
+
+def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: list[bs.Run]) -> None:
+    run = runs[0]
+    members = run.portfolio(4).members
+    behaviours = run.trajectories([candidate.candidate for candidate in run.feasible])
+    for place, member in enumerate(members):
+        (own,) = run.trajectories([member.candidate])
+        assert member.alike == behaviours.count(own)
+        before = [run.matrix([member.candidate, each.candidate])[0, 1] for each in members[:place]]
+        assert member.nearest == (pytest.approx(1 - max(before)) if before else None)
+
+
 def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[bs.Run]) -> None:
     plain = behavesim("recommend", "s1", "--json").document
     document = behavesim("recommend", "s1", "--portfolio", 3, "--json").document

@@ -1,0 +1,130 @@
+"""portfolio.py is several programs for everybody: it runs where nothing is installed but numpy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import behavesim as bs
+from behavesim.application.bundle import bundle
+from behavesim.application.bundled import Found, InvalidSolution, best_of
+from behavesim.events import PortfolioChosen
+from behavesim.task import Task, TaskReference
+from tests.cli.command import Command
+
+BARE = """
+import json, runpy, sys
+sys.modules["behavesim"] = None  # as if it were not installed
+file = runpy.run_path(sys.argv[1])
+task = file["task"]
+found = [file["solve"](instance) for instance in task.instances("validation")[:2]]
+assert sys.modules["behavesim"] is None
+print(json.dumps([[each.score, each.program] for each in found]))
+"""
+
+
+def bare(path: Path) -> list[list[float]]:
+    done = subprocess.run([sys.executable, "-c", BARE, str(path)], capture_output=True, text=True, check=True)
+    found: list[list[float]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", ["tsp", "tsp_hard", "asp", "cpp"])
+def test_the_file_of_a_task_needs_nothing_of_behavesim(name: str, tmp_path: Path) -> None:
+    task = TaskReference(name).load()
+    path = tmp_path / "portfolio.py"
+    path.write_text(bundle(task, {"one that fails": "import nothing_such", "template": task.template}, ["said"], 60))
+    scores: dict[str, object] = {}
+    exec(task.template, scores)
+    expected = [
+        task.score(instance, task.solve(scores[task.entry_point], instance))  # type: ignore[arg-type]
+        for instance in task.instances("validation")[:2]
+    ]
+    assert bare(path) == [[score, 2] for score in expected]
+
+
+class Guess(Task):
+    """Find the number."""
+
+    objective = bs.Objective("maximise")
+    template = "def guess():\n    return 0"
+
+    def instances(self, split: str) -> list[float]:
+        return [3.0]
+
+    def solve(self, function, instance):  # type: ignore[no-untyped-def]
+        return np.array([function()])
+
+    def score(self, instance: float, solution: np.ndarray) -> float:  # type: ignore[override, type-arg]
+        if solution[0] < 0:
+            raise InvalidSolution("below zero")
+        return -abs(float(solution[0]) - instance)
+
+    def trajectory(self, instance, solution):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+
+def guessing(*guesses: str) -> Found:
+    programs = [f"import time\ndef guess():\n    return {guess}" for guess in guesses]
+    return best_of(programs, "guess", Guess(), 3.0, 30.0)
+
+
+def test_the_best_solution_by_the_tasks_own_score_is_kept_and_the_first_of_several() -> None:
+    found = guessing("1", "4", "2", "9")
+    assert (found.score, found.program, found.solution.tolist()) == (-1.0, 2, [4])
+
+
+def test_a_program_that_fails_or_breaks_a_rule_stands_back() -> None:
+    assert guessing("1 / 0", "-5", "7").program == 3
+    with pytest.raises(RuntimeError, match="none of 2 programs"):
+        guessing("1 / 0", "-5")
+
+
+def test_a_program_that_never_ends_leaves_the_others_their_time() -> None:
+    programs = ["def guess():\n    while True: pass", "def guess():\n    return 3"]
+    assert best_of(programs, "guess", Guess(), 3.0, 4.0).program == 2
+
+
+def test_recommend_records_it_and_writes_it_beside_the_run(behavesim: Command) -> None:
+    arguments = ("--method", "best-of-n", "--budget", 30, "--set", "recommend=false")
+    assert behavesim("run", "tsp", *arguments, "--name", "one").code == 0
+    digest = bs.load_run("one").state.digest()
+    assert behavesim("recommend", "one", "--portfolio", 3).code == 0
+    run = bs.load_run("one")
+    assert run.state.digest() == digest
+    event = run.state.portfolio
+    assert isinstance(event, PortfolioChosen)
+    assert event.programs == tuple((each.run, each.candidate) for each in run.portfolio(3).members)
+    document = behavesim("recommend", "one", "--portfolio", 3, "--json").document["portfolio"]
+    task = run.task()
+    for scores, member in zip(event.validation, document, strict=True):
+        assert scores is not None
+        assert member["validation"] == pytest.approx(np.mean(scores))
+    best = [min(scores) for scores in zip(*event.validation, strict=True)]  # type: ignore[arg-type]
+    assert document[-1]["validation_together"] == pytest.approx(np.mean(best))
+    assert [score for score, _ in bare(run.folder.portfolio)] == pytest.approx(best[:2])
+    assert len(task.instances("validation")) == len(best)
+
+
+def test_the_choice_is_the_same_after_a_stop_and_with_more_workers(behavesim: Command) -> None:
+    arguments = ("--method", "best-of-n", "--set", "recommend=false", "--seed", 4)
+    assert behavesim("run", "tsp", *arguments, "--budget", 30, "--name", "whole", "--workers", 2).code == 0
+    assert behavesim("run", "tsp", *arguments, "--budget", 12, "--name", "parts", "--workers", 1).code == 0
+    assert behavesim("resume", "parts", "--budget", 30).code == 0
+    chosen = [bs.load_run(name).portfolio(5).members for name in ("whole", "parts")]
+    assert [m.candidate for m in chosen[0]] == [m.candidate for m in chosen[1]]
+    assert [m.together for m in chosen[0]] == [m.together for m in chosen[1]]
+
+
+def test_where_decisions_are_final_no_file_is_offered(behavesim: Command) -> None:
+    assert TaskReference("bin_packing").load().online
+    arguments = ("--method", "best-of-n", "--budget", 2, "--set", "recommend=false")
+    assert behavesim("run", "bin_packing", *arguments, "--name", "packs").code == 0
+    found = behavesim("recommend", "packs", "--portfolio", 2)
+    assert "no portfolio.py for bin_packing" in found.out
+    assert not bs.load_run("packs").folder.portfolio.exists()
