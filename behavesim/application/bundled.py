@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.trajectory")
+"""What the files of tasks import of it."""
+
 
 class InvalidSolution(ValueError):
     """A solution that breaks the task's rules."""
@@ -31,8 +34,8 @@ class Task:
     """What the files of tasks build on; here they bring all that is asked of them."""
 
 
-class Trajectory:
-    """What the files of tasks make of solutions; here nobody asks."""
+class Unasked:
+    """What else the files of tasks take from behavesim, for questions that nobody asks here."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,9 @@ class Found:
 
 def file_of(modules: Mapping[str, str]) -> types.ModuleType:
     """The last of the task's files, each run as it is, with what it takes from `behavesim` named above."""
-    names = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "Trajectory": Trajectory}
-    known = {**names, "Samples": Trajectory, "Solution": Any, "Split": Any}
+    known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unasked}
     before = dict(sys.modules)
-    for name in ("behavesim", "behavesim.task", "behavesim.trajectory"):
+    for name in BEHAVESIM:
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(known)
     for name, source in modules.items():
@@ -58,10 +60,16 @@ def file_of(modules: Mapping[str, str]) -> types.ModuleType:
         sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
         sys.modules[name] = file
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True), vars(file))
-    for name in ("behavesim", "behavesim.task", "behavesim.trajectory"):
+    for name in BEHAVESIM:
         del sys.modules[name]
     sys.modules.update(before)
     return file
+
+
+def _unasked(name: str) -> type[Unasked]:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Unasked
 
 
 def best_of(programs: Sequence[str], entry_point: str, task: Any, instance: Any, seconds: float) -> Found:
