@@ -30,7 +30,7 @@ from behavesim.events import (
 )
 from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
-from behavesim.outcome import comparable, copied, identified, judged, put_in
+from behavesim.outcome import comparable, copied, extracted, judged, put_in
 from behavesim.plugins import failures_named
 from behavesim.programs.extract import Program
 from behavesim.proposers.proposer import note_number
@@ -301,33 +301,31 @@ class Search:
     async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
         async with self._reading:
             if len(reply.text) > AT_ONCE:
-                found = await asyncio.to_thread(identified, self._task, asked, reply)
+                found = await asyncio.to_thread(extracted, self._task, asked, reply)
             else:
-                found = identified(self._task, asked, reply)
+                found = extracted(self._task, asked, reply)
                 await asyncio.sleep(0)  # one at a time, so that whatever arrives meanwhile is committed first
         if isinstance(found, Rejected):
             return found
-        (program, key), candidate = found, asked.candidate
-        first = self._first.setdefault(key, candidate)
+        candidate = asked.candidate
+        first = self._first.setdefault(found.hash, candidate)
         if first != candidate:
-            return await self._copy(candidate, program, first, key)
+            return await self._copy(candidate, found, first)
         self._evaluating[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(program.source)
+        verdict = await self._judge.evaluate(found.source)
         if self.behaviours is not None and self._warming is not None:
             await asyncio.shield(self._warming)
             if isinstance(verdict, Verdict) and verdict.states > STATES_AT_ONCE:
                 verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
             else:
                 verdict = comparable(verdict, self.behaviours)
-        return judged(candidate, program, key, verdict)
+        return judged(candidate, found, verdict)
 
-    async def _copy(
-        self, candidate: CandidateId, program: Program, first: CandidateId, key: str
-    ) -> Evaluated | Rejected:
+    async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
         """The result of a program whose twin was evaluated before, without evaluating it again."""
         if first in self._evaluating:
             await self._evaluating[first].wait()
-        return copied(candidate, program, await self._journal.outcome(first, key))
+        return copied(candidate, program, await self._journal.outcome(first, program.hash))
 
 
 def _latest(candidate: OpenCandidate) -> Event:

@@ -12,7 +12,6 @@ from behavesim.behaviours import Behaviours
 from behavesim.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced
-from behavesim.programs.hashing import program_hash
 from behavesim.task import Task
 from behavesim.verdict import Failure, Verdict
 
@@ -32,24 +31,18 @@ def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
     return program
 
 
-def identified(task: Task, asked: Asked, reply: Reply) -> tuple[Program, str] | Rejected:
-    """The program of a reply and the hash by which its twins are known, or that the reply holds none."""
-    program = extracted(task, asked, reply)
-    return program if isinstance(program, Rejected) else (program, program_hash(program.source))
-
-
 def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
     """The verdict, but a failure where the behaviour could not be compared: every later decision would fail of it."""
     why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
     return Failure("incomparable", why, verdict.cpu_s) if why else verdict
 
 
-def judged(candidate: CandidateId, program: Program, key: str, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """What becomes of a program under a verdict; `key` is its hash."""
+def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
+    """What becomes of a program under a verdict."""
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
-        "program_hash": key,
+        "program_hash": program.hash,
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):

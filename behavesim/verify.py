@@ -113,6 +113,7 @@ class Verifier:
         self.is_lost = False
         self._folder = folder
         self._task = task
+        self._template = Program(task.template, "", program_hash(task.template))
         self._provenance: dict[str, str] = {}
         self._judge = judge
         self._result = result
@@ -177,7 +178,7 @@ class Verifier:
         elif isinstance(event, Responded):
             self._compare(seq, audit.reply(event), event)
         elif isinstance(event, Evaluated | Rejected):
-            program = Program(self._task.template) if event.candidate == TEMPLATE else audit.program(event)
+            program = self._template if event.candidate == TEMPLATE else audit.program(event)
             if isinstance(program, Rejected):
                 self._compare(seq, program, event)
             elif event.copy_of is not None:
@@ -192,14 +193,14 @@ class Verifier:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return judged(recorded.candidate, program, program_hash(program.source), Failure(recorded.reason))
+            return judged(recorded.candidate, program, Failure(recorded.reason))
         self._result.evaluations += 1
         assert self._audit is not None, "a journal begins with its settings"
         verdict = self._audit.comparable(await self._judge.evaluate(program.source))
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
-        return judged(recorded.candidate, program, program_hash(program.source), verdict)
+        return judged(recorded.candidate, program, verdict)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)

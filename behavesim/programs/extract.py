@@ -17,6 +17,7 @@ from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.definitions import Definitions, names_in
 from behavesim.programs.entry import EntryPoint
 from behavesim.programs.fences import Block, blocks, fenced_blocks, outside
+from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import Parsed, TooLong, parse, parse_beginning
 from behavesim.programs.signatures import callables
 from behavesim.programs.supplies import completed, offered
@@ -54,10 +55,14 @@ LONGEST_REPLY = 500_000
 
 @dataclass(frozen=True)
 class Program:
-    """A program taken from a reply: it compiles and defines the entry point; `thought` is EoH's sentence about it."""
+    """A program taken from a reply: it compiles and defines the entry point.
+
+    `thought` is EoH's sentence about it, `hash` what it shares with its twins (`hashing.program_hash`).
+    """
 
     source: str
-    thought: str = ""
+    thought: str
+    hash: str
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,11 @@ def extract(
         found = _chosen(readings, wanted, is_whole=cut is None) if readings else _nothing(said)
     if isinstance(found, Failure):
         return _weightiest([found, _cut_off(cut)]) if cut else found
+    key = program_hash(found.source, found.tree)  # the tree is of no more use to anybody
     if not thought:
-        return Program(found)
-    return Program(found, thought_in(prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]))
+        return Program(found.source, "", key)
+    prose = prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]
+    return Program(found.source, thought_in(prose), key)
 
 
 @cache
@@ -156,8 +163,8 @@ def _indented(text: str) -> list[str]:
     return [textwrap.dedent("\n".join(lines[:end]))]
 
 
-def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted, is_whole: bool) -> str | Failure:
-    """The source of the last reading that will do, or the weightiest reason why none does.
+def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted, is_whole: bool) -> Parsed | Failure:
+    """The last reading that will do, or the weightiest reason why none does.
 
     A function of another name counts only where the reply is whole: else it may be the first of several.
     """
@@ -167,13 +174,13 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted, is_whole: boo
     if isinstance(found, list) and is_whole and all(failure.reason == "no-function" for failure in found):
         used = set[str]().union(*map(_used_by_functions, programs))
         found = _first(partial(wanted.entry.alike, used_elsewhere=used), programs, wanted)
-    return found if isinstance(found, str) else _weightiest([*found, *unread])
+    return found if isinstance(found, Parsed) else _weightiest([*found, *unread])
 
 
 def _first(
     find: Callable[[Parsed], Parsed | Failure], programs: Sequence[Parsed], wanted: _Wanted
-) -> str | list[Failure]:
-    """The source of the first program in which the entry point is found, with what it lacks, or why it is in none."""
+) -> Parsed | list[Failure]:
+    """The first program in which the entry point is found, with what it lacks, or why it is in none."""
     failures: list[Failure] = []
     for program in programs:
         try:
@@ -186,10 +193,10 @@ def _first(
     return failures
 
 
-def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> str:
+def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
     """A program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
     source = completed(program.source, [*(other.definitions for other in programs), wanted.template, offered()])
-    return source if source == program.source else parse(source).source
+    return program if source == program.source else parse(source)
 
 
 def _used_by_functions(program: Parsed) -> set[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 
 from behavesim.programs.normalise import normalise
 
 
-def program_hash(source: str) -> str:
-    """32 hexadecimal digits of the SHA-256 of the normalised source; the source must compile."""
-    return hashlib.sha256(normalise(source).encode()).hexdigest()[:32]
+def program_hash(source: str, tree: ast.Module | None = None) -> str:
+    """32 hexadecimal digits of the SHA-256 of the normalised source, which must compile; see `normalise`."""
+    return hashlib.sha256(normalise(source, tree).encode()).hexdigest()[:32]

@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 
-from behavesim.programs.scopes import Binding, Occurrence, nodes, occurrences
+from behavesim.programs.scopes import Binding, Names, Occurrence, names
 
 _INTROSPECTIVE = frozenset(
     {
@@ -19,29 +19,29 @@ _INTROSPECTIVE = frozenset(
 )
 """Words by which a program can look at the names and the text of its own functions."""
 
-_WORD = re.compile(r"\w+")
-
 _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 """Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks)."""
 
 
-def normalise(source: str) -> str:
+def normalise(source: str, tree: ast.Module | None = None) -> str:
     """The program in a canonical text: one formatting, no comments, no docstrings, locals named in order of appearance.
 
     Equal normal forms mean equal behaviour, because a normal form is itself the program with its locals renamed; the
     reverse does not hold. Names are kept where a program could notice: globals, attributes, parameters that a call
     names, and all of them in programs that look at their own names or text. A task is taken to call the entry point
-    by position. A source that does not parse is its own normal form.
+    by position. A source that does not parse is its own normal form. `tree` is the source's where somebody has parsed
+    it and needs the tree no longer: it is changed.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+        if tree is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(source)
         _drop_docstrings(tree)
-        words = _Words(tree)
-        if words.introspective:
+        found = names(tree)
+        if not _INTROSPECTIVE.isdisjoint(found.words | found.keywords):
             return ast.unparse(ast.parse(source))
-        _rename(tree, words)
+        _rename(found)
         return ast.unparse(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
@@ -66,47 +66,27 @@ def _is_docstring(statement: ast.AST) -> bool:
     )
 
 
-class _Words:
-    """What the words of a program say about renaming: may it be done at all, and to which parameters."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self.keywords: set[str | None] = set()
-        """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
-        words: set[str] = set()
-        for node in nodes(tree):
-            if isinstance(node, ast.Name):
-                words.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                words.add(node.attr)
-            elif isinstance(node, ast.keyword):
-                self.keywords.add(node.arg)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                words.update(_WORD.findall(node.value))
-            elif isinstance(node, ast.ImportFrom | ast.alias):
-                words.update(_WORD.findall((node.module or "") if isinstance(node, ast.ImportFrom) else node.name))
-        self.introspective = not _INTROSPECTIVE.isdisjoint(words | self.keywords)
-
-    def may_rename(self, occurrence: Occurrence) -> bool:
-        """Whether nobody can notice another name; a parameter's only where no call anywhere passes it by keyword."""
-        binding, name = occurrence.binding, occurrence.name
-        if binding is None or binding.fixed or name.startswith("__"):
-            return False
-        passed = name in self.keywords or None in self.keywords or name in _KNOWN_TO_LIBRARIES
-        return not (binding.parameter and passed)
+def _may_rename(occurrence: Occurrence, names: Names) -> bool:
+    """Whether nobody can notice another name; a parameter's only where no call anywhere passes it by keyword."""
+    binding, name = occurrence.binding, occurrence.name
+    if binding is None or binding.fixed or name.startswith("__"):
+        return False
+    passed = name in names.keywords or None in names.keywords or name in _KNOWN_TO_LIBRARIES
+    return not (binding.parameter and passed)
 
 
-def _rename(tree: ast.Module, words: _Words) -> None:
+def _rename(names: Names) -> None:
     """Give every local name that nobody can notice the next of v0, v1, …; where a kept name looks so, v_0, v_1, …"""
     kept: set[str] = set()
     renamed: list[tuple[Occurrence, Binding]] = []
-    for each in occurrences(tree):
-        if each.binding is not None and words.may_rename(each):
+    for each in names.occurrences:
+        if each.binding is not None and _may_rename(each, names):
             renamed.append((each, each.binding))
         else:
             kept.add(each.name)
     prefix = "v"
     while any(re.fullmatch(rf"{prefix}\d+", name) for name in kept):
         prefix += "_"
-    names: dict[int, str] = {}
+    chosen: dict[int, str] = {}
     for each, binding in renamed:
-        each.rename(names.setdefault(id(binding), f"{prefix}{len(names)}"))
+        each.rename(chosen.setdefault(id(binding), f"{prefix}{len(chosen)}"))

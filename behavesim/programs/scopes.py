@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_HOLDS_NOTHING = (ast.Name, ast.Constant)
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(eq=False)
@@ -20,8 +22,7 @@ class Binding:
     fixed: bool = False
 
 
-@dataclass(frozen=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """A name where it stands, what it is bound to (None: a global, a builtin, or a class's own), how to change it."""
 
     name: str
@@ -29,28 +30,32 @@ class Occurrence:
     rename: Callable[[str], None]
 
 
-def occurrences(tree: ast.Module) -> list[Occurrence]:
-    """Every name of a program but attributes and keywords, in order of appearance.
+@dataclass(frozen=True)
+class Names:
+    """What a program names."""
+
+    occurrences: Sequence[Occurrence]
+    """Every name but attributes and keywords, in order of appearance."""
+    keywords: frozenset[str | None]
+    """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
+    words: frozenset[str]
+    """The names it reads or assigns, its attributes, what it imports, and the words of its strings."""
+
+
+def names(tree: ast.Module) -> Names:
+    """What a program names.
 
     Raises ValueError for what it does not follow: type parameters, and global or nonlocal in a class's body.
     """
-    resolver = _Resolver()
-    resolver.visit(tree)
-    return resolver.found
-
-
-def nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node of a tree that holds anything, in no particular order; faster than ast.walk."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += children(node)
+    reader = _Reader()
+    reader.visit(tree)
+    found = [Occurrence(name, scope.meaning(name), rename) for name, scope, rename in reader.noted]
+    return Names(found, frozenset(reader.keywords), frozenset(reader.words))
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes within a node, without operators and contexts, which hold nothing."""
-    if isinstance(node, ast.Name | ast.Constant):
+    """The nodes within a node, without contexts and an operator, which hold nothing; faster than ast's own."""
+    if isinstance(node, _HOLDS_NOTHING):
         return []
     found: list[ast.AST] = []
     for name in node._fields:
@@ -64,80 +69,145 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 @dataclass
 class _Scope:
-    """A function's bindings, or a class's, which nobody sees but its own body; `globals` are declared as such."""
+    """A function's bindings; a comprehension's; or those of a class or a module, which nobody is to rename."""
 
-    is_class: bool = False
+    outer: _Scope | None = None
+    is_function: bool = False
+    is_comprehension: bool = False
     bindings: dict[str, Binding] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
 
-    def bind(self, name: str | None, parameter: bool = False, fixed: bool = False) -> None:
-        if name is not None:
-            binding = self.bindings.setdefault(name, Binding(parameter))
-            binding.fixed |= fixed
+    def bind(self, name: str, parameter: bool = False, fixed: bool = False) -> None:
+        binding = self.bindings.setdefault(name, Binding(parameter))
+        binding.fixed |= fixed
 
-    def declared(self) -> _Scope:
-        """The scope, after its global and nonlocal statements have had their say."""
-        for name in self.globals | self.nonlocals:
-            self.bindings.pop(name, None)
-        return self
+    def meaning(self, name: str) -> Binding | None:
+        """What a name means here, once all is bound; only a class's own body sees what the class binds."""
+        scope: _Scope | None = self
+        while scope is not None:
+            is_seen = scope is self or scope.is_function or scope.is_comprehension
+            if is_seen and name in scope.globals:
+                return None
+            if is_seen and name in scope.bindings and name not in scope.nonlocals:
+                return scope.bindings[name] if scope.is_function or scope.is_comprehension else None
+            scope = scope.outer
+        return None
 
 
-class _Visitor(ast.NodeVisitor):
-    """Visits what holds names, and nothing else."""
+class _Reader(ast.NodeVisitor):
+    """Visits a program in the order of its text, and notes what it binds and names, and where."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, _Scope, Callable[[str], None]]] = []
+        self.keywords: set[str | None] = set()
+        self.words: set[str] = set()
+        self._scope = _Scope()
 
     def generic_visit(self, node: ast.AST) -> None:
         for child in children(node):
             self.visit(child)
 
+    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
 
-class _Bound(_Visitor):
-    """Collects what the statements of one function or class bind, leaving out the scopes inside it."""
+    @contextmanager
+    def _inside(self, scope: _Scope) -> Iterator[None]:
+        outer, self._scope = self._scope, scope
+        yield
+        self._scope = outer
 
-    def __init__(self, scope: _Scope) -> None:
-        self._scope = scope
-        self._inside_comprehension = 0
+    def _note(self, node: ast.AST, attribute: str, name: str) -> None:
+        self.noted.append((name, self._scope, partial(setattr, node, attribute)))
+
+    def _note_bound(self, node: ast.AST, attribute: str, name: str | None, fixed: bool = False) -> None:
+        if name is not None:
+            self._scope.bind(name, fixed=fixed)
+            self._note(node, attribute, name)
 
     def visit_Name(self, node: ast.Name) -> None:
-        if not isinstance(node.ctx, ast.Load) and not self._inside_comprehension:
+        self.words.add(node.id)
+        if not isinstance(node.ctx, ast.Load):
             self._scope.bind(node.id)
+        self._note(node, "id", node.id)
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self._scope.bind(node.target.id)  # of a comprehension, too, it is the function around that binds it
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self.words.add(node.attr)
         self.visit(node.value)
 
-    def _visit_comprehension(self, node: ast.AST) -> None:
-        self._inside_comprehension += 1
-        self.generic_visit(node)
-        self._inside_comprehension -= 1
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.words.update(_WORD.findall(node.value))
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        self.keywords.add(node.arg)
+        self.visit(node.value)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        scope = self._scope
+        while scope.is_comprehension and scope.outer is not None:
+            scope = scope.outer  # it is the function around that binds it
+        scope.bind(node.target.id)
+        self.words.add(node.target.id)
+        self._note(node.target, "id", node.target.id)
+        self.visit(node.value)
+
+    def _visit_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        _refuse_type_parameters(node)
+        self._note_bound(node, "name", node.name)
+        self._visit_function(node, node.body)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _visit_definition
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._visit_function(node, [node.body])
+
+    def _visit_function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, body: Sequence[ast.AST]
+    ) -> None:
+        self._visit_all(_evaluated_outside(node))
+        with self._inside(_Scope(self._scope, is_function=True)):
+            for parameter in _parameters(node.args):
+                self._scope.bind(parameter.arg, parameter=True)
+                self._note(parameter, "arg", parameter.arg)
+            self._visit_all(body)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        _refuse_type_parameters(node)
+        self._note_bound(node, "name", node.name)
+        self._visit_all(_evaluated_outside(node))
+        with self._inside(_Scope(self._scope)):
+            self._visit_all(node.body)
+            if self._scope.globals or self._scope.nonlocals:
+                raise ValueError("global and nonlocal in a class's body are not followed")
+
+    def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
+        self.visit(node.generators[0].iter)  # the first iterable belongs to the scope around
+        with self._inside(_Scope(self._scope, is_comprehension=True)):
+            for place, generator in enumerate(node.generators):
+                self._visit_all([generator.target, *([generator.iter] if place else []), *generator.ifs])
+            self._visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
 
-    def _visit_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        self._scope.bind(node.name)
-        for outside in _evaluated_outside(node):
-            self.visit(outside)
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _visit_definition
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        for outside in _evaluated_outside(node):
-            self.visit(outside)
-
-    def _visit_import(self, node: ast.Import | ast.ImportFrom) -> None:
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            self._scope.bind(alias.asname or alias.name.partition(".")[0], fixed=_is_dotted(alias))
+            self.words.update(_WORD.findall(alias.name))
+            self._note_bound(alias, "asname", alias.asname or alias.name.partition(".")[0], fixed=_is_dotted(alias))
 
-    visit_Import = visit_ImportFrom = _visit_import
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        self.words.update(_WORD.findall(node.module or ""))
+        self.visit_Import(node)
 
     def _visit_named(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
-        self._scope.bind(node.name)
+        self._note_bound(node, "name", node.name)
         self.generic_visit(node)
 
     visit_ExceptHandler = visit_MatchAs = visit_MatchStar = _visit_named
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self._scope.bind(node.rest)
+        self._note_bound(node, "rest", node.rest)
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
@@ -145,107 +215,8 @@ class _Bound(_Visitor):
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
         self._scope.nonlocals.update(node.names)
-
-
-class _Resolver(_Visitor):
-    """Visits a program in the order of its text, and notes what each name means where it stands."""
-
-    def __init__(self) -> None:
-        self.found: list[Occurrence] = []
-        self._scopes: list[_Scope] = []
-
-    def _meaning(self, name: str) -> Binding | None:
-        for depth, scope in enumerate(reversed(self._scopes)):
-            if scope.is_class and depth > 0:
-                continue
-            if name in scope.globals:
-                return None
-            if name in scope.bindings:
-                return None if scope.is_class else scope.bindings[name]
-        return None
-
-    def _note(self, node: ast.AST, attribute: str, name: str | None) -> None:
-        if name is not None:
-            self.found.append(Occurrence(name, self._meaning(name), partial(setattr, node, attribute)))
-
-    def _visit_all(self, nodes: Sequence[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
-
-    @contextmanager
-    def _inside(self, scope: _Scope) -> Iterator[None]:
-        self._scopes.append(scope)
-        yield
-        self._scopes.pop()
-
-    def visit_Name(self, node: ast.Name) -> None:
-        self._note(node, "id", node.id)
-
-    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        _refuse_type_parameters(node)
-        self._note(node, "name", node.name)
-        self._visit_scope(node, node.body)
-
-    visit_FunctionDef = visit_AsyncFunctionDef = _visit_function
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._visit_scope(node, [node.body])
-
-    def _visit_scope(self, node: _Function, body: Sequence[ast.AST]) -> None:
-        self._visit_all(_evaluated_outside(node))
-        scope, parameters = _Scope(), _parameters(node.args)
-        for parameter in parameters:
-            scope.bind(parameter.arg, parameter=True)
-        for statement in body:
-            _Bound(scope).visit(statement)
-        with self._inside(scope.declared()):
-            for parameter in parameters:
-                self._note(parameter, "arg", parameter.arg)
-            self._visit_all(body)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        _refuse_type_parameters(node)
-        self._note(node, "name", node.name)
-        self._visit_all(_evaluated_outside(node))
-        scope = _Scope(is_class=True)
-        for statement in node.body:
-            _Bound(scope).visit(statement)
-        if scope.globals or scope.nonlocals:
-            raise ValueError("global and nonlocal in a class's body are not followed")
-        with self._inside(scope):
-            self._visit_all(node.body)
-
-    def _visit_comprehension(self, node: _Comprehension) -> None:
-        self.visit(node.generators[0].iter)  # the first iterable belongs to the scope around
-        scope = _Scope()
-        for generator in node.generators:
-            _Bound(scope).visit(generator.target)
-        with self._inside(scope):
-            for place, generator in enumerate(node.generators):
-                self._visit_all([generator.target, *([generator.iter] if place else []), *generator.ifs])
-            self._visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
-
-    def _visit_import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            self._note(alias, "asname", alias.asname or alias.name.partition(".")[0])
-
-    visit_Import = visit_ImportFrom = _visit_import
-
-    def _visit_named(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
-        self._note(node, "name", node.name)
-        self.generic_visit(node)
-
-    visit_ExceptHandler = visit_MatchAs = visit_MatchStar = _visit_named
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self._note(node, "rest", node.rest)
-        self.generic_visit(node)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
         for place, name in enumerate(node.names):
-            self.found.append(Occurrence(name, self._meaning(name), partial(node.names.__setitem__, place)))
+            self.noted.append((name, self._scope, partial(node.names.__setitem__, place)))
 
 
 def _evaluated_outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef) -> list[ast.AST]:

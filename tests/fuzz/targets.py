@@ -111,7 +111,8 @@ def extraction(data: bytes) -> None:
         return
     assert len(found.source) <= LONGEST_PROGRAM and len(found.thought) <= 500
     compile(found.source, "<program>", "exec", dont_inherit=True)
-    storable(Rejected(0, "evaluation", "exit", "", found.source, found.thought, program_hash(found.source)))
+    storable(Rejected(0, "evaluation", "exit", "", found.source, found.thought, found.hash))
+    assert found.hash == program_hash(found.source)
     again = extract(fenced(found.source), TEMPLATE, "pick", "stop")
     assert isinstance(again, Program), f"a program that was taken is none where a prompt shows it: {again}"
 

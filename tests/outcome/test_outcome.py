@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from behavesim.behaviours import Behaviours
 from behavesim.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
-from behavesim.outcome import comparable, copied, extracted, identified, judged
+from behavesim.outcome import comparable, copied, extracted, judged
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.trajectory import Trajectory
@@ -17,16 +19,14 @@ TASK = Toy()
 QUESTION = Asked(3, (TEMPLATE,), None, Prompt("a prompt", "improve"))
 FENCED = f"{{An idea.}}\n```python\n{Toy.template}\n```"
 TOURS = (Trajectory.prefixes([0, 1, 2]),)
-PROGRAM = Program("def f(): ...", "An idea.")
+PROGRAM = Program("def f(): ...", "An idea.", "key")
 
 
 class TestReply:
     def test_its_program_is_named_by_its_hash(self) -> None:
-        found = identified(TASK, QUESTION, Reply(FENCED, "m"))
-        assert isinstance(found, tuple)
-        program, key = found
-        assert program == extracted(TASK, QUESTION, Reply(FENCED, "m"))
-        assert (program.source.strip(), key) == (Toy.template.strip(), program_hash(program.source))
+        program = extracted(TASK, QUESTION, Reply(FENCED, "m"))
+        assert isinstance(program, Program)
+        assert (program.source.strip(), program.hash) == (Toy.template.strip(), program_hash(program.source))
 
     @pytest.mark.parametrize(("asks_thought", "thought"), [(False, ""), (True, "An idea.")])
     def test_its_thought_is_read_where_one_was_asked_for(self, asks_thought: bool, thought: str) -> None:
@@ -43,7 +43,7 @@ class TestReply:
         ],
     )
     def test_one_without_a_program_is_a_rejection_that_says_why(self, reply: Reply, reason: str) -> None:
-        rejection = identified(TASK, QUESTION, reply)
+        rejection = extracted(TASK, QUESTION, reply)
         assert isinstance(rejection, Rejected)
         assert (rejection.candidate, rejection.stage, rejection.reason) == (3, "extraction", reason)
         assert rejection.message
@@ -52,12 +52,12 @@ class TestReply:
 
 class TestVerdict:
     def test_a_score_makes_a_feasible_candidate(self) -> None:
-        assert judged(3, PROGRAM, "key", Verdict(2.0, (1.0, 3.0), TOURS, 0.5)) == Evaluated(
+        assert judged(3, PROGRAM, Verdict(2.0, (1.0, 3.0), TOURS, 0.5)) == Evaluated(
             3, "def f(): ...", 2.0, (1.0, 3.0), TOURS, "An idea.", "key", None, 0.5
         )
 
     def test_a_failure_rejects_it_with_what_it_took(self) -> None:
-        assert judged(3, PROGRAM, "key", Failure("timeout", "after 5 s", 5.0)) == Rejected(
+        assert judged(3, PROGRAM, Failure("timeout", "after 5 s", 5.0)) == Rejected(
             3, "evaluation", "timeout", "after 5 s", "def f(): ...", "An idea.", "key", None, 5.0
         )
 
@@ -77,7 +77,7 @@ class TestVerdict:
 
 @pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])
 def test_a_twins_result_is_taken_over_and_took_no_time(verdict: Verdict | Failure) -> None:
-    first, own = judged(1, Program("first"), "key", verdict), judged(3, PROGRAM, "key", verdict)
+    first, own = judged(1, replace(PROGRAM, source="first"), verdict), judged(3, PROGRAM, verdict)
     copy = copied(3, PROGRAM, first)
     assert (copy.candidate, copy.source, copy.thought, copy.copy_of) == (3, PROGRAM.source, PROGRAM.thought, 1)
     assert (copy.program_hash, copy.cpu_s) == ("key", 0.0)

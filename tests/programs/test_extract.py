@@ -52,7 +52,7 @@ def test_there_are_fixtures_enough_and_every_reason_has_one() -> None:
 def test_a_program_is_returned_as_it_was_written() -> None:
     code = '# why\ndef pick(a, b, c):  # odd   spacing\n    """doc"""\n    return b [ -1 ]'
     program = extract(fenced(code), TEMPLATE, "pick")
-    assert program == Program(code)
+    assert program == Program(code, "", program_hash(code))
 
 
 def test_what_is_supplied_stands_before_the_program_and_nothing_more_is() -> None:
@@ -194,7 +194,7 @@ def holds(text: str, finish_reason: str | None) -> None:
     else:
         assert len(outcome.source) <= LONGEST_PROGRAM
         assert len(outcome.thought) <= 500
-        assert program_hash(outcome.source)
+        assert outcome.hash == program_hash(outcome.source)
         compile(outcome.source, "<program>", "exec", dont_inherit=True)
         names = {getattr(node, "name", None) for node in ast.walk(ast.parse(outcome.source))}
         assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")
