@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from behavesim.config import Settings
@@ -55,11 +54,10 @@ class Behaviours:
         return cls(raw=measure(clip=False), clipped=measure(clip=True))
 
     def warm(self) -> None:
-        """Load what comparing and grouping need, which takes a moment."""
+        """Load what comparing needs, which takes a moment."""
         from behavesim.similarity import Archive
 
         Archive([self._algorithms[TEMPLATE]]).warm()
-        import_module("scipy.cluster.hierarchy")
 
     def apply(self, event: Event, alive: Collection[CandidateId]) -> None:
         """Take in an event; `alive` are the members of the archive after it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
@@ -29,6 +31,7 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.members import OpenCandidate
+from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement, Method
 from behavesim.outcome import comparable, copied, extracted, judged, put_in
 from behavesim.plugins import failures_named
@@ -46,6 +49,8 @@ AT_ONCE = 4_000
 """Characters of a reply that is read in a millisecond or two: handing it to a thread would take nearly as long."""
 STATES_AT_ONCE = 1_000
 """States of a program's trajectories that are compared with the template's in less time than a thread is woken."""
+COMPARED_AT_ONCE_S = 0.005
+"""CPU seconds that the last candidate took to be compared with the archive, if the next is to be without a thread."""
 DECIDED_AT_ONCE = 8
 """Decisions in one transaction at most: the requests that follow from the first wait for the last."""
 
@@ -57,8 +62,8 @@ class Search:
     """A run in progress, and the only writer of its journal.
 
     Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
-    one transaction, and with it what was decided before it; in between, one step is started or one decision taken at a
-    time, so that no reply waits for more than one of them. Candidates are registered with the method in order, and
+    one transaction, and with it what was decided before it; in between, one decision is taken at a time, so that no
+    reply waits for more than one of them. Candidates are registered with the method in order, and
     candidate t is asked for when candidate t − window is registered: so what is decided never depends on which reply
     came first, and a resumed run decides as if it had never stopped.
     """
@@ -101,6 +106,7 @@ class Search:
         self._interrupted: str | None = None
         self._warming: asyncio.Task[None] | None = None
         self._measuring: tuple[Measurement, asyncio.Task[Event]] | None = None
+        self._compared_in_s = math.inf  # the last comparison with the archive, by which the next is known
 
     def fold(self, event: Event) -> None:
         """Take in an event that is committed already, and start nothing."""
@@ -145,8 +151,6 @@ class Search:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 watching = group.create_task(self._watch_time())
-                if self.behaviours is not None:
-                    self._warming = group.create_task(asyncio.to_thread(self.behaviours.warm))
                 await self._work()
                 under_way = self.requests.under_way
                 # these are given up: a stop must not wait minutes for a model, and resuming asks again
@@ -165,22 +169,23 @@ class Search:
         return reason
 
     async def _work(self) -> None:
-        """Commit what has arrived, then start one step or take one decision, and again, until there is nothing left."""
+        """Commit what has arrived, start what follows from it, take one decision, and again, until nothing is left."""
         at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # where each answer counts, none is asked ahead
         while not self._interrupted:
             if self._arrived or len(self._decided) >= at_once:
                 await self._commit()
             if (ended := self.caps.ended(self.state)) is not None:
                 self.stop(ended)
-            elif self._steps:
+                return
+            while self._steps:
                 self._advance(self._steps.popleft())
-            elif (reading := self._clock_reading()) is not None:
-                self._decide(reading)
-            elif (decision := self._decision()) is not None:
+            if (decision := self._clock_reading() or self._decision()) is not None:
                 self._decide(decision)
             elif self._decided:
                 await self._commit()
             elif self._workers or self._measuring is not None:
+                if self.behaviours is not None:
+                    self._warm(self.behaviours)
                 await self._woken.wait()
             elif self.caps.reached(self.state) is None:
                 raise BehavesimError(
@@ -250,20 +255,34 @@ class Search:
 
     def _measured(self, measurement: Measurement) -> Event | None:
         """The decision that a measurement leads to; None where it has only been begun now."""
-        if self._measuring is None or self._measuring[0] != measurement:
-            self._measuring = measurement, self._group.create_task(self._measure(measurement))
-            return None
-        (_, measuring), self._measuring = self._measuring, None
-        return measuring.result()
-
-    async def _measure(self, measurement: Measurement) -> Event:
         assert self.behaviours is not None, "a method that measures comes with behaviours"
-        assert self._warming is not None, "what measuring needs is loaded from the start"
+        if self._measuring is not None and self._measuring[0] == measurement:
+            (_, measuring), self._measuring = self._measuring, None
+            return measuring.result()
+        if isinstance(measurement, Comparison) and self._compared_in_s < COMPARED_AT_ONCE_S:
+            return self._timed(measurement, self.behaviours)
+        self._measuring = measurement, self._group.create_task(self._measure(measurement, self.behaviours))
+        return None
+
+    async def _measure(self, measurement: Measurement, behaviours: Behaviours) -> Event:
         try:
-            await self._warming
-            return await asyncio.to_thread(measurement.decide, self.behaviours)
+            await self._warm(behaviours)
+            return await asyncio.to_thread(self._timed, measurement, behaviours)
         finally:
             self._woken.set()
+
+    def _timed(self, measurement: Measurement, behaviours: Behaviours) -> Event:
+        begun = time.thread_time()
+        decision = measurement.decide(behaviours)
+        if isinstance(measurement, Comparison):
+            self._compared_in_s = time.thread_time() - begun
+        return decision
+
+    def _warm(self, behaviours: Behaviours) -> asyncio.Task[None]:
+        """Load what comparing needs, once: where there is nothing else to do, or somebody waits for it."""
+        if self._warming is None:
+            self._warming = self._group.create_task(asyncio.to_thread(behaviours.warm))
+        return self._warming
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""
@@ -313,8 +332,8 @@ class Search:
             return await self._copy(candidate, found, first)
         self._evaluating[candidate] = asyncio.Event()
         verdict = await self._judge.evaluate(found.source)
-        if self.behaviours is not None and self._warming is not None:
-            await asyncio.shield(self._warming)
+        if self.behaviours is not None:
+            await asyncio.shield(self._warm(self.behaviours))
             if isinstance(verdict, Verdict) and verdict.states > STATES_AT_ONCE:
                 verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
             else:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.behaviours import Behaviours
 from behavesim.errors import ProposerError
-from behavesim.events import DECISIONS, Asked, Event, Prompt, Reply, Responded, RunStopped
+from behavesim.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.loop import Search
+from behavesim.methods.comparison import Comparison
 from behavesim.store.codec import decode
 from behavesim.store.reading import read_events
 from tests.search.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
@@ -50,6 +52,33 @@ async def test_replies_are_committed_while_the_kernels_load(monkeypatch: pytest.
     assert run.is_warming
     are_loaded.set()
     assert await ended(run, running) == (await finished(settings)).state.digest()
+
+
+async def test_the_kernels_are_loaded_while_the_first_replies_are_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, asked = MemoryJournal(), list[int]()
+    run = await search(journal, {**SMALL, "method": "funsearch+behavesim", "n_init": 20})
+    monkeypatch.setattr(run.behaviours, "warm", lambda: asked.append(len(candidates(journal, Asked))))
+    await run.run()
+    assert asked == [8]
+
+
+@pytest.mark.parametrize(("at_once_s", "threads"), [(60.0, 1), (0.0, 40)])
+async def test_what_is_compared_in_no_time_wakes_no_thread(
+    monkeypatch: pytest.MonkeyPatch, at_once_s: float, threads: int
+) -> None:
+    compared_in, decide = list[int](), Comparison.decide
+
+    def noted(self: Comparison, behaviours: Behaviours) -> Compared:
+        compared_in.append(threading.get_ident())
+        return decide(self, behaviours)
+
+    monkeypatch.setattr(Comparison, "decide", noted)
+    monkeypatch.setattr("behavesim.loop.COMPARED_AT_ONCE_S", at_once_s)
+    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
+    await run.run()
+    elsewhere = [thread for thread in compared_in if thread != threading.get_ident()]
+    assert len(compared_in) > 1
+    assert len(elsewhere) == min(threads, len(compared_in))
 
 
 async def test_replies_are_committed_while_behaviours_are_measured() -> None:
