@@ -118,9 +118,10 @@ def _session(url: SplitResult, key: str) -> aiohttp.ClientSession:
     }
     if not key or url.username is not None:  # aiohttp sends the user and password of a URL by itself
         headers["Authorization"] = ""
+    certificates = ssl.create_default_context() if url.scheme == "https" else True  # they take a while to load
     return aiohttp.ClientSession(
         headers={name: value for name, value in headers.items() if value},
-        connector=aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context()),  # the limiter decides how many
+        connector=aiohttp.TCPConnector(limit=0, ssl=certificates),  # the limiter decides how many
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from behavesim.tokens import Usage
 
@@ -46,7 +48,7 @@ class PriceList:
         return bool(found and found.model.deprecated)
 
     def _found(self, model: str, counts: Mapping[str, int], tier: str | None) -> PriceCalculation | None:
-        if not self.url:
+        if not self.url or _is_of_ones_own(self.url):
             return None
         import genai_prices  # some tenths of a second to load, and most verbs never need it
 
@@ -57,6 +59,15 @@ class PriceList:
             )
         except LookupError:
             return None
+
+
+def _is_of_ones_own(url: str) -> bool:
+    """Whether a URL is on this machine or in one's own network, where no vendor answers."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host == "localhost"
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:

@@ -53,6 +53,15 @@ def test_what_a_model_costs_elsewhere_is_not_what_it_costs_here(url: str) -> Non
     assert not PriceList(url).knows("gpt-6-luna")
 
 
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000/v1", "http://localhost:1/v1", "http://[::1]:1", "http://10.0.0.7/v1"]
+)
+def test_nothing_is_loaded_for_an_endpoint_of_one_s_own(url: str) -> None:
+    ask = f"from behavesim.proposers.price_list import PriceList; PriceList({url!r}).knows('gpt-6-luna')"
+    code = f"import sys; {ask}; sys.exit('genai_prices' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_vendor_that_passes_on_has_prices_of_its_own_under_its_own_names() -> None:
     gateway = PriceList("https://openrouter.ai/api/v1")
     assert gateway.knows("openai/gpt-6-luna")
