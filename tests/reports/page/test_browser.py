@@ -202,6 +202,27 @@ async def test_a_newer_document_takes_the_place_of_the_older_and_what_was_asked_
     assert await numbers(page) == ["1"]
 
 
+async def test_what_has_not_changed_stays_as_its_reader_left_it(
+    text: str, runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(text)
+    await page.locator("#top summary").first.click()
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["first"]).json())
+    await expect(page.locator("#top details").first).to_have_attribute("open", "")
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["child"]).json())
+    await expect(page.locator("#top details").first).not_to_have_attribute("open", "")
+
+
+async def test_charts_take_the_room_that_there_is(text: str, opened: Opened) -> None:
+    page = await opened(text)
+    chart = page.locator("#convergence svg")
+    wide = await chart.get_attribute("width")
+    await page.set_viewport_size({"width": 400, "height": 800})
+    await expect(chart).to_have_attribute("width", "368")
+    assert wide == "1104"
+    assert await page.evaluate("document.documentElement.scrollWidth") == 400
+
+
 async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
     shown = await opened(page(runs["fruitless"]))
     await expect(shown.locator("#summary")).to_contain_text("none yet")

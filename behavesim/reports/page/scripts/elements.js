@@ -34,9 +34,13 @@ function duration(seconds) {
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** How wide a chart may be, in pixels. */
+const room = () => Math.max(300, document.getElementById("main").clientWidth);
+const roomBesideAnother = () => (room() < 640 ? room() : (room() - 40) / 2);
+
 /** A chart in a figure, which says in words what it shows to those who do not see it. */
 function chart(label, plot, ...below) {
-  const drawn = Plot.plot({ width: 1104, ...plot, style: { fontFamily: "inherit", fontSize: "13px", ...plot.style } });
+  const drawn = Plot.plot({ width: room(), marginTop: 30, ...plot, style: { fontFamily: "inherit", fontSize: "13px", ...plot.style } });
   drawn.setAttribute("role", "img");
   drawn.setAttribute("aria-label", label);
   return h("figure", { class: "chart" }, drawn, ...below);

@@ -7,7 +7,7 @@ function drawTree(title, tree, branchOf) {
   const forks = tree.across.flatMap((across, fork) => across.map((y, corner) => ({ fork, y, x: tree.up[fork][corner] })));
   const leaves = tree.leaves.map((candidate, index) => ({ candidate, y: 10 * index + 5 }));
   const drawn = Plot.plot({
-    width: 530, height: 40 + 17 * leaves.length, marginLeft: 12, marginRight: 48, marginTop: 8, marginBottom: 36,
+    width: roomBesideAnother(), height: 40 + 17 * leaves.length, marginLeft: 12, marginRight: 48, marginTop: 8, marginBottom: 36,
     style: { fontFamily: "inherit", fontSize: "12px", background: "none" },
     x: { label: "distance", reverse: true, domain: [0, Math.max(tree.height, 1e-9)], ticks: 5, nice: true },
     y: { axis: null, domain: [0, 10 * leaves.length], reverse: true },
@@ -27,10 +27,10 @@ function drawHeat(title, tree, matrix, placeOf) {
   const names = { domain: tree.leaves, axis: null };
   const words = (each) => `candidates ${each.a} and ${each.b}\nsimilarity ${each.similarity.toFixed(3)}`;
   return h("figure", { class: "chart" }, h("figcaption", { class: "note" }, title), Plot.plot({
-    width: 530, height: 530, margin: 2, x: names, y: names, color: { scheme: "viridis", domain: [0, 1] }, padding: 0,
+    width: roomBesideAnother(), height: roomBesideAnother(), margin: 2, x: names, y: names, color: { scheme: "viridis", domain: [0, 1] }, padding: 0,
     style: { fontFamily: "inherit", fontSize: "12px", background: "none" }, ariaLabel: `Heat map of similarities ${title}`,
     marks: [
-      Plot.cell(cells, { x: "a", y: "b", fill: "similarity", inset: 0 }),
+      Plot.cell(cells, { x: "a", y: "b", fill: "similarity", inset: 0, shapeRendering: "crispEdges" }),
       Plot.tip(cells, Plot.pointer({ x: "a", y: "b", title: words })),
     ],
   }));

@@ -38,7 +38,7 @@ function drawSummary({ summary, objective, distinct, sentence, budget }) {
     h("dl", { class: "figures" },
       figure("best score", best ? score(best.score) : "none yet", best && opener(best.candidate), `${sense}, ${known}`),
       figure("gap to the best known", best ? percent(best.gap) : UNKNOWN, `ten best: ${percent(summary.top10_gap)}`),
-      figure("better than the template by", summary.gain === null ? UNKNOWN : score(summary.gain), template && `template ${score(template.score)}`),
+      figure("gain over the template", summary.gain === null ? UNKNOWN : score(summary.gain), template && `template ${score(template.score)}`),
       figure("candidates", count(summary.asked), `of ${count(Math.max(budget, summary.asked))}`, `${count(summary.feasible)} feasible, ${count(rejections)} rejected`),
       figure("different behaviours", count(distinct.behaviours), `in ${count(distinct.programs)} different programs`),
       recommended && figure("recommended", score(recommended.score), opener(recommended.candidate), `${score(recommended.validation_score)} on validation instances`),
@@ -50,12 +50,16 @@ function drawSummary({ summary, objective, distinct, sentence, budget }) {
   ];
 }
 
-function drawConvergence({ convergence }) {
+function drawConvergence({ convergence, objective }) {
   const byGap = convergence.some((each) => each.gap !== null);
   const best = byGap ? "gap" : "score";
   const known = convergence.filter((each) => each[best] !== null);
   if (!known.length) return [nothing("No candidate is feasible yet, so there is no score to show.")];
   const scale = byGap ? 100 : 1;
+  // the first programs may be so bad that all that came later would be one line
+  const values = known.flatMap((each) => (byGap ? [each.gap, each.top10_gap] : [each.score])).map((value) => scale * value);
+  const isLess = byGap || objective.direction === "minimise";
+  const [worst, finest] = [d3.quantile(values, isLess ? 0.95 : 0.05), isLess ? d3.min(values) : d3.max(values)];
   const at = (name) => (each) => (each[name] === null ? null : scale * each[name]);
   const last = known.at(-1);
   const words = byGap ? `gap ${percent(last.gap)}, ten best ${percent(last.top10_gap)}` : `best score ${score(last.score)}`;
@@ -63,10 +67,10 @@ function drawConvergence({ convergence }) {
   const drawn = {
     height: 320, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "candidates", domain: [0, convergence.at(-1).asked], tickFormat: "d" },
-    y: { label: byGap ? "gap to the best known, %" : "best score", grid: true, nice: true },
+    y: { label: byGap ? "gap to the best known, %" : "best score", grid: true, nice: true, domain: d3.extent([worst, finest, ...(byGap ? [0] : [])]) },
     marks: [
-      byGap && Plot.line(known, { x: "asked", y: at("top10_gap"), stroke: "var(--second)", strokeWidth: 2, strokeDasharray: "5 3", curve: "step-after" }),
-      Plot.line(known, { x: "asked", y: at(best), stroke: "var(--best)", strokeWidth: 2.25, curve: "step-after" }),
+      byGap && Plot.line(known, { x: "asked", y: at("top10_gap"), stroke: "var(--second)", strokeWidth: 2, strokeDasharray: "5 3", curve: "step-after", clip: true }),
+      Plot.line(known, { x: "asked", y: at(best), stroke: "var(--best)", strokeWidth: 2.25, curve: "step-after", clip: true }),
       Plot.ruleX(known, Plot.pointerX({ x: "asked", py: at(best), stroke: "var(--faint)" })),
       Plot.tip(known, Plot.pointerX({ x: "asked", y: at(best), title: tip })),
     ],

@@ -77,7 +77,8 @@ function openDialog(title, ...content) {
   const dialog = document.getElementById("program");
   const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
   dialog.replaceChildren(h("header", {}, h("h2", { id: "program-title" }, title), close), ...content);
-  if (!dialog.open) dialog.showModal();
+  if (dialog.open) close.focus();
+  else dialog.showModal();
   dialog.scrollTop = 0;
 }
 

@@ -17,7 +17,7 @@ function candidatesTable() {
   let sources = null; // lower-cased, from the first search on
   let format = score;
 
-  const search = h("input", { type: "search", placeholder: "in numbers and programs", "aria-label": "Search candidates", input: () => find() });
+  const search = h("input", { type: "search", placeholder: "Search numbers and programs", "aria-label": "Search candidates", input: () => find() });
   const selects = Object.fromEntries(FILTERS.map((name) => [name, h("select", { "aria-label": `Filter by ${name}`, change: () => refresh() })]));
   const total = h("output", { "aria-live": "polite" });
   const body = h("tbody");
