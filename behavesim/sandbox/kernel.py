@@ -113,10 +113,10 @@ def prepared_prctl(option: int, *arguments: Argument) -> Call:
     return prepared("prctl", option, *arguments, *[0] * (4 - len(arguments)))
 
 
-def fork() -> int:
-    """fork(2), for a process of one thread: Python's own then mends in the child, for a fifth of what an evaluation
-    costs, what other threads could have left half done."""
-    return prepared("fork")()
+def prepared_fork() -> Call:
+    """A call of fork(2), for a process of one thread: Python's own then mends in the child, for a fifth of what an
+    evaluation costs, what other threads could have left half done."""
+    return prepared("fork")
 
 
 def trim_memory() -> None:

@@ -40,6 +40,7 @@ class _Steps:
     afterwards."""
 
     ahead: tuple[Step, ...]
+    fork: Callable[[], int]
     first: tuple[Step, ...]
     last: tuple[Step, ...]
     afterwards: tuple[Step, ...]
@@ -65,7 +66,7 @@ class Confinement:
         """Fork a child, which is to `enclose` itself: its number here, 0 there; raises OSError."""
         for step in self._steps.ahead:
             step()
-        pid = kernel.fork()
+        pid = self._steps.fork()
         if pid:
             for step in self._steps.afterwards:
                 step()
@@ -92,6 +93,7 @@ class Confinement:
             first.append(restrict_files(self.rules))
         return _Steps(
             ahead=() if own is None else (namespaces.next_child_alone(),),
+            fork=kernel.prepared_fork(),
             first=tuple(first),
             last=() if self.calls is None else (restrict_calls(self.calls),),
             afterwards=() if own is None else (namespaces.next_child_as_usual(own),),

@@ -59,16 +59,17 @@ class Zygote:
     def serve(self) -> None:
         """Serve until the daemon closes its end or dies."""
         try:
-            while self._serve_once():
-                self._enforce_limits()
+            patience_ms = None
+            while self._serve_once(patience_ms):
+                patience_ms = self._enforce_limits()
         finally:
             for pid in self._children:
                 processes.kill_tree(pid)
                 os.waitpid(pid, 0)
             processes.kill_strays(())
 
-    def _serve_once(self) -> bool:
-        for fd, _ in self._poll.poll(self._patience_ms()):
+    def _serve_once(self, patience_ms: float | None) -> bool:
+        for fd, _ in self._poll.poll(patience_ms):
             if fd == self._wakeup.fileno():
                 if signal.SIGTERM in self._wakeup.recv(4096):
                     return False
@@ -130,27 +131,20 @@ class Zygote:
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
                 self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
 
-    def _enforce_limits(self) -> None:
-        now = self._clock()
-        for child in self._children.values():
-            if now >= child.deadline:
-                self._kill(child, "wall")
-            elif processes.cpu_seconds(child.pid) >= self._limits.timeout_s:
-                self._kill(child, "cpu")
-
-    def _patience_ms(self) -> float | None:
-        """Milliseconds until the first moment at which a child could have exceeded a limit, were it to use every core.
-
-        Never so many that the clock would take the waiting for an absence.
-        """
+    def _enforce_limits(self) -> float | None:
+        """Kill who has exceeded a limit. Returns the milliseconds until the first moment at which another could have,
+        were it to use every core; never so many that the clock would take the waiting for an absence."""
         if not self._children:
             return None
-        now = self._clock()
-        soonest = min(
-            min(child.deadline - now, (self._limits.timeout_s - processes.cpu_seconds(child.pid)) / self._cores)
-            for child in self._children.values()
-        )
-        return 1e3 * max(0.01, min(soonest, STEP_S / 2))
+        now, soonest_s = self._clock(), STEP_S / 2
+        for child in self._children.values():
+            cpu_left_s = self._limits.timeout_s - processes.cpu_seconds(child.pid)
+            if now >= child.deadline:
+                self._kill(child, "wall")
+            elif cpu_left_s <= 0:
+                self._kill(child, "cpu")
+            soonest_s = min(soonest_s, child.deadline - now, cpu_left_s / self._cores)
+        return 1e3 * max(0.01, soonest_s)
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:
