@@ -10,7 +10,7 @@ import typer
 
 from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.table import Table
-from behavesim.application.held_out import predictions
+from behavesim.application.held_out import held_out_scores
 from behavesim.code_similarity.named import NAMES
 from behavesim.errors import UsageError
 from behavesim.reports.terminal import counted, show
@@ -18,6 +18,7 @@ from behavesim.store.folder import RunFolder
 from behavesim.studies import clustering as clustering_study
 from behavesim.studies import diversity as diversity_study
 from behavesim.studies import measures as measures_study
+from behavesim.studies import prediction as prediction_study
 from behavesim.studies import sampling as sampling_study
 from behavesim.studies import similarity as similarity_study
 from behavesim.studies import stochastic as stochastic_study
@@ -108,7 +109,9 @@ def clustering(
 def prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     """What the similarity of programs says of instances that nobody has seen."""
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
-    _show(asyncio.run(predictions([_loaded(runs_dir, run) for run in runs])), as_json)
+    loaded = [_loaded(runs_dir, run) for run in runs]
+    unseen = asyncio.run(held_out_scores(loaded, list(map(prediction_study.chosen, loaded))))
+    _show(prediction_study.study(loaded, unseen), as_json)
 
 
 @study.command("portfolio")

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from behavesim.analysis.held_out import HeldOut, held_out, scores_of
 from behavesim.analysis.report import RunReport, report
-from behavesim.analysis.run import Run
+from behavesim.analysis.run import Candidate, Run
 from behavesim.application.machine import cores
 from behavesim.build import judging
 from behavesim.errors import UsageError
 from behavesim.protocols import Judge
-from behavesim.studies.prediction import PredictionStudy, chosen, prediction
 from behavesim.task import Task, TaskReference
 from behavesim.text import number
 
@@ -35,14 +34,16 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
     return found
 
 
-async def predictions(runs: Sequence[Run]) -> PredictionStudy:
-    """What similarity says of held-out instances, by runs on one task; raises UsageError where it is not one."""
+async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candidate]]) -> dict[str, tuple[float, ...]]:
+    """By its source, the score of each of the runs' programs on each held-out instance, but for those that fail there.
+
+    Raises UsageError where the runs are not on one task.
+    """
     if len({run.settings.task for run in runs}) > 1:
-        raise UsageError("these runs are on different tasks; prediction takes runs on one")
+        raise UsageError("these runs are on different tasks; runs on one were expected")
     async with _held_out(runs) as (task, judge):
-        scores = await scores_of(runs, [chosen(run) for run in runs], task, judge)
-    solved = {source: score.scores for source, score in scores.items() if score.scores}
-    return PredictionStudy(tuple(prediction(run, solved) for run in runs))
+        scores = await scores_of(runs, programs, task, judge)
+    return {source: score.scores for source, score in scores.items() if score.scores}
 
 
 async def _tried(runs: Sequence[Run]) -> list[HeldOut]:

@@ -120,6 +120,11 @@ def chosen(run: Run) -> list[Candidate]:
     return run.ranked()[:PROGRAMS]
 
 
+def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
+    """The predictions of some runs on one task; `unseen` are the scores of programs on held-out instances."""
+    return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
+
+
 def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     """What the metrics say of a run's programs; `unseen` holds the scores of their sources on held-out instances.
 

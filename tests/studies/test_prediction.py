@@ -31,7 +31,7 @@ def test_targets_are_those_of_the_definition() -> None:
 
 def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Command, tmp_path: Path) -> None:
     for seed in (1, 2):
-        arguments = ("--method", "best-of-n", "--budget", 25, "--seed", seed, "--set", "recommend=false")
+        arguments = ("--method", "best-of-n", "--budget", 12, "--seed", seed, "--set", "recommend=false")
         assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
     found = behavesim("study", "prediction", "s1", "s2", "--json")
     assert found.code == 0, found.err
@@ -48,7 +48,7 @@ def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Comm
 def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
     from behavesim.analysis.run import load_run
 
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 25, "--name", "one", "--set", "recommend=false")
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 12, "--name", "one", "--set", "recommend=false")
     run = load_run("one")
     rng = np.random.default_rng(5)
     unseen = {each.source or "": rng.uniform(5, 9, 14).tolist() for each in run.feasible}
@@ -72,7 +72,7 @@ def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
 def test_what_cannot_be_correlated_is_unknown_and_too_few_programs_are_said(behavesim: Command) -> None:
     from behavesim.analysis.run import load_run
 
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 25, "--name", "one", "--set", "recommend=false")
+    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 12, "--name", "one", "--set", "recommend=false")
     run = load_run("one")
     alike = {each.source or "": [7.0] * 14 for each in run.feasible}
     study = PredictionStudy((prediction(run, alike),))
