@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Run
-from behavesim.analysis.scored import Scored, scored
+from behavesim.analysis.scored import Scored
 from behavesim.analysis.statistics import Sample, mean_of_all, sample
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
@@ -34,13 +33,7 @@ class Improvement(Scored):
 
 def improvements(run: Run) -> tuple[Improvement, ...]:
     """Every candidate that was the best so far, in their order."""
-    found: list[Improvement] = []
-    best = -math.inf
-    for asked, candidate in enumerate(run.candidates, 1):
-        if candidate.status == "feasible" and run.utility(candidate) > best:
-            best = run.utility(candidate)
-            found.append(Improvement(**vars(scored(run, candidate)), asked=asked))
-    return tuple(found)
+    return tuple(Improvement(best, score, run.gap(score), asked=best + 1) for best, score in run.state.bests)
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
