@@ -35,6 +35,7 @@ COMMANDS = {
         Command("experiment", "experiment:experiment", "Search", "Make many runs, or those missing, and compare them."),
         Command("list", "list:list_runs", "Results", "List the runs of a folder, oldest first."),
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
+        Command("serve", "serve:serve", "Results", "Show runs to a browser, while they go on."),
         Command("show", "show:show", "Results", "Show a program of a run, and all that is known of it.", True),
         Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and deed.", True),
         Command("export", "export:export", "Results", "Write the programs of a run as files and JSON lines."),

@@ -24,13 +24,14 @@ class Noted:
     summary: Summary
 
 
-def glance(folder: RunFolder) -> Summary:
+def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     """The summary of a run as it stands, kept in its folder; raises JournalError where its journal cannot be read.
 
-    What takes a reader of 10 000 candidates a second is done once for as long as nothing is added to the journal.
+    What takes a reader of 10 000 candidates a second is done once for as long as nothing is added to the journal. Where
+    it is not to be kept, nothing is written.
     """
-    origin, noted = _origin(folder), TypeAdapter(Noted)
-    text = folder.read_summary()
+    noted = TypeAdapter(Noted)
+    text, origin = folder.read_summary(), _origin(folder)
     if text is not None:
         with suppress(ValidationError):  # of another version, or cut off
             known = noted.validate_json(text)
@@ -38,7 +39,8 @@ def glance(folder: RunFolder) -> Summary:
                 return known.summary
     found = summary(load_run(folder.path))
     with suppress(JournalError):  # a full disk hides no run
-        folder.write_summary(noted.dump_json(Noted(origin, found)).decode())
+        if is_kept:
+            folder.write_summary(noted.dump_json(Noted(origin, found)).decode())
     return found
 
 

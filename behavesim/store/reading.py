@@ -107,6 +107,17 @@ def last_event(path: Path) -> int:
         return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
+def check_is_current(path: Path) -> None:
+    """Raise JournalError where a journal cannot be read as it is: there is none, or it is of another version."""
+    if not path.is_file():
+        raise JournalError(f"there is no journal at {path}")
+    with translated(path), closing(connected(path)) as connection:
+        version = version_of(connection)
+    if version != VERSION:
+        refuse_foreign(path, version, VERSION)
+        raise JournalError(f"{path} was written by an older behavesim; `behavesim report` brings it up to date")
+
+
 def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
     """What became of a candidate's program of that hash; raises JournalError where nothing did."""
     with translated(path), closing(open_to_read(path)) as connection:

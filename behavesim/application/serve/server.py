@@ -1,0 +1,225 @@
+"""The server: what may be asked, by whom, and what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from hmac import compare_digest
+from importlib.resources import files
+from ipaddress import ip_address
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+from urllib.parse import quote, urlsplit
+
+from aiohttp import web
+
+from behavesim.application.serve.connections import Connections
+from behavesim.application.serve.shelf import HELD, Shelf
+from behavesim.errors import BehavesimError, UsageError
+from behavesim.reports.page import html
+from behavesim.reports.tables_page import runs_page, tables_page
+from behavesim.text import printable
+
+T = TypeVar("T")
+
+POLL_S = 1.0
+"""How often to look whether a run has changed, for all who watch together; not at all while nobody does."""
+LIFE_SIGN_S = 15.0
+STALLED_S = 10.0
+"""After so long a client that takes no more is let go."""
+
+HEADERS = {
+    # the page names the scripts it allows itself; what stands here holds for all pages
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def serve(folder: Path, host: str, port: int, told: Callable[[str], None]) -> None:
+    """Serve the runs of a folder until cancelled; `told` is given the address of their list, port 0 being any free one.
+
+    Raises UsageError where nothing can be served at that address.
+    """
+    site = _Site(Shelf(folder), host)
+    async with site.listening(port) as address:
+        told(address)
+        await site.look()
+
+
+class _Site:
+    """All pages, and one stream that says which runs have changed."""
+
+    def __init__(self, shelf: Shelf, host: str) -> None:
+        self._shelf, self._host = shelf, host
+        self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
+        self._root = f"/{self._token}/" if self._token else "/"
+        self._reader = ThreadPoolExecutor(1, "reader")  # the shelf's one owner
+        self._pages: dict[str, tuple[str, bytes]] = {}
+        self._versions: dict[str, str] = {}
+        self._news = asyncio.Event()
+        """Set when versions change, and then another."""
+
+    @asynccontextmanager
+    async def listening(self, port: int) -> AsyncIterator[str]:
+        app = web.Application(middlewares=[self._guarded])
+        app.on_response_prepare.append(_add_headers)
+        app.add_routes(
+            [
+                web.get(self._root, self._list),
+                web.get(f"{self._root}compare", self._compare),
+                web.get(f"{self._root}events", self._events, allow_head=False),
+                web.get(f"{self._root}runs/{{run:.+}}", self._page),
+                web.get(f"{self._root}document/{{run:.+}}", self._document),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        assert runner.server is not None, "a runner that is set up has a server"
+        self._connections = Connections(runner.server)
+        try:
+            server = await asyncio.get_running_loop().create_server(self._connections, self._host, port)
+        except OSError as error:
+            await runner.cleanup()
+            why = error.strerror or str(error)
+            raise UsageError(f"cannot serve at {self._host}, port {port}: {why}; choose another --port") from None
+        try:
+            name = f"[{self._host}]" if ":" in self._host else self._host
+            yield f"http://{name}:{server.sockets[0].getsockname()[1]}{self._root}"
+        finally:
+            server.close()
+            await runner.cleanup()
+            self._reader.shutdown(wait=False, cancel_futures=True)
+
+    async def look(self) -> None:
+        """Look for ever whether what is watched has changed, and say so."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            if not self._connections.has_streams():
+                continue
+            versions = await self._read(self._shelf.versions)
+            if versions != self._versions:
+                self._versions = versions
+                self._news.set()
+                self._news = asyncio.Event()
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.method not in ("GET", "HEAD"):
+            raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
+        if not self._is_meant(request):
+            raise web.HTTPForbidden(text="this address is served under another name, or with a token behind it\n")
+        try:
+            return await handler(request)
+        except UsageError as error:
+            raise web.HTTPNotFound(text=f"{printable(str(error))}\n") from None
+        except BehavesimError as error:
+            raise web.HTTPInternalServerError(text=f"{printable(str(error))}\n") from None
+
+    def _is_meant(self, request: web.Request) -> bool:
+        """Whether a request names this server: a page of somebody else's name may lead here, and knows no token."""
+        if self._token:
+            return compare_digest(request.path.split("/")[1].encode(), self._token.encode())
+        try:
+            return is_loopback(urlsplit(f"//{request.host}").hostname or "")
+        except ValueError:
+            return False
+
+    async def _list(self, request: web.Request) -> web.Response:
+        found = await self._read(self._shelf.listing)
+        return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
+
+    async def _compare(self, request: web.Request) -> web.Response:
+        names = request.query.getall("run", [])
+        tables = await self._read(lambda: self._shelf.compared(names))
+        page = tables_page(f"Comparison of {', '.join(names)}", tables, self._root)
+        return web.Response(text=page, content_type="text/html")
+
+    async def _page(self, request: web.Request) -> web.Response:
+        body = await self._read(lambda: self._page_of(request.match_info["run"]))
+        return _packed(request, body, "text/html")
+
+    async def _document(self, request: web.Request) -> web.Response:
+        snapshot = await self._read(lambda: self._shelf.snapshot(request.match_info["run"]))
+        return _packed(request, snapshot.json, "application/json", {"X-Version": snapshot.version})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """All versions, again whenever one changes; between them a sign of life."""
+        if self._connections.is_full():
+            raise web.HTTPServiceUnavailable(text="too many are watching\n", headers={"Retry-After": "30"})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        self._connections.begin_stream(request)
+        try:
+            await response.prepare(request)
+            told: dict[str, str] = {}
+            while True:
+                news, versions = self._news, self._versions
+                async with asyncio.timeout(STALLED_S):
+                    said = "" if versions == told else f"data: {json.dumps(versions)}"
+                    await response.write(f"{said or ':'}\n\n".encode())
+                told = versions
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LIFE_SIGN_S):
+                        await news.wait()
+        except (ConnectionError, TimeoutError):
+            return response
+        finally:
+            self._connections.end_stream(request)
+
+    def _page_of(self, name: str) -> bytes:
+        """The page of a run, gzipped; made once for each version."""
+        snapshot = self._shelf.snapshot(name)
+        version, body = self._pages.get(name, ("", b""))
+        if version != snapshot.version:
+            known = {"ROOT": self._root, "RUN": name, "VERSION": snapshot.version, "ADDRESS": quote(name)}
+            script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items()) + _live()
+            body = gzip.compress(html(snapshot.document, script, "'self'").encode(), compresslevel=5, mtime=0)
+            if len(self._pages) >= HELD:
+                self._pages.clear()
+            self._pages[name] = snapshot.version, body
+        return body
+
+    async def _read(self, find: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._reader, find)
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+
+
+def _packed(
+    request: web.Request, body: bytes, kind: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> web.Response:
+    """What is gzipped already as it is, or unpacked where a client takes no gzip."""
+    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+        return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8", headers=headers)
+    packed = {**headers, "Content-Encoding": "gzip"}
+    return web.Response(body=body, content_type=kind, charset="utf-8", headers=packed)
+
+
+def _in_script(text: str) -> str:
+    return json.dumps(text).replace("<", "\\u003c")
+
+
+def _live() -> str:
+    return files(__package__).joinpath("live.js").read_text(encoding="utf-8")

@@ -1,0 +1,77 @@
+"""Tables as a page for a browser: all text is escaped, and nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from urllib.parse import quote
+
+from behavesim.analysis.summary import Summary
+from behavesim.analysis.table import WORDS, Table
+from behavesim.reports.summary import runs_table
+from behavesim.text import printable
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0 auto; padding: 1rem 1.5rem 4rem; max-width: 72rem; font: 16px/1.5 system-ui, sans-serif;
+       font-variant-numeric: tabular-nums; background: light-dark(#fff, #14171a); color: light-dark(#1b1f23, #e4e7ea); }
+a { color: light-dark(#0b62a4, #64b5f6); }
+h1 { font-size: 1.75rem; } caption { text-align: left; font-weight: 600; padding: .5rem 0; }
+.table { overflow-x: auto; } table { border-collapse: collapse; margin-top: 1rem; }
+th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid light-dark(#dfe3e7, #30363d); }
+.number { text-align: right; } td { white-space: pre-line; } .note { color: light-dark(#5b6570, #9aa5b1); }
+"""
+
+
+def tables_page(title: str, tables: Sequence[Table], home: str) -> str:
+    """A page of tables, which leads back to `home`."""
+    body = "".join(_table(table, [list(map(_text, row)) for row in _cells(table)]) for table in tables)
+    body = body or "<p>There is nothing to compare: it takes runs on one task, under different settings.</p>"
+    return _page(title, f'<p><a href="{escape(home)}">All runs</a></p>{body}')
+
+
+def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> str:
+    """A page of runs, by their paths, each of which leads to `runs/PATH`; some can be marked to be compared."""
+    table = runs_table(summaries)
+    cells = [[_run(summary.run), *map(_text, row[1:])] for summary, row in zip(summaries, _cells(table), strict=True)]
+    rows = _table(table, cells) if summaries else "<p>There are no runs here yet.</p>"
+    damaged = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in unreadable.items())
+    rest = f"<h2>Not to be read</h2><ul>{damaged}</ul>" if damaged else ""
+    return _page("Runs", f'<form action="compare">{rows}<p><button>Compare those marked</button></p></form>{rest}')
+
+
+def _run(name: str) -> str:
+    mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {_text(name)}">'
+    return f'{mark} <a href="runs/{quote(name)}">{_text(name)}</a>'
+
+
+def _cells(table: Table) -> list[list[str]]:
+    return [[column.text(cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
+
+
+def _table(table: Table, cells: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are HTML already."""
+    kinds = ["" if column.unit is WORDS else ' class="number"' for column in table.columns]
+    heads = "".join(
+        f'<th scope="col"{kind}>{_text(column.heading)}</th>' for kind, column in zip(kinds, table.columns, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>" for row in cells
+    )
+    caption = f"<caption>{_text(table.title)}</caption>" if table.title else ""
+    note = f'<p class="note">{_text(table.caption)}</p>' if table.caption else ""
+    return (
+        f'<div class="table"><table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+    )
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        f'content="width=device-width, initial-scale=1"><title>{_text(title)} · behavesim</title>'
+        f"<style>{STYLE}</style></head><body><main><h1>{_text(title)}</h1>{body}</main></body></html>"
+    )

@@ -1,0 +1,43 @@
+"""`behavesim serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from behavesim.application.serve.server import is_loopback
+from behavesim.application.serve.server import serve as served
+from behavesim.application.signals import run_until_asked_to_end
+from behavesim.errors import UsageError
+
+from .options import RUNS
+from .output import INTERRUPTED, tell
+
+NICE = 10
+"""How far every search on this machine goes before what is shown of it."""
+
+
+def serve(
+    runs_dir: Annotated[Path, typer.Argument(metavar="[RUNS-DIR]", help="Folder of the run folders.")] = RUNS,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8437,
+    host: Annotated[str, typer.Option(help="The address; beyond this machine it has a token in it.")] = "127.0.0.1",
+) -> None:
+    """Show the runs of a folder to a browser, while they go on; looks, and touches nothing."""
+    if not runs_dir.is_dir():
+        raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
+    os.nice(NICE)
+    try:
+        run_until_asked_to_end(served(runs_dir, host, port, lambda address: _say(address, host)))
+    except asyncio.CancelledError:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _say(address: str, host: str) -> None:
+    if not is_loopback(host):
+        tell("whoever has this address can read every run; nothing is encrypted on the way")
+    typer.echo(address)
+    tell("Ctrl-C ends it, and no run")

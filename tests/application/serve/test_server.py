@@ -1,0 +1,248 @@
+"""Runs served to browsers: what is answered, to whom, and what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse, ClientSession
+
+from behavesim.application.serve import connections, server, shelf
+from behavesim.errors import UsageError
+from tests.analysis.journals import feasible, stopped, write
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes are seen at once."""
+    monkeypatch.setattr(server, "POLL_S", 0.01)
+    monkeypatch.setattr(shelf, "RENEW_S", 0.0)
+    monkeypatch.setattr(shelf, "SHARE", 1e9)
+
+
+async def versions(stream: ClientResponse) -> dict[str, str]:
+    """What the stream says next, signs of life left out."""
+    while True:
+        line = (await stream.content.readline()).decode().strip()
+        if line.startswith("data: "):
+            found: dict[str, str] = json.loads(line.removeprefix("data: "))
+            return found
+
+
+async def test_all_runs_are_in_a_list_with_a_link_to_each(address: str, client: ClientSession) -> None:
+    async with client.get(f"{address}/") as answer:
+        text = await answer.text()
+    assert answer.status == 200
+    assert 'href="runs/first"' in text and 'href="runs/grid/second"' in text
+    assert "finished" in text and 'value="grid/second"' in text
+
+
+async def test_a_run_is_a_page_that_may_call_this_server_and_no_other(address: str, client: ClientSession) -> None:
+    async with client.get(f"{address}/runs/grid/second") as answer:
+        text = await answer.text()
+    assert answer.status == 200
+    assert "connect-src &#x27;self&#x27;" in text
+    assert 'const RUN = "grid/second";' in text
+    assert "</script><b>" not in text
+
+
+async def test_a_document_is_the_run_as_it_stands(address: str, client: ClientSession, folder: Path) -> None:
+    async with client.get(f"{address}/document/first") as answer:
+        before = await answer.json()
+    assert (before["summary"]["feasible"], before["summary"]["best"]["score"]) == (1, 5.0)
+    await asyncio.to_thread(write, folder / "first", feasible(2, 3.0))
+    async with client.get(f"{address}/document/first", headers={"Accept-Encoding": "identity"}) as later:
+        after = await later.json()
+    assert (after["summary"]["feasible"], after["summary"]["best"]["score"]) == (2, 3.0)
+    assert answer.headers["X-Version"] != later.headers["X-Version"]
+
+
+async def test_who_watches_is_told_of_each_change(address: str, client: ClientSession, folder: Path) -> None:
+    await client.get(f"{address}/runs/first")
+    async with client.get(f"{address}/events") as stream:
+        assert stream.content_type == "text/event-stream"
+        seen = [await versions(stream)]
+        await asyncio.to_thread(write, folder / "first", feasible(2, 3.0))
+        while int(seen[-1]["first"]) < int(seen[0]["first"]) + len(feasible(2, 3.0)):
+            seen.append(await versions(stream))
+    assert len(seen) == len({each["first"] for each in seen})
+
+
+async def test_a_hundred_who_watch_cost_what_one_costs(
+    address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = counting(monkeypatch, shelf, "last_event", "document")
+    for _ in range(100):
+        await client.get(f"{address}/runs/first")
+    made = asked["document"]
+    streams = [await client.get(f"{address}/events") for _ in range(100)]
+    await asyncio.gather(*map(versions, streams))
+    monkeypatch.setattr(server, "POLL_S", 3600.0)
+    await asyncio.sleep(0.05)  # for whoever looks at this moment
+    looks = asked["last_event"]
+    await asyncio.to_thread(write, folder / "first", stopped("budget"))
+    documents = await asyncio.gather(*(client.get(f"{address}/document/first") for _ in range(100)))
+    assert len({(document.headers["X-Version"]) for document in documents}) == 1
+    assert made == 1
+    assert asked["document"] == 2
+    assert asked["last_event"] - looks <= 100  # one for each that asks here, since nothing is kept for a moment
+    for stream in streams:
+        stream.close()
+
+
+async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
+    asked = counting(monkeypatch, shelf, "last_event", "document", "glance")
+    for _ in range(100):
+        await client.get(f"{address}/document/first")
+        await client.get(f"{address}/")
+    assert asked == {"last_event": 1, "document": 1, "glance": 2}
+
+
+async def test_nobody_looks_while_nobody_watches(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.get(f"{address}/runs/first")
+    asked = counting(monkeypatch, shelf, "last_event")
+    await asyncio.sleep(0.1)
+    assert asked["last_event"] == 0
+
+
+async def test_runs_are_compared(address: str, client: ClientSession) -> None:
+    async with client.get(f"{address}/compare", params=[("run", "first"), ("run", "grid/second")]) as answer:
+        text = await answer.text()
+    assert answer.status == 200
+    assert "comparison on tsp: what was found" in text
+    assert (await client.get(f"{address}/compare")).status == 404
+    assert (await client.get(f"{address}/compare?run=first&run=other")).status == 404
+
+
+async def test_nothing_of_a_run_is_written(address: str, client: ClientSession, folder: Path) -> None:
+    def files() -> dict[str, tuple[int, bytes]]:
+        kept = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".db-wal", ".db-shm")]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in kept}
+
+    before = files()
+    for path in ("", "runs/first", "document/grid/second", "compare?run=first"):
+        assert (await client.get(f"{address}/{path}")).status == 200
+    assert files() == before
+
+
+@pytest.mark.parametrize("path", ["runs/../secret.txt", "runs/%2e%2e%2fsecret.txt", "runs/..", "document//etc/passwd"])
+async def test_no_path_leads_out_of_the_runs(address: str, path: str) -> None:
+    answer = await raw(address, f"GET /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b"secret\n" not in answer
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "[::1", "", "192.168.0.7"])
+async def test_a_page_of_another_name_is_not_answered(address: str, host: str) -> None:
+    answer = await raw(address, f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+    assert answer.split()[1] in (b"403", b"400")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+async def test_nothing_can_be_changed(address: str, client: ClientSession, method: str) -> None:
+    async with client.request(method, f"{address}/runs/first") as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, "GET,HEAD")
+
+
+async def test_every_answer_forbids_what_no_page_of_ours_does(address: str, client: ClientSession) -> None:
+    for path in ("", "runs/first", "nowhere"):
+        async with client.head(f"{address}/{path}") as answer:
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+async def test_a_run_that_cannot_be_read_hides_no_other(address: str, client: ClientSession, folder: Path) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
+    async with client.get(f"{address}/") as answer:
+        text = await answer.text()
+    assert "Not to be read" in text and 'href="runs/first"' in text
+    async with client.get(f"{address}/runs/broken") as answer:
+        assert (answer.status, answer.content_type) == (500, "text/plain")
+
+
+async def test_beyond_this_machine_the_address_holds_a_token(folder: Path, client: ClientSession) -> None:
+    found = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(server.serve(folder, "0.0.0.0", 0, found.set_result))
+    address = (await found).replace("0.0.0.0", "127.0.0.1")
+    root = "/".join(address.split("/")[:3])
+    assert len(address) > len(root) + 24
+    assert (await client.get(f"{address}runs/first")).status == 200
+    for path in ("/", "/runs/first", "/other/", "/events"):
+        assert (await client.get(f"{root}{path}")).status == 403
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_connections_are_bounded_and_end(
+    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "LIFE_S", 0.2)
+    host, port = address.removeprefix("http://").split(":")
+    idle = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+    refused, writer = await asyncio.open_connection(host, int(port))
+    assert await refused.read() == b""
+    for reader, _ in idle:  # they say nothing, and are let go
+        assert await closed(reader)
+    assert (await client.get(f"{address}/")).status == 200
+    for _, each in (*idle, (refused, writer)):
+        each.close()
+
+
+async def test_streams_are_bounded(address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "STREAMS", 1)
+    async with client.get(f"{address}/events") as first:
+        assert first.status == 200
+        assert (await client.get(f"{address}/events")).status == 503
+
+
+async def test_a_port_that_is_taken_is_named(address: str, folder: Path) -> None:
+    port = int(address.rpartition(":")[2])
+    with pytest.raises(UsageError, match=f"port {port}.*--port"):
+        await server.serve(folder, "127.0.0.1", port, lambda _: None)
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, module: Any, *names: str) -> Counter[str]:
+    """Counts how often functions of a module are called."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return function(*args, **named)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    return counts
+
+
+async def raw(address: str, request: str) -> bytes:
+    """The answer to a request as no library would make it."""
+    host, port = address.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(request.encode())
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def closed(reader: asyncio.StreamReader) -> bool:
+    """Whether the other side ends the connection."""
+    try:
+        return await reader.read() == b""
+    except ConnectionError:
+        return True
