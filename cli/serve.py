@@ -9,8 +9,6 @@ from typing import Annotated
 
 import typer
 
-from behavesim.application.serve.server import is_loopback
-from behavesim.application.serve.server import serve as served
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.errors import UsageError
 
@@ -29,15 +27,17 @@ def serve(
     """Show the runs of a folder to a browser, while they go on; looks, and touches nothing."""
     if not runs_dir.is_dir():
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
+    from behavesim.application.serve.server import is_loopback  # with aiohttp, which the help does not need
+    from behavesim.application.serve.server import serve as served
+
+    def say(address: str) -> None:
+        if not is_loopback(host):
+            tell("whoever has this address can read every run; nothing is encrypted on the way")
+        typer.echo(address)
+        tell("Ctrl-C ends it, and no run")
+
     os.nice(NICE)
     try:
-        run_until_asked_to_end(served(runs_dir, host, port, lambda address: _say(address, host)))
+        run_until_asked_to_end(served(runs_dir, host, port, say))
     except asyncio.CancelledError:
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _say(address: str, host: str) -> None:
-    if not is_loopback(host):
-        tell("whoever has this address can read every run; nothing is encrypted on the way")
-    typer.echo(address)
-    tell("Ctrl-C ends it, and no run")
