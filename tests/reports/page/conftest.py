@@ -15,10 +15,15 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 Opened = Callable[..., Awaitable[Page]]
 
 
+def chromium_path() -> str | None:
+    """Where Chromium is installed; None where it is not."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
     """Chromium, once for the tests of a module."""
-    path = shutil.which("chromium") or shutil.which("google-chrome")
+    path = chromium_path()
     if path is None:
         pytest.skip("no Chromium here: apt-get install chromium")
     async with async_playwright() as playwright:

@@ -9,7 +9,7 @@ function drawTree(title, tree, branchOf) {
   const drawn = Plot.plot({
     width: roomBesideAnother(), height: 40 + 17 * leaves.length, marginLeft: 12, marginRight: 48, marginTop: 8, marginBottom: 36,
     style: { fontFamily: "inherit", fontSize: "12px", background: "none" },
-    x: { label: "distance", reverse: true, domain: [0, Math.max(tree.height, 1e-9)], ticks: 5, nice: true },
+    x: { label: "distance", reverse: true, domain: [0, Math.max(tree.height, 0.01)], ticks: 5, nice: true },
     y: { axis: null, domain: [0, 10 * leaves.length], reverse: true },
     marks: [
       Plot.line(forks, { x: "x", y: "y", z: "fork", stroke: "var(--faint)", strokeWidth: 1.25 }),

@@ -1,5 +1,7 @@
 // The map of behaviours: programs that behave alike are near one another.
 
+const LITTLE = 0.2; // of what tells programs apart: with less a plane says little of them
+
 /**
  * Make marks of a chart buttons: a click or Enter opens the candidate of each, arrows move from one to the next.
  * `marks` are elements in the order of `candidates`.
@@ -48,7 +50,8 @@ function drawMap({ map, objective }) {
   });
   const marks = [...drawn.querySelectorAll("[aria-label=dot]")].at(-1).children;
   asButtons([...marks].reverse(), places.map((each) => each.candidate), inShort);
-  const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of what tells them apart.`;
+  const care = kept < LITTLE ? ": programs that are near one another need not be alike" : "";
+  const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of what tells them apart${care}.`;
   return [
     h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Those that behave alike are near one another (classical scaling of 1 − BehaveSim). ${share} The ring is around the best; choose a point to open its program.`),
     h("figure", { class: "chart map" }, drawn),
