@@ -47,20 +47,25 @@ class Snapshot:
 
 
 class Renewed(Generic[V]):
-    """What a function finds out, for as long as that is good enough."""
+    """What a function finds out, or why it cannot, for as long as that is good enough."""
 
     def __init__(self, find: Callable[[], V]) -> None:
         self._find = find
         self._due = 0.0
-        self._found: V | None = None
+        self._found: V | BehavesimError | None = None
 
     def value(self) -> V:
-        """What was found last, or is now; raises what the function does."""
+        """What was found last, or is now; raises the BehavesimError that the function raised."""
         began = time.monotonic()
         if self._found is None or began >= self._due:
-            self._found = self._find()
+            try:
+                self._found = self._find()
+            except BehavesimError as error:
+                self._found = error
             took = time.monotonic() - began
             self._due = began + took + max(RENEW_S, took / SHARE)
+        if isinstance(self._found, BehavesimError):
+            raise self._found.with_traceback(None)  # or it would grow with each who asks
         return self._found
 
 

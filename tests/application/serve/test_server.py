@@ -106,6 +106,18 @@ async def test_what_was_found_out_a_moment_ago_is_not_found_out_again(
     assert asked == {"last_event": 1, "document": 1, "glance": 2}
 
 
+async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
+    address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
+    (folder / "broken").mkdir()
+    (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
+    asked = counting(monkeypatch, shelf, "check_is_current")
+    for _ in range(10):
+        assert (await client.get(f"{address}/runs/broken")).status == 500
+    assert asked["check_is_current"] == 1
+
+
 async def test_nobody_looks_while_nobody_watches(
     address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
