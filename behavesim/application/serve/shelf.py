@@ -83,10 +83,11 @@ class ShownRun:
 
     def _snapshot(self) -> Snapshot:
         check_is_current(self._folder.journal)
-        version = f"{last_event(self._folder.journal)}{'+' if self._folder.is_running() else ''}"
+        events = last_event(self._folder.journal)
+        version = f"{events}{'+' if self._folder.is_running() else ''}"
         if self._last is not None and version == self._last.version:
             return self._last
-        if self._run is None:
+        if self._run is None or events < len(self._run.events_at):  # it was removed, and another made in its place
             self._run = load_run(self._folder.path)
         else:
             self._run.follow()
