@@ -88,7 +88,7 @@ class Behaviours:
         if self._template is None:
             self._template = Archive([self._algorithms[TEMPLATE]])
         try:
-            self._strict.refuse(algorithm, self._template)
+            self._strict.one_vs_many(algorithm, self._template)
         except TrajectoryError as error:
             return f"what the program does cannot be compared with what the template does: {error}"
         return ""
@@ -129,7 +129,7 @@ class Behaviours:
         if self._niches is None:
             self._niches = Niches(self._clipped)
         for preference in members[self._in_niches :]:
-            self._niches.add(tuple(self._algorithms[preference[-1]]), preference)
+            self._niches.add(self._algorithms[preference[-1]], preference)
         self._in_niches = len(members)
         return self._niches.clear(radius, count)
 

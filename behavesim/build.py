@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,9 +39,10 @@ from behavesim.protocols import Journal, Judge, Responder
 from behavesim.requests import Requests
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.settings import recorded
+from behavesim.store.activity import Activity
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import read_active_s, read_events
+from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
 from behavesim.task import Split, Task, TaskReference
@@ -120,10 +121,10 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, launch.task, clock=launch.clock)
-        before_s = read_active_s(launch.folder.journal)
-        search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal, before_s)
-        folding = asyncio.to_thread(_fold_all, search, launch.folder)  # while the sandbox loads its libraries
-        await asyncio.gather(stack.enter_async_context(pool), folding)
+        search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal)
+        folding = asyncio.to_thread(_folded, search, launch.folder)  # while the sandbox loads its libraries
+        _, before_s = await asyncio.gather(stack.enter_async_context(pool), folding)
+        search.caps = replace(search.caps, active_before_s=before_s)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         is_lost = proposer.costs_money and not keeps_requests(launch.settings)
         known = search.state.under_way
@@ -151,9 +152,13 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         yield search
 
 
-def _fold_all(search: Search, folder: RunFolder) -> None:
-    for _, _, event in read_events(folder.journal):
+def _folded(search: Search, folder: RunFolder) -> float:
+    """Fold all events of a run; returns how many seconds it has been active."""
+    activity = Activity()
+    for _, at, event in read_events(folder.journal):
+        activity.take(at, event)
         search.fold(event)
+    return activity.seconds
 
 
 def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
@@ -223,12 +228,10 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
     )
 
 
-def _wired(
-    launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal, active_before_s: float = 0.0
-) -> Search:
+def _wired(launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal) -> Search:
     parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices), launch.requests)
     prices = Prices.named(launch.settings.prices)
-    caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s)
+    caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s=0.0)
     return assembled(launch.settings, launch.task, parts, caps)
 
 

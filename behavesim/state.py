@@ -183,27 +183,11 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Take in one event; raises JournalError where it cannot follow those before it."""
-        match event:
-            case RunStarted():
-                self.started, self.isolation = event, event.isolation
-            case RunForked(_, settings, provenance):
-                # from here on a fork is like any run: whoever asks what is in force need not know where it came from
-                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
-            case RunResumed():
-                self.stopped, self.under_way, self.isolation = None, None, event.isolation
-                self.unanswered += event.unanswered
-            case RunStopped(reason):
-                self.stopped, self.under_way = reason, event.under_way
+        match event:  # those first of which a run has most
             case Asked(candidate) if candidate in self.open:
                 self._apply_repair(event)
             case Asked():
                 self._apply_asked(event)
-            case Injected(name):
-                self.injected.append(event)
-                self.injected_names.add(name)
-            case ClockRead():
-                self.readings.append(event)
-                self._let_time_pass()
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
                 self._apply_reply(reply)
@@ -221,6 +205,22 @@ class RunState:
                 self._register(candidate, None)
             case Regrouped():
                 self._apply_regrouped(event)
+            case Injected(name):
+                self.injected.append(event)
+                self.injected_names.add(name)
+            case ClockRead():
+                self.readings.append(event)
+                self._let_time_pass()
+            case RunStarted():
+                self.started, self.isolation = event, event.isolation
+            case RunForked(_, settings, provenance):
+                # from here on a fork is like any run: whoever asks what is in force need not know where it came from
+                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
+            case RunResumed():
+                self.stopped, self.under_way, self.isolation = None, None, event.isolation
+                self.unanswered += event.unanswered
+            case RunStopped(reason):
+                self.stopped, self.under_way = reason, event.under_way
             case NoteAsked(number):
                 self.notes[number] = Note(event)
             case NoteReceived(number, reply):

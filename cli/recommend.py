@@ -66,8 +66,9 @@ def recommend(
 def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
     """The program that is chosen, and recorded with the run."""
     busy(f"trying the best programs of {folder.run} on validation instances")
-    asyncio.run(recommended(folder, task))
-    return summary(load_run(folder.path)).recommended
+    run = load_run(folder.path)
+    asyncio.run(recommended(run, task))
+    return summary(run).recommended
 
 
 def _assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:

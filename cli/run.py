@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.analysis.run import load_run
-from behavesim.analysis.summary import summary
 from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.experiment.dry_run import dry_run
@@ -152,29 +152,29 @@ def _say_what_it_would_take(launch: Launch, as_json: bool) -> None:
     typer.echo("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
 
 
-def _carry_out(launch: Launch, work: Coroutine[Any, Any, str], as_json: bool) -> None:
+def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json: bool) -> None:
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     shorten_pauses()
     try:
-        reason = run_until_asked_to_end(work, launch.requests.abandon)
+        ended = run_until_asked_to_end(work, launch.requests.abandon)
     except asyncio.CancelledError:
         if not has_begun():
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None
         tell(f"interrupted; what has arrived is kept, go on with: behavesim resume {run}")
-        _report_end(launch, as_json, "interrupted")
+        _report_end(launch, as_json, session.Ended("interrupted", load_run(launch.folder.path)))
         raise typer.Exit(INTERRUPTED) from None
     except BehavesimError as error:
         if error.exit_code == 1 and has_begun():
             tell(f"what has arrived is kept; go on with: behavesim resume {run}")
         raise
-    _report_end(launch, as_json, reason)
+    _report_end(launch, as_json, ended)
 
 
-def _report_end(launch: Launch, as_json: bool, reason: str) -> None:
-    folder, run = launch.folder, load_run(launch.folder.path)
-    said = ending(run, launch.settings, reason)
-    found, beside = summary(run), beside_original(run)
+def _report_end(launch: Launch, as_json: bool, ended: session.Ended) -> None:
+    folder, run = launch.folder, ended.run
+    said = ending(run, launch.settings, ended.reason)
+    found, beside = kept_summary(run), beside_original(run)
     if as_json:
         document = asdict(found)
         print_json(document if beside is None else {**document, "replay": asdict(beside)})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Run
-from behavesim.store.reading import read_behaviours
 
 
 @dataclass(frozen=True)
@@ -43,5 +42,5 @@ class Distinct:
 def distinct(run: Run) -> Distinct:
     """The counts of a run as it stands."""
     programs = run.ranked()
-    behaviours = read_behaviours(run.folder.journal, [program.candidate for program in programs])
+    behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
     return Distinct(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from pydantic import TypeAdapter, ValidationError
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.summary import Summary, summary
 from behavesim.errors import JournalError
 from behavesim.store.folder import RunFolder
@@ -30,22 +30,26 @@ def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     What takes a reader of 10 000 candidates a second is done once for as long as nothing is added to the journal. Where
     it is not to be kept, nothing is written.
     """
-    noted = TypeAdapter(Noted)
-    text, origin = folder.read_summary(), _origin(folder)
+    text = folder.read_summary()
     if text is not None:
         with suppress(ValidationError):  # of another version, or cut off
-            known = noted.validate_json(text)
-            if known.of == origin:
+            known = TypeAdapter(Noted).validate_json(text)
+            if known.of == _origin(folder, last_event(folder.journal)):
                 return known.summary
-    found = summary(load_run(folder.path))
+    run = load_run(folder.path)
+    return kept_summary(run) if is_kept else summary(run)
+
+
+def kept_summary(run: Run) -> Summary:
+    """The summary of a run as far as it has been read, kept in its folder for the next glance at it."""
+    noted = Noted(_origin(run.folder, len(run.events_at)), summary(run))
     with suppress(JournalError):  # a full disk hides no run
-        if is_kept:
-            folder.write_summary(noted.dump_json(Noted(origin, found)).decode())
-    return found
+        run.folder.write_summary(TypeAdapter(Noted).dump_json(noted).decode())
+    return noted.summary
 
 
-def _origin(folder: RunFolder) -> str:
+def _origin(folder: RunFolder, events: int) -> str:
     """All that a summary depends on: the version, the name, the events, who holds the run, and the prices named."""
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
-    parts = (version("behavesim"), folder.run, last_event(folder.journal), folder.is_running())
+    parts = (version("behavesim"), folder.run, events, folder.is_running())
     return f"{parts} {hashlib.sha256(settings).hexdigest()}"

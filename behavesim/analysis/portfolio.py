@@ -12,7 +12,7 @@ from behavesim.errors import UsageError
 from behavesim.similarity.measure import BehaveSim
 from behavesim.similarity.niches import Niches
 from behavesim.task import Objective
-from behavesim.trajectory import AlgorithmRun
+from behavesim.trajectory import AlgorithmRun, packed
 
 Scores = tuple[float, ...]
 """A program's score on each of some instances."""
@@ -27,7 +27,7 @@ class Entrant:
     source: str
     score: float
     scores: Scores
-    behaviour: tuple[AlgorithmRun, ...]
+    behaviour: Sequence[AlgorithmRun]
 
     @property
     def key(self) -> tuple[str, int]:
@@ -63,10 +63,10 @@ class Member:
     """A program of a portfolio: the run and the candidate that it is, and its score and gap in the search.
 
     `together` is the mean over the search's instances of the best score of this program and those before it, and
-    `together_gap` the gap of that; `wins` are the instances, from 1, on which this one has it. `alike` programs do the
-    same as it, itself among them, and `nearest` is its distance 1 − BehaveSim to the one before that is most like it,
-    None for the first. `validation` is its mean score on validation instances, `validation_together` that of the best
-    so far there; None where it was not tried there.
+    `wins` are the instances, from 1, on which this one has it. `alike` programs do the same as it, itself among them,
+    and `nearest` is its distance 1 − BehaveSim to the one before that is most like it, None for the first.
+    `validation` is its mean score on validation instances, `validation_together` that of the best so far there; None
+    where it was not tried there.
     """
 
     run: str
@@ -74,7 +74,6 @@ class Member:
     score: float
     gap: float | None
     together: float
-    together_gap: float | None
     wins: tuple[int, ...]
     scores: Scores
     alike: int
@@ -93,11 +92,6 @@ class Portfolio:
     wanted: int
     members: tuple[Member, ...]
     failed: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def together_gap(self) -> float | None:
-        """The gap of the mean over the search's instances of the best of all programs; None where it is unknown."""
-        return self.members[-1].together_gap if self.members else None
 
     def table(self) -> Table:
         """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
@@ -166,12 +160,14 @@ def portfolio(
     chosen = clearing.of(entrants, count)
     failed = tuple(each.key for each in chosen if each.key in tried and tried[each.key] is None)
     kept = [each for each in chosen if each.key not in failed]
-    return Portfolio(count, _members(kept, Counter(each.behaviour for each in entrants), clearing, tried), failed)
+    return Portfolio(
+        count, _members(kept, Counter(packed(each.behaviour) for each in entrants), clearing, tried), failed
+    )
 
 
 def _members(
     kept: Sequence[Entrant],
-    alike: Mapping[tuple[AlgorithmRun, ...], int],
+    alike: Mapping[bytes, int],
     clearing: Clearing,
     validation: Mapping[tuple[str, int], Scores | None],
 ) -> tuple[Member, ...]:
@@ -189,10 +185,9 @@ def _members(
             score=each.score,
             gap=objective.gap(each.score),
             together=together[place],
-            together_gap=objective.gap(together[place]),
             wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
             scores=each.scores,
-            alike=alike[each.behaviour],
+            alike=alike[packed(each.behaviour)],
             nearest=_nearest(each, kept[:place], clearing.measure),
             validation=fmean(there[place]) if there[place] else None,
             validation_together=there_together[place],

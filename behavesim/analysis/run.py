@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from behavesim.errors import JournalError, UsageError
 from behavesim.events import (
-    AFTER_A_PAUSE,
     TEMPLATE,
     Added,
     Asked,
@@ -30,10 +29,11 @@ from behavesim.events import (
 )
 from behavesim.settings import recorded
 from behavesim.state import RunState
+from behavesim.store.activity import Activity
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import count_registered, read_events, read_trajectories
 from behavesim.task import Direction, Objective, Task, TaskReference
-from behavesim.trajectory import AlgorithmRun
+from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
     import pandas
@@ -81,7 +81,7 @@ class Run:
         self._known: dict[CandidateId, dict[str, Any]] = {}
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
-        self.active_s = 0.0
+        self._activity = Activity()
         self.template: Candidate | None = None
         """The program that the search starts from, as a candidate; it is none of `candidates`."""
         pairs = iter(events)
@@ -109,6 +109,11 @@ class Run:
         """Take in what has been committed since the run was loaded, or followed last."""
         for _, at, event in read_events(self.folder.journal, after=len(self.events_at)):
             self._take(at, event)
+
+    @property
+    def active_s(self) -> float:
+        """Seconds the run has been active, the pauses between its sessions left out."""
+        return self._activity.seconds
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -157,7 +162,7 @@ class Run:
         """A score's gap to the best known, as a fraction; None where either is unknown."""
         return None if score is None else self.state.objective.gap(score)
 
-    def trajectories(self, candidates: Sequence[CandidateId]) -> list[tuple[AlgorithmRun, ...]]:
+    def trajectories(self, candidates: Sequence[CandidateId]) -> list[Behaviour]:
         """What the programs of some feasible candidates do, one trajectory an instance."""
         return read_trajectories(self.folder.journal, candidates)
 
@@ -221,8 +226,7 @@ class Run:
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
-        if self.events_at and not isinstance(event, AFTER_A_PAUSE):
-            self.active_s += at - self.events_at[-1]
+        self._activity.take(at, event)
         self.events_at.append(at)
         match event:
             case Asked(candidate):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from behavesim.analysis.run import TOP, Candidate, Run
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
-from behavesim.trajectory import AlgorithmRun
 
 COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 
@@ -53,9 +52,9 @@ def scored(run: Run, candidate: Candidate) -> Scored:
 def top(run: Run) -> tuple[TopProgram, ...]:
     """The ten best behaviours, best first; behaviours are one when all their trajectories are."""
     ranked = run.ranked()
-    alike: dict[tuple[AlgorithmRun, ...], list[Candidate]] = {}
+    alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
-        alike.setdefault(behaviour, []).append(program)
+        alike.setdefault(behaviour.packed, []).append(program)
     return tuple(_top_program(run, programs) for programs in list(alike.values())[:TOP])
 
 

@@ -22,23 +22,26 @@ SECONDS = 60.0
 """That portfolio.py has for an instance unless its user says otherwise."""
 
 
-async def recommended(folder: RunFolder, task: Task) -> Recommended:
-    """Choose, record and write the recommended program; raises UsageError where nothing can be validated on."""
+async def recommended(run: Run, task: Task) -> None:
+    """Choose, record and write the recommended program of a run, which is brought up to date before and after.
+
+    Raises UsageError where nothing can be validated on.
+    """
+    folder = run.folder
     if not task.instances("validation"):
         raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
     with folder.locked():
-        run = load_run(folder.path)
+        run.follow()
         async with judging(folder.with_task_at_hand(run.settings), task, "validation") as judge:
             event = await recommend(run, judge)
         async with SqliteJournal(folder.journal) as journal:
             await journal.append([event])
-        _write(folder, event)
-    return event
+        run.follow()
+        _write(run, event)
 
 
-def _write(folder: RunFolder, event: Recommended) -> None:
-    run = load_run(folder.path)
-    chosen = run.recommended
+def _write(run: Run, event: Recommended) -> None:
+    folder, chosen = run.folder, run.recommended
     if chosen is None:
         folder.note("no program on the shortlist works on the validation instances")
         return

@@ -1,10 +1,9 @@
 """A session of a run: its search, from its first candidate or its last event to an end, and the choice of a program.
 
-Each function returns what ended the search: "budget", "finished" where nothing was left of it, or the cap that was
-reached. `tell` is told, in half a sentence, what is begun that takes a while. Cancelled, it waits for the replies that
-are under way, unless `launch.requests.abandon` is called, and stops the search in order, so that everything that has
-arrived is kept, before it ends as cancelled; cancelled twice, it leaves at once, and the run can be resumed as after a
-kill.
+Each function returns the run as it is then, and what ended the search. `tell` is told, in half a sentence, what is
+begun that takes a while. Cancelled, it waits for the replies that are under way, unless `launch.requests.abandon` is
+called, and stops the search in order, so that everything that has arrived is kept, before it ends as cancelled;
+cancelled twice, it leaves at once, and the run can be resumed as after a kill.
 """
 
 from __future__ import annotations
@@ -12,14 +11,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 
 from behavesim.admission import refuse_changes
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run, load_run
 from behavesim.build import Launch, forked_search, new_search, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
 from behavesim.store.reading import count_registered
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What ended a search: "budget", "finished" where nothing was left of it, or the cap that was reached; and the run.
+
+    A long run takes a moment to read: whoever goes on with it need not do so again.
+    """
+
+    reason: str
+    run: Run
+
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 """Shows a search for as long as it goes on."""
@@ -31,31 +43,33 @@ LOOK_S = 0.5
 """How often the inbox is looked into."""
 
 
-async def begin(launch: Launch, view: View, tell: Tell) -> str:
+async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
     """Make a run; raises UsageError where its folder exists, TaskError where the template fails."""
     return await _session(launch, new_search(launch), view, tell)
 
 
-async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> str:
+async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
     """Make a run that goes on from where another is; raises UsageError where what was changed forbids it."""
     return await _session(launch, forked_search(launch, source), view, tell)
 
 
-async def resume(launch: Launch, view: View, tell: Tell) -> str:
+async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
-    if load_run(launch.folder.path).state.recommended is None:
-        await _recommended(launch, tell)
-    return "finished"
+    run = load_run(launch.folder.path)
+    if run.state.recommended is None:
+        await _recommend(launch, run, tell)
+    return Ended("finished", run)
 
 
-async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> str:
+async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> Ended:
     async with beginning as search, view(launch, search), _taking_from(launch.folder.inbox, search):
         reason = await _ended_in_order(launch, search)
-    await _recommended(launch, tell)
-    return reason
+    run = load_run(launch.folder.path)
+    await _recommend(launch, run, tell)
+    return Ended(reason, run)
 
 
 @asynccontextmanager
@@ -99,9 +113,9 @@ async def _settled(launch: Launch) -> None:
         await launch.requests.settle(REPLIES_S)
 
 
-async def _recommended(launch: Launch, tell: Tell) -> None:
+async def _recommend(launch: Launch, run: Run, tell: Tell) -> None:
     if launch.settings.recommend and launch.task.instances("validation"):
         from behavesim.application.recommendation import recommended
 
         tell(f"trying the best programs of {launch.folder.run} on validation instances")
-        await recommended(launch.folder, launch.task)
+        await recommended(run, launch.task)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Archive
 from behavesim.similarity.measure import BehaveSim
-from behavesim.trajectory import AlgorithmRun
+from behavesim.trajectory import AlgorithmRun, packed
 
 Preference = tuple[float, int, int]
 """What makes a program the better of two, smallest first: its negated utility, its length, its number."""
@@ -27,16 +28,16 @@ class Niches:
     def __init__(self, measure: BehaveSim) -> None:
         self._measure = measure
         self._archive = Archive()
-        self._behaviours: dict[tuple[AlgorithmRun, ...], int] = {}
-        self._algorithms: list[tuple[AlgorithmRun, ...]] = []
+        self._behaviours: dict[bytes, int] = {}
+        self._algorithms: list[Sequence[AlgorithmRun]] = []
         self._preferred: list[Preference] = []  # of each behaviour
         self._ranking: list[tuple[Preference, int]] = []  # the same with the behaviour's number, preferred ones first
         self._rows: dict[int, NDArray[np.float64]] = {}  # the distances of a behaviour to the others, while it is kept
         self._scale: tuple[int, float] = (0, 0.0)
 
-    def add(self, algorithm: tuple[AlgorithmRun, ...], preference: Preference) -> None:
+    def add(self, algorithm: Sequence[AlgorithmRun], preference: Preference) -> None:
         """Take in a program: what it does, and what it is worth."""
-        number = self._behaviours.setdefault(algorithm, len(self._algorithms))
+        number = self._behaviours.setdefault(packed(algorithm), len(self._algorithms))
         if number == len(self._algorithms):
             self._algorithms.append(algorithm)
             self._archive.append(algorithm)

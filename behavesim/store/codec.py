@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from behavesim.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
 from behavesim.store.passages import joined, parted
 from behavesim.text import one_line
-from behavesim.trajectory import Behaviour, packed
+from behavesim.trajectory import Behaviour, packed, unpack
 
 NAMES = {kind: name for name, kind in STORED_AS.items()}
 """The name of each type of event, as it is stored."""
@@ -55,13 +55,23 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     if isinstance(prompt := values.get("prompt"), dict) and isinstance(numbers := prompt.get("text"), list):
         prompt["text"] = joined(numbers, passages)
     try:
-        event: Event = _adapter(kind).validate_python(values)
+        event: Event = _adapter(kind).validator.validate_python(values)  # a call less than the adapter's own
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
     if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
         raise ValueError("no candidate has such a number")
-    return replace(event, trajectories=Behaviour(blob)) if isinstance(event, Evaluated) else event
+    if isinstance(event, Evaluated):
+        object.__setattr__(event, "trajectories", Behaviour(blob))  # nobody else has it yet
+    return event
+
+
+def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
+    """The same, with what a program did, which is otherwise read when it is looked at."""
+    event = decode(kind, payload, blob, passages)
+    if isinstance(event, Evaluated):
+        unpack(packed(event.trajectories))
+    return event
 
 
 def check_time(at: object) -> float:

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from behavesim.errors import JournalError
-from behavesim.events import Evaluated, RunStarted
-from behavesim.store.codec import check_time, decode
+from behavesim.events import RunStarted
+from behavesim.store.codec import check_time, decode_whole
 from behavesim.store.passages import Passages
 from behavesim.store.reading import UNREADABLE, connected
 from behavesim.store.schema import VERSION, holds_events
@@ -48,9 +48,7 @@ def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
             yield "event 1 is not the beginning of a run"
         try:
             check_time(at)
-            event = decode(kind, payload, data, passages)
-            if isinstance(event, Evaluated):
-                tuple(event.trajectories)  # which are read once they are looked at
+            decode_whole(kind, payload, data, passages)
         except ValueError as error:
             yield one_line(f"event {seq} ({kind}) cannot be read: {error}")
         expected = seq + 1

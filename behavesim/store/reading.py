@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from itertools import pairwise
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from behavesim.errors import JournalError
 from behavesim.events import (
-    AFTER_A_PAUSE,
-    STORED_AS,
     Asked,
     CandidateId,
-    ClockRead,
     Evaluated,
     Event,
     Prompt,
@@ -29,7 +26,7 @@ from behavesim.store.passages import Passages
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 from behavesim.text import one_line
-from behavesim.trajectory import AlgorithmRun, unpack
+from behavesim.trajectory import Behaviour
 
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 OUTCOME = """
@@ -52,6 +49,8 @@ def read_events(
     query = _READ
     if only:
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
+        if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
+            query = query.replace("WHERE", "WHERE candidate IS NULL AND")
     with translated(path), closing(open_to_read(path)) as connection:
         passages = Passages(connection)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
@@ -63,28 +62,6 @@ def read_events(
             except ValueError as error:
                 raise _unreadable(path, seq, error) from error
             yield seq, time, event
-
-
-def read_times(path: Path) -> list[tuple[float, str]]:
-    """The time and the type of every event, in order."""
-    with translated(path), closing(open_to_read(path)) as connection:
-        rows = connection.execute("SELECT seq, at, type FROM events ORDER BY seq")
-        return [(_time(path, seq, at), str(kind)) for seq, at, kind in rows]
-
-
-def read_active_s(path: Path) -> float:
-    """Seconds a run has been active so far; no less than its clock said, which a recovered run has on."""
-    clock = (event.active_s for _, _, event in read_events(path, only=(ClockRead,)) if isinstance(event, ClockRead))
-    return max(active_s(read_times(path)), *clock, 0.0)
-
-
-def active_s(times: Iterable[tuple[float, str]]) -> float:
-    """Seconds a run has been active over all its sessions, by the times and types of its events.
-
-    The pauses between sessions do not count, nor does what is done with a run that has stopped.
-    """
-    steps = pairwise(times)
-    return sum(at - before for (before, _), (at, kind) in steps if STORED_AS.get(kind) not in AFTER_A_PAUSE)
 
 
 def count_registered(path: Path) -> int:
@@ -141,19 +118,14 @@ def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
     return event.prompt if isinstance(event, Asked) else None
 
 
-def read_behaviours(path: Path, candidates: Sequence[CandidateId]) -> list[bytes]:
-    """What some feasible candidates do as it is stored, which is equal where all trajectories are."""
-    query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
-    with translated(path), closing(open_to_read(path)) as connection:
-        return [bytes(connection.execute(query, (candidate,)).fetchone()[0]) for candidate in candidates]
-
-
-def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[tuple[AlgorithmRun, ...]]:
+def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
     """The trajectories of some feasible candidates, in the order asked for."""
     query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
     with translated(path), closing(open_to_read(path)) as connection:
         try:
-            return [unpack(*connection.execute(query, (candidate,)).fetchone() or (None,)) for candidate in candidates]
+            return [
+                Behaviour(*connection.execute(query, (candidate,)).fetchone() or (None,)) for candidate in candidates
+            ]
         except ValueError as error:
             raise JournalError(f"{path}: a program's behaviour cannot be read: {error}") from error
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from behavesim.events import Event
-from behavesim.store.codec import decode
+from behavesim.store.codec import decode_whole
 from behavesim.store.passages import is_passage
 
 LEAF = 13
@@ -37,7 +37,7 @@ def salvaged(path: Path) -> dict[int, tuple[float, Event]]:
     for seq, columns in rows:
         with suppress(*DAMAGED, TypeError):
             _, at, _, kind, payload, data = columns
-            events.setdefault(seq, (float(at), decode(kind, payload, data, passages)))  # type: ignore[arg-type]
+            events.setdefault(seq, (float(at), decode_whole(kind, payload, data, passages)))  # type: ignore[arg-type]
     return dict(sorted(events.items()))
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import overload
 
 from behavesim.errors import TrajectoryError
-from behavesim.trajectory.samples import AlgorithmRun, pack, parts, unpack
+from behavesim.trajectory.samples import AlgorithmRun, pack, unpack
 
 
 class Behaviour(Sequence[AlgorithmRun]):
     """What `pack` made bytes of, instance by instance, read when it is first looked at; equal to a tuple of the same.
 
-    Raises ValueError where it is cut off, and TrajectoryError, once it is looked at, where it is damaged otherwise.
+    Raises ValueError where there are no bytes, and TrajectoryError, once it is looked at, where they are damaged.
     """
 
     __slots__ = ("_runs", "packed")
@@ -20,8 +20,6 @@ class Behaviour(Sequence[AlgorithmRun]):
     def __init__(self, packed: object) -> None:
         if not isinstance(packed, bytes):
             raise ValueError("its trajectories are missing")
-        for _ in parts(packed):
-            pass
         self.packed = packed
         self._runs: tuple[AlgorithmRun, ...] | None = None
 
@@ -52,7 +50,10 @@ class Behaviour(Sequence[AlgorithmRun]):
         return self.runs == other if isinstance(other, tuple) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.packed)
+        return hash(self.runs)  # as a tuple of the same has it; `packed` is the key that reads nothing
+
+    def __repr__(self) -> str:
+        return repr(self.runs)
 
 
 def packed(runs: Sequence[AlgorithmRun]) -> bytes:

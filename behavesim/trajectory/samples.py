@@ -83,21 +83,18 @@ def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
     return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
 
 
-def unpack(blob: object) -> tuple[AlgorithmRun, ...]:
-    """What `pack` made a blob of; raises ValueError where it is none, or cut off."""
-    if not isinstance(blob, bytes):
-        raise ValueError("its trajectories are missing")
-    return tuple(_unpacked(part) for part in parts(blob))
+def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
+    """What `pack` made a blob of; raises ValueError where it is cut off, or something else."""
+    return tuple(_unpacked(part) for part in _parts(blob))
 
 
 def _unpacked(data: bytes) -> AlgorithmRun:
     if data.startswith(_SAMPLES):
-        return Samples(Trajectory.from_bytes(part) for part in parts(data[len(_SAMPLES) :]))
+        return Samples(Trajectory.from_bytes(part) for part in _parts(data[len(_SAMPLES) :]))
     return Trajectory.from_bytes(data)
 
 
-def parts(blob: bytes) -> Iterator[bytes]:
-    """What stands behind each length in a blob; raises ValueError where it is cut off."""
+def _parts(blob: bytes) -> Iterator[bytes]:
     start = 0
     while start < len(blob):
         if start + _LENGTH.size > len(blob):

@@ -51,14 +51,14 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
     tmp_path: Path, times: int, stopped: str | None
 ) -> None:
     calm, cut = (new_launch("tsp", tmp_path, UNCHOSEN, name=name) for name in ("calm", "cut"))
-    assert await session.begin(calm, unseen, pytest.fail) == "budget"
+    assert (await session.begin(calm, unseen, pytest.fail)).reason == "budget"
     with pytest.raises(asyncio.CancelledError):
         await session.begin(cut, cancelled(times), pytest.fail)
     left = load_run(cut.folder.path).state
     assert left.stopped == stopped
     assert left.registered < 12
     assert left.registered >= 5 or stopped is None, "decisions that were not committed are taken again"
-    assert await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail) == "budget"
+    assert (await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail)).reason == "budget"
     assert load_run(cut.folder.path).state.digest() == load_run(calm.folder.path).state.digest()
 
 
@@ -68,7 +68,7 @@ async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended
     await session.begin(launch, unseen, pytest.fail)
     again = next_launch(launch.folder, {"recommend": True})
     for _ in range(2):
-        assert await session.resume(again, unseen, told.append) == "finished"
+        assert (await session.resume(again, unseen, told.append)).reason == "finished"
     assert told == ["trying the best programs of first on validation instances"]
     assert launch.folder.recommended.exists()
 
@@ -78,6 +78,6 @@ async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(tmp_path: Path) -> N
     await session.begin(first, unseen, pytest.fail)
     digest = load_run(first.folder.path).state.digest()
     fork = next_launch(first.folder, {"budget": 16}, fork=RunFolder.named(tmp_path, "second"))
-    assert await session.fork(fork, first.folder, unseen, pytest.fail) == "budget"
+    assert (await session.fork(fork, first.folder, unseen, pytest.fail)).reason == "budget"
     assert load_run(fork.folder.path).state.registered == 16
     assert load_run(first.folder.path).state.digest() == digest

@@ -29,7 +29,7 @@ from behavesim.state import RunState
 from behavesim.store import codec
 from behavesim.store.damage import damages
 from behavesim.store.progress import progress
-from behavesim.store.reading import count_registered, first_time, last_event, read_events, read_times, read_trajectories
+from behavesim.store.reading import count_registered, first_time, last_event, read_events, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference
@@ -228,7 +228,7 @@ def _read(path: Path) -> None:
 
     readers: list[Callable[[], Any]] = [
         *(lambda: list(events()), lambda: list(read_events(path, only=(Evaluated, Rejected)))),
-        *(lambda: read_trajectories(path, [*candidates, 0]), lambda: read_times(path)),
+        lambda: read_trajectories(path, [*candidates, 0]),
         *(lambda: first_time(path), lambda: last_event(path), lambda: count_registered(path), lambda: progress(path)),
     ]
     for reader in readers:

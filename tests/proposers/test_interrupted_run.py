@@ -82,7 +82,7 @@ async def test_whoever_does_not_wait_is_told_how_many_requests_may_be_billed_for
     async def unseen(launch: Launch, search: Search) -> AsyncIterator[None]:
         yield
 
-    assert await session.resume(next_launch(launch.folder, {}), unseen, pytest.fail) == "budget"
+    assert (await session.resume(next_launch(launch.folder, {}), unseen, pytest.fail)).reason == "budget"
     resumed = [event for _, _, event in read_events(run.folder.journal) if isinstance(event, RunResumed)]
     assert [event.unanswered for event in resumed] == [4]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,6 @@ from behavesim.loop import Search
 from behavesim.proposers.replay import ReplayProposer, brought_again
 from behavesim.recover import Salvage
 from behavesim.store.codec import decode
-from behavesim.store.reading import read_active_s
-from tests.analysis.journals import started, write
 from tests.search.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 
 STEP_S = 0.9
@@ -84,7 +81,7 @@ async def test_what_was_decided_by_the_clock_follows_from_the_journal() -> None:
 async def test_a_run_that_was_killed_goes_on_by_the_time_it_had_read() -> None:
     wholes = [MemoryJournal() for _ in range(3)]
     (expected,) = {await finished(journal, order) for order, journal in enumerate(wholes)}
-    for k in range(3, len(wholes[0].rows), 5):
+    for k in range(3, len(wholes[0].rows), 2):
         assert await finished(MemoryJournal(wholes[k % 3].rows[:k]), -k) == expected, f"after event {k}"
 
 
@@ -104,10 +101,3 @@ async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() ->
 def test_what_is_salvaged_of_a_run_has_its_clock_too() -> None:
     readings = [ClockRead(7200.0, 3), ClockRead(14400.0, 9)]
     assert Salvage.of([*readings, Injected("mine", "x = 1")]).readings == readings
-
-
-def test_a_run_is_as_old_as_its_clock_says_where_its_events_are_younger(tmp_path: Path) -> None:
-    write(tmp_path / "recovered", started(), [ClockRead(7200.0, 3), ClockRead(14400.0, 9)])
-    assert read_active_s(tmp_path / "recovered/run.db") == 14400.0
-    write(tmp_path / "slept", started(), [ClockRead(0.5, 3)], seconds=iter([0.0, 1.0, 2.0, 9.0]))
-    assert read_active_s(tmp_path / "slept/run.db") > 0.5

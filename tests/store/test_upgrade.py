@@ -12,7 +12,7 @@ import pytest
 from behavesim.errors import JournalError
 from behavesim.events import NotAdded, RunStopped
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import active_s, read_events, read_times
+from behavesim.store.reading import read_events
 from behavesim.store.schema import MIGRATIONS, OLDEST, VERSION, Migration
 from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
 
@@ -101,15 +101,7 @@ async def test_a_clock_that_jumps_changes_no_time_within_a_session(tmp_path: Pat
         async with journal:
             await journal.append([RunStopped("a")])
             await journal.append([RunStopped("b")])
-    assert [at for at, _ in read_times(path)] == [1001.0, 1004.0, 500.0, 502.0]
-
-
-def test_only_time_in_which_a_run_was_going_on_is_active() -> None:
-    times = [(10.0, "RunStarted"), (15.0, "Asked"), (16.0, "RunStopped"), (90.0, "Recommended")]
-    assert active_s(times) == 6.0
-    assert active_s([*times, (50.0, "RunResumed"), (53.0, "Asked")]) == 9.0
-    assert active_s([*times, (99.0, "RunForked"), (100.0, "RunResumed"), (101.0, "Asked")]) == 7.0
-    assert active_s([]) == 0.0
+    assert [at for _, at, _ in read_events(path)] == [1001.0, 1004.0, 500.0, 502.0]
 
 
 def test_an_upgrade_gives_an_older_journal_the_views_of_today(journal: Path) -> None:

@@ -21,11 +21,9 @@ def on_optimisers() -> MeasuresStudy:
     return measures.study(measures.compared())
 
 
+@cache
 def on_laws() -> StochasticStudy:
-    """By three repetitions, which tell as much of the order of the means as ten."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stochastic, "SEEDS", 3)
-        return StochasticStudy(tuple(stochastic.compared()))
+    return StochasticStudy(tuple(stochastic.compared()))
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)

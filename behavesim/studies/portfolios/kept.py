@@ -73,7 +73,7 @@ class Fresh:
 def kept(run: Run) -> KeptRun:
     """What is kept of a run on a task whose trajectories are prefixes; raises UsageError for another."""
     entrants = run.entrants()
-    behaviours: dict[tuple[Any, ...], Any] = {}
+    behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
         first = behaviours.setdefault(each.behaviour, each)
         if len(each.source) < len(first.source):  # equal behaviour, equal score
