@@ -88,7 +88,7 @@ class Behaviours:
         if self._template is None:
             self._template = Archive([self._algorithms[TEMPLATE]])
         try:
-            self._strict.one_vs_many(algorithm, self._template)
+            self._strict.refuse(algorithm, self._template)
         except TrajectoryError as error:
             return f"what the program does cannot be compared with what the template does: {error}"
         return ""

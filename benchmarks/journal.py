@@ -29,11 +29,11 @@ def candidate(number: int) -> list[Event]:
     tours = tuple(Trajectory.prefixes(rng.permutation(50)) for _ in range(5))
     source = "x" * 700
     return [
-        Asked(number, (number - 1, number - 2), 3, Prompt("p" * 1500, "improve")),
+        Asked(number, (number - 1, number - 2), "3", Prompt("p" * 1500, "improve")),
         Responded(number, Reply(f"Here is one: {source}", "m", (Usage(400, 0, 300, 0),), "stop")),
         Evaluated(number, source, 6.5, (6.0, 7.0, 6.5, 6.5, 6.5), tours, "", "f" * 64, None, 0.01),
-        Compared(number, dict.fromkeys(range(10), 0.5)),
-        Added(number, 3),
+        Compared(number, dict.fromkeys("0123456789", 0.5)),
+        Added(number, "3"),
     ]
 
 

@@ -62,6 +62,7 @@ METRICS = (
         "recommended_gap", "recommended gap", FRACTION, "lower", lambda run: _gap(run.summary.recommended), "search"
     ),
     Metric("best_score", "best score", SCORE, "task", lambda run: _score(run.summary.best), "search", "best_gap"),
+    Metric("portfolio_gap", "gap of ten together", FRACTION, "lower", lambda run: run.portfolio.together_gap, "search"),
     Metric(
         "held_out_best_gap", "held-out gap of best", FRACTION, "lower", _tried(lambda tried: tried.best.gap), "held-out"
     ),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.analysis.run import Run
+from behavesim.errors import TaskError
 from behavesim.prompts.parting import first_difference
-from behavesim.task import Picture
+from behavesim.task import Bins, Disks, Picture, Route
 from behavesim.trajectory import Kind, Trajectory, trajectories_of
 
 INSTANCES = 5
@@ -42,18 +43,36 @@ class Scene:
 def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
     """The first instances, each with those of some feasible candidates, first ones first, that there is room for.
 
-    Of a program that draws at random it has the first of its runs.
+    Of a program that draws at random it has the first of its runs. Raises TaskError where the task's picture is none of
+    its trajectories.
     """
-    did = run.trajectories(candidates)
-    behaviours = _affordable([tuple(trajectories_of(each)[0] for each in shown[:INSTANCES]) for shown in did])
+    behaviours = _affordable(
+        [
+            tuple(trajectories_of(each)[0] for each in behaviour[:INSTANCES])
+            for behaviour in run.trajectories(candidates)
+        ]
+    )
     if not behaviours:
         return ()
     task = run.task()
-    instances = task.instances("search")[: len(behaviours[0])]
-    return tuple(
-        _scene(run, index, task.picture(instance), candidates, [behaviour[index] for behaviour in behaviours])
-        for index, instance in enumerate(instances)
-    )
+    found = []
+    for index, instance in enumerate(task.instances("search")[: len(behaviours[0])]):
+        did, picture = [behaviour[index] for behaviour in behaviours], task.picture(instance)
+        if picture is not None and not all(_suits(picture, each) for each in did):
+            raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {picture!r:.80}")
+        found.append(_scene(run, index, picture, candidates, did))
+    return tuple(found)
+
+
+def _suits(picture: Picture, did: Trajectory) -> bool:
+    """Whether every state of a trajectory can be drawn so."""
+    match picture:
+        case Route(places):
+            return did.kind == "prefixes" and did.data.min() >= 0 and did.data.max() < len(places)
+        case Bins(sizes):
+            return did.kind == "prefixes" and did.data.min() >= 0 and len(did) <= len(sizes)
+        case Disks():
+            return did.kind == "vectors" and did.data.shape[1] % 3 == 0
 
 
 def _affordable(behaviours: Sequence[tuple[Trajectory, ...]]) -> list[tuple[Trajectory, ...]]:

@@ -63,10 +63,10 @@ class Member:
     """A program of a portfolio: the run and the candidate that it is, and its score and gap in the search.
 
     `together` is the mean over the search's instances of the best score of this program and those before it, and
-    `wins` are the instances, from 1, on which this one has it. `alike` programs do the same as it, itself among them,
-    and `nearest` is its distance 1 − BehaveSim to the one before that is most like it, None for the first.
-    `validation` is its mean score on validation instances, `validation_together` that of the best so far there; None
-    where it was not tried there.
+    `together_gap` the gap of that; `wins` are the instances, from 1, on which this one has it. `alike` programs do the
+    same as it, itself among them, and `nearest` is its distance 1 − BehaveSim to the one before that is most like it,
+    None for the first. `validation` is its mean score on validation instances, `validation_together` that of the best
+    so far there; None where it was not tried there.
     """
 
     run: str
@@ -74,6 +74,7 @@ class Member:
     score: float
     gap: float | None
     together: float
+    together_gap: float | None
     wins: tuple[int, ...]
     scores: Scores
     alike: int
@@ -92,6 +93,11 @@ class Portfolio:
     wanted: int
     members: tuple[Member, ...]
     failed: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def together_gap(self) -> float | None:
+        """The gap of the mean over the search's instances of the best of all programs; None where it is unknown."""
+        return self.members[-1].together_gap if self.members else None
 
     def table(self) -> Table:
         """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
@@ -185,6 +191,7 @@ def _members(
             score=each.score,
             gap=objective.gap(each.score),
             together=together[place],
+            together_gap=objective.gap(together[place]),
             wins=tuple(number for number, winner in enumerate(winners, 1) if winner == place),
             scores=each.scores,
             alike=alike[packed(each.behaviour)],

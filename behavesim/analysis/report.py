@@ -13,7 +13,8 @@ from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, dive
 from behavesim.analysis.failures import Reason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
-from behavesim.analysis.run import Run
+from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.run import TOP, Run
 from behavesim.analysis.scored import TopProgram, top, top_table
 from behavesim.analysis.summary import Summary, summary
 from behavesim.analysis.table import Table
@@ -27,6 +28,9 @@ class Origin:
     folder: Path
     settings: Settings
     versions: Mapping[str, str | None]
+
+
+NONE_CHOSEN = Portfolio(TOP, ())
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class RunReport:
     diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]
     improvements: tuple[Improvement, ...] = ()
+    portfolio: Portfolio = NONE_CHOSEN
     held_out: HeldOut | None = None
     metrics: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -58,6 +63,7 @@ class RunReport:
             top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),
+            self.portfolio.table(),
             failures_table(self.failures),
             *([held_out_table(self.held_out, recommended)] if self.held_out else []),
         )
@@ -89,6 +95,7 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
         diversity=diversity(run),
         diversity_over_time=diversity_over_time(run),
         top=top(run),
+        portfolio=run.portfolio(TOP),
         improvements=improvements(run),
         held_out=held_out,
     )

@@ -22,8 +22,8 @@ class Unit:
 
 
 WORDS = Unit()
-WRITTEN = Unit(symbol="")
-"""Of numbers that are text already."""
+WRITTEN = Unit()
+"""Of numbers that are text already, which stand at the right where words stand at the left."""
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")

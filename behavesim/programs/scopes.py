@@ -69,10 +69,10 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 @dataclass
 class _Scope:
-    """A function's bindings; a comprehension's; or those of a class or a module, which nobody is to rename."""
+    """What a function or comprehension binds, or a class or module, whose names are its own and keep them."""
 
     outer: _Scope | None = None
-    is_function: bool = False
+    is_class: bool = True
     is_comprehension: bool = False
     bindings: dict[str, Binding] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
@@ -86,11 +86,11 @@ class _Scope:
         """What a name means here, once all is bound; only a class's own body sees what the class binds."""
         scope: _Scope | None = self
         while scope is not None:
-            is_seen = scope is self or scope.is_function or scope.is_comprehension
-            if is_seen and name in scope.globals:
-                return None
-            if is_seen and name in scope.bindings and name not in scope.nonlocals:
-                return scope.bindings[name] if scope.is_function or scope.is_comprehension else None
+            if scope is self or not scope.is_class:
+                if name in scope.globals:
+                    return None
+                if name in scope.bindings and name not in scope.nonlocals:
+                    return None if scope.is_class else scope.bindings[name]
             scope = scope.outer
         return None
 
@@ -167,7 +167,7 @@ class _Reader(ast.NodeVisitor):
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, body: Sequence[ast.AST]
     ) -> None:
         self._visit_all(_evaluated_outside(node))
-        with self._inside(_Scope(self._scope, is_function=True)):
+        with self._inside(_Scope(self._scope, is_class=False)):
             for parameter in _parameters(node.args):
                 self._scope.bind(parameter.arg, parameter=True)
                 self._note(parameter, "arg", parameter.arg)
@@ -184,7 +184,7 @@ class _Reader(ast.NodeVisitor):
 
     def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
         self.visit(node.generators[0].iter)  # the first iterable belongs to the scope around
-        with self._inside(_Scope(self._scope, is_comprehension=True)):
+        with self._inside(_Scope(self._scope, is_class=False, is_comprehension=True)):
             for place, generator in enumerate(node.generators):
                 self._visit_all([generator.target, *([generator.iter] if place else []), *generator.ifs])
             self._visit_all([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])

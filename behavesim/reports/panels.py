@@ -18,6 +18,7 @@ from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
 from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
 from behavesim.state import RECENT, RunState
+from behavesim.text import number
 
 YEAR_S = 365 * 86400
 NOTICES = 2
@@ -85,7 +86,7 @@ def figures(moment: Moment) -> Table:
     rows = {
         "progress": _beside_template(state),
         "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
-        "in flight": f"{_plural(moment.waiting, 'request')}, {_plural(moment.evaluating, 'evaluation')}",
+        "in flight": f"{number(moment.waiting, 'request')}, {number(moment.evaluating, 'evaluation')}",
         "feasible": _feasible(state),
         **spending(moment),
         **moment.facts,
@@ -157,10 +158,6 @@ def _distances(state: RunState) -> dict[str, str]:
 
 def _distance(similarity: Mean) -> str:
     return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(count: int, state: RunState) -> str:

@@ -73,6 +73,15 @@ class BehaveSim(MeasureSettings):
         )
         return _expectation(sims, shape)
 
+    def refuse(self, algorithm: Algorithm, archive: Archive) -> None:
+        """Raise the TrajectoryError that comparing an algorithm with those of an archive would raise, if any."""
+        runs, shape = runs_of(algorithm)
+        check_shapes(archive.shape, shape)
+        for run, column in zip(runs, archive.columns, strict=True):
+            check_comparable(run, column.distinct[0], self)
+            if not self._is_within_unit(run, column):
+                self._against(run, column)
+
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
@@ -115,6 +124,13 @@ class BehaveSim(MeasureSettings):
         archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
+
+    def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
+        """Whether no distance can exceed the normaliser: prefixes are no further apart than the longer one is long."""
+        compared = (run, *column.distinct)
+        if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):
+            return False
+        return self.normaliser == "pair" or max(map(len, compared)) <= self.unit
 
     def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
         """(distinct runs - first,) Sim of one run and each distinct run of a column from `first` on."""

@@ -9,7 +9,8 @@ import pytest
 from behavesim.analysis import playback as module
 from behavesim.analysis.playback import playback
 from behavesim.analysis.run import Run
-from behavesim.task import Route
+from behavesim.errors import TaskError
+from behavesim.task import Bins, Disks, Picture, Route
 from tests.analysis.journals import feasible, journalled, started
 
 
@@ -40,6 +41,15 @@ def test_programs_for_which_there_is_no_room_are_left_out(run: Run, monkeypatch:
     assert [len(scene.programs) for scene in playback(run, [1, 2, 0])] == [2, 2]
     monkeypatch.setattr(module, "NUMBERS", 5)
     assert playback(run, [1, 2, 0]) == ()
+
+
+@pytest.mark.parametrize("picture", [Route(((0.0, 0.0),) * 3), Disks(), Bins((1.0, 2.0, 3.0), 9.0)])
+def test_a_picture_that_does_not_suit_what_programs_did_is_refused(
+    picture: Picture, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim_tasks.tsp.TravellingSalesman.picture", lambda task, instance: picture)
+    with pytest.raises(TaskError, match="`picture` of task 'tsp' does not suit its trajectories"):
+        playback(run, [0, 1])
 
 
 def test_no_program_is_no_scene(run: Run) -> None:

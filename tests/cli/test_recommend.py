@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +16,18 @@ from behavesim.verdict import Failure, Verdict
 from tests.cli.command import Command
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with a recommended program."""
+    runs = tmp_path_factory.mktemp("runs")
+    return bs.search_sync(
+        "tsp", budget=24, method="best-of-n", proposer="genetic", runs_dir=runs, name="first"
+    ).folder.path
+
+
 @pytest.fixture
-def finished(behavesim: Command) -> Command:
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 24, "--name", "first", "--json")
+def finished(behavesim: Command, made: Path) -> Command:
+    shutil.copytree(made, "runs/first")
     return behavesim
 
 

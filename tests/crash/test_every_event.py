@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
 
-STRIDE = 29
+STRIDE = 59
 """All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,27 @@ async def reached(subject: Subject, events: int) -> None:
         await asyncio.sleep(0.005)
 
 
+SIGNALLED = """
+import os
+from behavesim.proposers.genetic.proposer import GeneticProposer
+
+class Signalled(GeneticProposer):
+    \"\"\"Has its own process signalled when it is asked for one candidate: no other moment is as sure.\"\"\"
+
+    async def propose(self, prompt, number):
+        if str(number) == os.environ.get("AT"):
+            os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+        return await super().propose(prompt, number)
+
+proposer = Signalled
+"""
+
+
 async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Path, calm: Subject) -> None:
-    subject = Subject(tmp_path / "asked", CALM)
-    for number, events in ((signal.SIGTERM, 20), (signal.SIGINT, 90), (signal.SIGHUP, 150)):
-        process = await subject.start()
-        await reached(subject, events)
-        os.kill(process.pid, number)
-        said = await ended(process)
+    (tmp_path / "signalled.py").write_text(SIGNALLED)
+    subject = Subject(tmp_path / "asked", (*CALM, "--proposer", str(tmp_path / "signalled.py")))
+    for number, at in ((signal.SIGTERM, 4), (signal.SIGINT, 20), (signal.SIGHUP, 36)):
+        said = await replace(subject, env={"AT": str(at), "SIGNAL": str(int(number))}).finish()
         assert said.code == 130, said.stderr
         assert f"interrupted; what has arrived is kept, go on with: behavesim resume {subject.folder}\n" in said.stderr
         assert "Traceback" not in said.stderr

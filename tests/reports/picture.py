@@ -1,18 +1,26 @@
-"""The picture of the live view in the README: `python -m tests.reports.picture runs/RUN > docs/console.svg`."""
+"""The README's pictures of a finished run: `python -m tests.reports.picture console|report runs/RUN > docs/….svg`."""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
-from behavesim.analysis.run import Run
+from behavesim.analysis.diversity import Diversity
+from behavesim.analysis.report import report as reported
+from behavesim.analysis.run import Run, load_run
 from behavesim.application.console import moment_of
 from behavesim.events import Asked
 from behavesim.reports.dashboard import Dashboard
+from behavesim.reports.run import show_run
+from behavesim.reports.summary import summary_table
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
@@ -22,16 +30,29 @@ RATE = 18.0
 WIDTH, HEIGHT = 120, 40
 
 
-def picture(path: Path) -> str:
+def console(path: Path) -> str:
     """The live view of a run when most of its budget had been asked for, as SVG."""
     folder = RunFolder(path)
     whole = [(at, event) for _, at, event in read_events(folder.journal)]
     last = SHARE * Run(folder, whole, 0).settings.budget
     seen = takewhile(lambda pair: not (isinstance(pair[1], Asked) and pair[1].candidate >= last), whole)
+    return _drawn(Dashboard(moment_of(Run(folder, seen, 0), RATE)), f"behavesim run tsp --budget {round(last / SHARE)}")
+
+
+def report(path: Path) -> str:
+    """The report of a run but for its islands and failures, which the live view has, as SVG."""
+    run, said = reported(load_run(path)), io.StringIO()
+    os.environ |= {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}
+    with redirect_stdout(said):
+        show_run(replace(run, islands=(), diversity=Diversity((), None), failures=()), summary_table(run.summary))
+    return _drawn(Text.from_ansi(said.getvalue()), f"behavesim report {run.summary.run}")
+
+
+def _drawn(view: RenderableType, title: str) -> str:
     console = Console(record=True, width=WIDTH, height=HEIGHT, force_terminal=True, file=io.StringIO())
-    console.print(Dashboard(moment_of(Run(folder, seen, 0), RATE)))
-    return console.export_svg(title=f"behavesim run tsp --budget {round(last / SHARE)}")
+    console.print(view)
+    return console.export_svg(title=title)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(picture(Path(sys.argv[1])))
+    sys.stdout.write({"console": console, "report": report}[sys.argv[1]](Path(sys.argv[2])))

@@ -83,7 +83,7 @@ async def test_no_candidate_is_asked_before_the_window_admits_it() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_run_stopped_at_any_event_goes_on_as_if_nothing_had_happened(method: str) -> None:
-    await goes_on_from_any_event({**SMALL, "method": method, "budget": 24, "restart_every": 8})
+    await goes_on_from_any_event({**SMALL, "method": method, "budget": 16, "restart_every": 5})
 
 
 async def goes_on_from_any_event(settings: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ async def test_a_rejected_candidate_gets_the_repairs_it_was_granted(method: str)
 
 
 async def test_a_run_with_repairs_stopped_at_any_event_goes_on_as_if_nothing_had_happened() -> None:
-    await goes_on_from_any_event({**SMALL, "method": "funsearch", "budget": 24, "repair": 1})
+    await goes_on_from_any_event({**SMALL, "method": "funsearch", "budget": 16, "repair": 1})
 
 
 @pytest.mark.parametrize("order", range(4))

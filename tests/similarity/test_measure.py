@@ -242,6 +242,18 @@ def test_a_distance_outside_the_normaliser_is_refused_one_by_one_and_against_man
         measure.similarity(x, y)
     with pytest.raises(TrajectoryError, match="normaliser must be the greatest distance"):
         measure.one_vs_many([x], Archive([[x], [y]]))
+    with pytest.raises(TrajectoryError, match="normaliser must be the greatest distance"):
+        measure.refuse([x], Archive([[x], [y]]))
+
+
+def test_what_cannot_be_compared_is_refused_without_comparing_it(monkeypatch):
+    monkeypatch.setattr(BehaveSim, "_against", lambda *_: pytest.fail("no distance can be too great"))
+    archive = Archive([[A], [B]])
+    BehaveSim(6).refuse([C], archive)
+    BehaveSim("pair").refuse([C], archive)
+    for algorithm, message in (([A, B], "1 and 2 instances"), ([P], "of one kind"), ([[A, B]], "starting points")):
+        with pytest.raises(TrajectoryError, match=message):
+            BehaveSim(6).refuse(algorithm, archive)
 
 
 @pytest.mark.parametrize("length", [2**16, 70_000])

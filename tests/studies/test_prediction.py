@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+import behavesim as bs
 from behavesim.errors import UsageError
 from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
 from tests.cli.command import Command
@@ -31,7 +32,7 @@ def test_targets_are_those_of_the_definition() -> None:
 
 def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Command, tmp_path: Path) -> None:
     for seed in (1, 2):
-        arguments = ("--method", "best-of-n", "--budget", 12, "--seed", seed, "--set", "recommend=false")
+        arguments = ("--method", "best-of-n", "--budget", 10, "--seed", seed, "--set", "recommend=false")
         assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
     found = behavesim("study", "prediction", "s1", "s2", "--json")
     assert found.code == 0, found.err
@@ -42,14 +43,16 @@ def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Comm
     assert metrics[:2] == ["behavesim", "scores"]
     assert len(document["rows"]) == 2 * len(TARGETS) * len(metrics)
     assert all(-1 <= row["correlation"]["mean"] <= 1 for row in document["rows"])
-    assert "pairs of equal score" in behavesim("study", "prediction", "s1", "s2").out
+    assert "pairs of equal score" in behavesim("study", "prediction", "s1").out
 
 
-def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
-    from behavesim.analysis.run import load_run
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> bs.LoadedRun:
+    given = {"budget": 12, "method": "best-of-n", "proposer": "genetic", "recommend": False}
+    return bs.search_sync("tsp", **given, runs_dir=tmp_path_factory.mktemp("runs"))
 
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 12, "--name", "one", "--set", "recommend=false")
-    run = load_run("one")
+
+def test_means_and_differences_are_over_runs(run: bs.LoadedRun) -> None:
     rng = np.random.default_rng(5)
     unseen = {each.source or "": rng.uniform(5, 9, 14).tolist() for each in run.feasible}
     one = prediction(run, unseen)
@@ -69,11 +72,7 @@ def test_means_and_differences_are_over_runs(behavesim: Command) -> None:
     assert ours == pytest.approx(spearmanr(matrix[rows, columns], truth).statistic)
 
 
-def test_what_cannot_be_correlated_is_unknown_and_too_few_programs_are_said(behavesim: Command) -> None:
-    from behavesim.analysis.run import load_run
-
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 12, "--name", "one", "--set", "recommend=false")
-    run = load_run("one")
+def test_what_cannot_be_correlated_is_unknown_and_too_few_programs_are_said(run: bs.LoadedRun) -> None:
     alike = {each.source or "": [7.0] * 14 for each in run.feasible}
     study = PredictionStudy((prediction(run, alike),))
     assert study.sample("behavesim", "score alike", False) is None

@@ -22,7 +22,10 @@ def solved(pair: Pair) -> tuple[list[Solved], list[Solved]]:
 
 @cache
 def whole() -> SimilarityStudy:
-    return similarity.study(similarity.measured())
+    """The study with traces of one instance, which take most of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarity, "TRACED", 1)
+        return similarity.study(similarity.measured())
 
 
 def label(pair: Pair) -> str:

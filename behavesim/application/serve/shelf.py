@@ -28,8 +28,8 @@ V = TypeVar("V")
 
 RENEW_S = 2.0
 """Seconds for which what was found out is good enough, at least."""
-SHARE = 0.1
-"""Of the time, at most so much is spent on finding one thing out anew."""
+SHARE = 0.2
+"""Of a core's time, at most so much is spent on finding one thing out anew."""
 HELD = 12
 """Runs held in memory at most, and comparisons: those looked at last."""
 COMPARED = 20
@@ -56,14 +56,13 @@ class Renewed(Generic[V]):
 
     def value(self) -> V:
         """What was found last, or is now; raises the BehavesimError that the function raised."""
-        began = time.monotonic()
-        if self._found is None or began >= self._due:
+        if self._found is None or time.monotonic() >= self._due:
+            began = time.thread_time()
             try:
                 self._found = self._find()
             except BehavesimError as error:
                 self._found = error
-            took = time.monotonic() - began
-            self._due = began + took + max(RENEW_S, took / SHARE)
+            self._due = time.monotonic() + max(RENEW_S, (time.thread_time() - began) / SHARE)
         if isinstance(self._found, BehavesimError):
             raise self._found.with_traceback(None)  # or it would grow with each who asks
         return self._found
@@ -84,10 +83,11 @@ class ShownRun:
 
     def _snapshot(self) -> Snapshot:
         check_is_current(self._folder.journal)
-        version = f"{last_event(self._folder.journal)}{'+' if self._folder.is_running() else ''}"
+        events = last_event(self._folder.journal)
+        version = f"{events}{'+' if self._folder.is_running() else ''}"
         if self._last is not None and version == self._last.version:
             return self._last
-        if self._run is None:
+        if self._run is None or events < len(self._run.events_at):  # it was removed, and another made in its place
             self._run = load_run(self._folder.path)
         else:
             self._run.follow()

@@ -148,8 +148,8 @@ class PortfolioStudy:
 
     def _ours(self, task: str, other: str) -> str:
         """The cleared set that stands against another: that of as few instances of the search."""
-        as_few = other.replace("greedy", OURS)
-        return as_few if as_few in self._sets(task) else OURS
+        as_few = f"{OURS} at {other.rpartition(' ')[2]}"
+        return as_few if other.startswith("greedy") and as_few in self._sets(task) else OURS
 
     def _pairs(self, task: str) -> Iterator[tuple[Subject, Subject]]:
         first, *rest = self._methods(task)

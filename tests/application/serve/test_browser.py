@@ -36,9 +36,11 @@ async def test_all_tabs_follow_a_run_and_a_browser_holds_one_stream(
     first, second = await context.new_page(), await context.new_page()
     await first.goto(address)
     await first.get_by_role("link", name="first").click()
+    await expect(first.get_by_role("link", name="All runs")).to_be_visible()
+    while f"{address}events" not in asked:  # the first tab listens, and not the second
+        await asyncio.sleep(0.01)
     await second.goto(f"{address}runs/first")
-    for page in (first, second):
-        await expect(page.locator("#summary")).to_contain_text("candidate 0")
+    await expect(second.locator("#summary")).to_contain_text("candidate 0")
     await asyncio.to_thread(write, tmp_path / "first", feasible(1, 3.0))
     for page in (first, second):
         await expect(page.locator("#summary")).to_contain_text("candidate 1", timeout=60_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from aiohttp import ClientResponse, ClientSession
 
 from behavesim.application.serve import connections, server, shelf
 from behavesim.errors import UsageError
-from tests.analysis.journals import feasible, stopped, write
+from tests.analysis.journals import feasible, started, stopped, write
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,15 @@ async def test_a_document_is_the_run_as_it_stands(address: str, client: ClientSe
     assert answer.headers["X-Version"] != later.headers["X-Version"]
 
 
+async def test_a_run_that_was_made_again_is_read_again(address: str, client: ClientSession, folder: Path) -> None:
+    await client.get(f"{address}/document/first")
+    shutil.rmtree(folder / "first")
+    await asyncio.to_thread(write, folder / "first", started(seed=9))
+    async with client.get(f"{address}/document/first") as answer:
+        summary = (await answer.json())["summary"]
+    assert (summary["seed"], summary["asked"]) == (9, 0)
+
+
 async def test_who_watches_is_told_of_each_change(address: str, client: ClientSession, folder: Path) -> None:
     await client.get(f"{address}/runs/first")
     async with client.get(f"{address}/events") as stream:
@@ -90,7 +100,7 @@ async def test_a_hundred_who_watch_cost_what_one_costs(
     assert len({(document.headers["X-Version"]) for document in documents}) == 1
     assert made == 1
     assert asked["document"] == 2
-    assert asked["last_event"] - looks <= 100  # one for each that asks here, since nothing is kept for a moment
+    assert asked["last_event"] - looks <= 102  # one for each that asks here, since nothing is kept for a moment
     for stream in streams:
         stream.close()
 
@@ -197,20 +207,24 @@ async def test_beyond_this_machine_the_address_holds_a_token(folder: Path, clien
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_connections_are_bounded_and_end(
-    address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_connections_are_bounded(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "CONNECTIONS", 3)
-    monkeypatch.setattr(connections, "LIFE_S", 0.2)
     host, port = address.removeprefix("http://").split(":")
-    idle = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
-    refused, writer = await asyncio.open_connection(host, int(port))
-    assert await refused.read() == b""
-    for reader, _ in idle:  # they say nothing, and are let go
+    opened = [await asyncio.open_connection(host, int(port)) for _ in range(4)]
+    assert await closed(opened[-1][0])
+    assert not any(reader.at_eof() for reader, _ in opened[:3])
+    for _, writer in opened:
+        writer.close()
+
+
+async def test_who_says_nothing_is_let_go(address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, port = address.removeprefix("http://").split(":")
+    with monkeypatch.context() as briefly:
+        briefly.setattr(connections, "LIFE_S", 0.05)
+        reader, writer = await asyncio.open_connection(host, int(port))
         assert await closed(reader)
+        writer.close()
     assert (await client.get(f"{address}/")).status == 200
-    for _, each in (*idle, (refused, writer)):
-        each.close()
 
 
 async def test_streams_are_bounded(address: str, client: ClientSession, monkeypatch: pytest.MonkeyPatch) -> None:

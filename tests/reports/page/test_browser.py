@@ -10,7 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.events import Evaluated, Event
 from behavesim.reports.page import document, html, page
 from behavesim.trajectory import Trajectory
-from tests.analysis.journals import asked, feasible, journalled, rejected, started
+from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_html import HOSTILE
 
@@ -44,8 +44,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         "bin_packing": feasible(0, 3.0, [0, 1, 0, 2]),
         "asp": feasible(0, 3.0, [5, 7, 6]),
     }
-    on_tasks = {task: journalled(folder / task, started(task=task)[:1], events) for task, events in tasks.items()}
-    return on_tasks | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
+    others = {task: journalled(folder / task, started(task=task)[:1], events) for task, events in tasks.items()}
+    unknown = started(PROVENANCE | {"best_known": "", "direction": "maximise"})
+    others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
+    return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +230,14 @@ async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dic
     await expect(shown.locator("#summary")).to_contain_text("none yet")
     await expect(shown.locator("#convergence .empty")).to_be_visible()
     await expect(shown.locator("#top .empty")).to_be_visible()
+
+
+async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["unknown"]))
+    await expect(shown.locator("#summary")).to_contain_text("no best is known")
+    await expect(shown.locator("#summary")).not_to_contain_text("NaN")
+    label = await shown.locator("#convergence svg[role=img]").get_attribute("aria-label")
+    assert label == "Convergence over 2 candidates, in the end best score 4"
 
 
 async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:

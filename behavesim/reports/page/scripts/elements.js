@@ -38,9 +38,16 @@ function duration(seconds) {
 const room = () => Math.max(300, document.getElementById("main").clientWidth);
 const roomBesideAnother = () => (room() < 640 ? room() : (room() - 40) / 2);
 
+/** A plot in the page's own letters. */
+function plotted(options) {
+  const drawn = Plot.plot({ ...options, style: { fontFamily: "inherit", fontSize: "13px", background: "none" } });
+  for (const mark of drawn.querySelectorAll("g[aria-label]")) mark.setAttribute("role", "group"); // or it may have no label
+  return drawn;
+}
+
 /** A chart in a figure, which says in words what it shows to those who do not see it. */
-function chart(label, plot, ...below) {
-  const drawn = Plot.plot({ width: room(), marginTop: 30, ...plot, style: { fontFamily: "inherit", fontSize: "13px", ...plot.style } });
+function chart(label, options, ...below) {
+  const drawn = plotted({ width: room(), marginTop: 30, ...options });
   drawn.setAttribute("role", "img");
   drawn.setAttribute("aria-label", label);
   return h("figure", { class: "chart" }, drawn, ...below);

@@ -6,9 +6,8 @@ const METRICS = { codebleu: "CodeBLEU", ast: "syntax trees", rouge: "ROUGE" };
 function drawTree(title, tree, branchOf) {
   const forks = tree.across.flatMap((across, fork) => across.map((y, corner) => ({ fork, y, x: tree.up[fork][corner] })));
   const leaves = tree.leaves.map((candidate, index) => ({ candidate, y: 10 * index + 5 }));
-  const drawn = Plot.plot({
+  const drawn = plotted({
     width: roomBesideAnother(), height: 40 + 17 * leaves.length, marginLeft: 12, marginRight: 48, marginTop: 8, marginBottom: 36,
-    style: { fontFamily: "inherit", fontSize: "12px", background: "none" },
     x: { label: "distance", reverse: true, domain: [0, Math.max(tree.height, 0.01)], ticks: 5, nice: true },
     y: { axis: null, domain: [0, 10 * leaves.length], reverse: true },
     marks: [
@@ -26,9 +25,9 @@ function drawHeat(title, tree, matrix, placeOf) {
   const cells = tree.leaves.flatMap((a) => tree.leaves.map((b) => ({ a, b, similarity: matrix[placeOf(a)][placeOf(b)] })));
   const names = { domain: tree.leaves, axis: null };
   const words = (each) => `candidates ${each.a} and ${each.b}\nsimilarity ${each.similarity.toFixed(3)}`;
-  return h("figure", { class: "chart" }, h("figcaption", { class: "note" }, title), Plot.plot({
+  return h("figure", { class: "chart" }, h("figcaption", { class: "note" }, title), plotted({
     width: roomBesideAnother(), height: roomBesideAnother(), margin: 2, x: names, y: names, color: { scheme: "viridis", domain: [0, 1] }, padding: 0,
-    style: { fontFamily: "inherit", fontSize: "12px", background: "none" }, ariaLabel: `Heat map of similarities ${title}`,
+    ariaLabel: `Heat map of similarities ${title}`,
     marks: [
       Plot.cell(cells, { x: "a", y: "b", fill: "similarity", inset: 0, shapeRendering: "crispEdges" }),
       Plot.tip(cells, Plot.pointer({ x: "a", y: "b", title: words })),
@@ -75,7 +74,7 @@ function drawLikeness({ likeness }) {
     h("div", { class: "legend" }, Plot.legend({ color: { scheme: "viridis", domain: [0, 1] }, label: "similarity", width: 260 })),
     h("h3", {}, "Where they disagree most"),
     h("div", { class: "scroll" }, h("table", { class: "narrow" },
-      h("thead", {}, h("tr", {}, head("candidates"), head("BehaveSim", true), head(metric, true), head(""))),
+      h("thead", {}, h("tr", {}, head("candidates"), head("BehaveSim", true), head(metric, true), head("code"))),
       h("tbody", {}, pairs.map((pair) => h("tr", {},
         h("th", { scope: "row" }, opener(pair.a, String(pair.a)), " and ", opener(pair.b, String(pair.b))),
         h("td", { class: "number" }, pair.behaviour.toFixed(3)), h("td", { class: "number" }, pair.source.toFixed(3)),

@@ -38,8 +38,8 @@ function drawMap({ map, objective }) {
   const worth = places.map((each) => each.score);
   const isLess = objective.direction === "minimise";
   const usual = d3.quantile(worth, isLess ? 0.85 : 0.15);
-  const drawn = Plot.plot({
-    width: room(), height: Math.min(600, room()), inset: 16, margin: 4, style: { fontFamily: "inherit", fontSize: "13px", background: "none" },
+  const drawn = plotted({
+    width: room(), height: Math.min(600, room()), inset: 16, margin: 4,
     x: { axis: null }, y: { axis: null }, aspectRatio: 1,
     color: { type: "linear", scheme: "viridis", domain: d3.extent([usual, worth[0]]), reverse: isLess, clamp: true, legend: true, label: "score: yellow is best, violet that or worse" },
     marks: [

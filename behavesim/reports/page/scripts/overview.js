@@ -69,7 +69,7 @@ function drawConvergence({ convergence, objective }) {
     x: { label: "candidates", domain: [0, convergence.at(-1).asked], tickFormat: "d" },
     y: { label: byGap ? "gap to the best known, %" : "best score", grid: true, nice: true, domain: d3.extent([worst, finest, ...(byGap ? [0] : [])]) },
     marks: [
-      byGap && Plot.line(known, { x: "asked", y: at("top10_gap"), stroke: "var(--second)", strokeWidth: 2, strokeDasharray: "5 3", curve: "step-after", clip: true }),
+      byGap ? Plot.line(known, { x: "asked", y: at("top10_gap"), stroke: "var(--second)", strokeWidth: 2, strokeDasharray: "5 3", curve: "step-after", clip: true }) : null,
       Plot.line(known, { x: "asked", y: at(best), stroke: "var(--best)", strokeWidth: 2.25, curve: "step-after", clip: true }),
       Plot.ruleX(known, Plot.pointerX({ x: "asked", py: at(best), stroke: "var(--faint)" })),
       Plot.tip(known, Plot.pointerX({ x: "asked", y: at(best), title: tip })),

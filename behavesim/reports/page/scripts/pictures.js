@@ -86,10 +86,10 @@ function drawState(scene, { candidate, values }, step, parting) {
     const most = scene.picture.kind === "bins" ? 1 + d3.max(scene.programs, (each) => d3.max(each.values)) : 0;
     return stage(label, ...PICTURES[scene.picture.kind](scene.picture, values, shownStep, parting, most));
   }
-  const extent = d3.extent(scene.programs.flatMap((each) => each.values.flat()));
+  const [least = 0, greatest = 0] = d3.extent(scene.programs.flatMap((each) => each.values.flat()));
   const isGrowing = scene.kind === "prefixes"; // the numbers of a state are then the steps so far
   const numbers = isGrowing ? values.slice(0, shownStep) : values[shownStep - 1];
   const places = d3.max(scene.programs, (each) => (isGrowing ? each.values.length : d3.max(each.values, (state) => state.length)));
   const colouredFrom = isGrowing || parting === null ? parting : shownStep >= parting ? 1 : null;
-  return stage(label, ...drawNumbers(numbers, places, extent, colouredFrom));
+  return stage(label, ...drawNumbers(numbers, places, [least, greatest], colouredFrom));
 }

@@ -1,0 +1,154 @@
+"""The study of portfolios chooses and compares sets as its page says, by slow oracles on runs made for it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import behavesim as bs
+from behavesim.errors import UsageError
+from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
+from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of, text_distances
+from behavesim.studies.portfolios.study import study
+from tests.cli.command import Command
+
+MEASURE = bs.BehaveSim(normaliser=50)
+
+
+@pytest.fixture
+def runs(behavesim: Command) -> list[bs.Run]:
+    for method in ("best-of-n", "niche"):
+        for seed in (1, 2, 3):
+            arguments = ("--method", method, "--budget", 25, "--seed", seed, "--set", "recommend=false")
+            assert behavesim("run", "tsp", *arguments, "--name", f"{method}-{seed}").code == 0
+    return [bs.load_run(f"{method}-{seed}") for method in ("best-of-n", "niche") for seed in (1, 2, 3)]
+
+
+def whole(run: KeptRun, instances: int = 5) -> Ranking:
+    return ranking(run, 1 - MEASURE.per_instance(run.trajectories())[:instances], "minimise")
+
+
+def names(programs: tuple[object, ...]) -> list[int]:
+    return [program.candidate for program in programs]  # type: ignore[attr-defined]
+
+
+def test_cleared_sets_are_those_that_are_shipped_and_prefixes_of_what_is_kept(runs: list[bs.Run]) -> None:
+    for run in runs:
+        found = whole(kept(run))
+        cleared = found.of(found.cleared(found.distances))
+        assert names(cleared) == [member.candidate for member in run.portfolio(10).members]
+        assert found.programs[0].candidate == cleared[0].candidate
+
+
+def test_what_is_kept_is_read_again(runs: list[bs.Run], tmp_path: Path) -> None:
+    found = [kept(run) for run in runs]
+    write_runs(tmp_path / "tsp.jsonl.xz", found)
+    assert read_runs(tmp_path / "tsp.jsonl.xz") == found
+    with pytest.raises(UsageError, match="no kept runs"):
+        study(tmp_path / "elsewhere")
+
+
+def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs: list[bs.Run]) -> None:
+    found = whole(kept(runs[0]), instances=2)
+    assert found.costs.shape[1] == 2
+    chosen = list(found.greedy())
+    assert chosen[0] == int(found.costs.mean(axis=1).argmin())
+    for place in range(1, len(chosen)):
+        together = [found.costs[[*chosen[:place], other]].min(axis=0).mean() for other in range(len(found.programs))]
+        free = [other for other in range(len(found.programs)) if other not in chosen[:place]]
+        assert chosen[place] == min(free, key=lambda other: (together[other], other))
+
+
+def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.Run]) -> None:
+    programs = kept(runs[0]).programs[:5]
+    found = text_distances(programs)
+    for row, one in enumerate(programs):
+        for column, other in enumerate(programs):
+            left, right = (
+                Counter(ast.dump(n) for n in ast.walk(ast.parse(each.source)) if not isinstance(n, ast.expr_context))
+                for each in (one, other)
+            )
+            assert found[row, column] == pytest.approx(1 - 2 * (left & right).total() / (left.total() + right.total()))
+
+
+def test_ranks_that_a_run_does_not_have_are_its_last_free_ones(runs: list[bs.Run]) -> None:
+    found = whole(kept(runs[0]))
+    last = len(found.programs) - 1
+    assert found.at((0, last + 5, last + 9, 3)) == (0, last, last - 1, 3)
+
+
+def test_shuffled_distances_keep_the_ranks_and_nothing_else(runs: list[bs.Run]) -> None:
+    found = whole(kept(runs[0]))
+    draws = found.shuffled(7)
+    assert len(draws) == DRAWS
+    assert all(ranks[0] == 0 and list(ranks) == sorted(ranks) for ranks in draws)
+    assert len(set(draws)) > 1
+    assert draws == found.shuffled(7)
+
+
+def fresh_of(runs: list[KeptRun], score: Callable[[str], list[float] | None]) -> Fresh:
+    sources = {program.name for run in runs for program in (*run.programs, *run.best)}
+    best = {run.best[0].name for run in runs}
+    starts = {name: [[9.0, 8.0]] * 9 + [[5.0, 8.0]] for name in best}
+    return Fresh(
+        [9.0, 9.0], [4.0, 5.0], {name: score(name) for name in sources}, starts,
+        {name: [6.0, 6.0] for name in best}, dict.fromkeys(best, 0.5),
+    )  # fmt: skip
+
+
+def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(runs: list[bs.Run], tmp_path: Path) -> None:
+    made = [kept(run) for run in runs]
+    random = np.random.default_rng(3)
+    fresh = fresh_of(made, lambda name: None if name < "2" else random.uniform(5, 9, 2).tolist())
+    write_runs(tmp_path / "tsp.jsonl.xz", made)
+    write_fresh(tmp_path / "tsp.fresh.json.xz", fresh)
+    found = study(tmp_path)
+    sets = sets_of(made[:3], MEASURE, "minimise")
+    assert [len(each["same ranks"]) for each in sets] == [min(DONORS, 2)] * 3
+    for losses, chosen in zip(found.runs[:3], sets, strict=True):
+        for name, drawn in chosen.items():
+            expected = []
+            for programs in drawn:
+                scores = [fresh.scores[program.name] or fresh.template for program in programs[:3]]
+                best = [min(column) for column in zip(*scores, strict=True)]
+                expected.append(np.mean([best[0] / 4 - 1, best[1] / 5 - 1]))
+            assert losses.sets[name][2] == pytest.approx(np.mean(expected))
+        assert losses.sets["starts"][8:] == pytest.approx(((9 / 4 + 8 / 5) / 2 - 1, (5 / 4 + 8 / 5) / 2 - 1))
+        assert losses.sets["2-opt"] == pytest.approx(((6 / 4 + 6 / 5) / 2 - 1,) * 10)
+
+
+def test_tests_are_paired_by_seed_and_corrected_together(
+    runs: list[bs.Run], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
+    made = [kept(run) for run in runs]
+    random = np.random.default_rng(4)
+    write_runs(tmp_path / "tsp.jsonl.xz", made)
+    write_fresh(tmp_path / "tsp.fresh.json.xz", fresh_of(made, lambda name: random.uniform(5, 9, 2).tolist()))
+    found = study(tmp_path)
+    primary = found.primary()
+    assert len(primary) == 16
+    few = {"greedy at 1": "cleared at 1", "greedy at 2": "cleared at 2"}
+    assert all(each.ours.name == few.get(each.other.name, "cleared") for each, _ in primary)
+    for each, corrected in primary:
+        differences = [
+            np.mean([
+                run.sets[each.other.name][each.programs - 1] - run.sets[each.ours.name][each.programs - 1]
+                for run in found.runs if run.seed == seed
+            ])
+            for seed in (1, 2, 3)
+        ]  # fmt: skip
+        assert each.difference.mean == pytest.approx(np.mean(differences))
+        assert (each.better, each.equal, each.worse) == tuple(sum(np.sign(differences) == s) for s in (1, 0, -1))
+        assert corrected is not None
+        assert each.difference.p is not None
+        assert corrected >= each.difference.p
+    shown = behavesim("study", "portfolio", tmp_path, "--json")
+    assert shown.code == 0, shown.err
+    assert json.loads(json.dumps(shown.document))["primary"][0]["programs"] == 3
