@@ -28,6 +28,9 @@ function aligned(values) {
   return (value) => (value === null ? UNKNOWN : value.toFixed(isWhole ? 0 : decimals));
 }
 
+/** Money with two decimals, and small sums with as many as say how much it is. */
+const dollars = (value) => `$${value === 0 || value >= 0.1 ? value.toFixed(2) : value.toPrecision(2)}`;
+
 function duration(seconds) {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -43,7 +43,7 @@ function drawSummary({ summary, objective, distinct, sentence, budget }) {
       figure("different behaviours", count(distinct.behaviours), `in ${count(distinct.programs)} different programs`),
       recommended && figure("recommended", score(recommended.score), opener(recommended.candidate), `${score(recommended.validation_score)} on validation instances`),
       asks && figure("tokens", count(tokens.prompt === null ? null : tokens.prompt + tokens.completion), `${count(tokens.prompt)} in, ${count(tokens.completion)} out`),
-      figure("cost", summary.cost_usd === null ? "unknown" : `$${summary.cost_usd.toFixed(2)}`, ...spent),
+      figure("cost", summary.cost_usd === null ? "unknown" : dollars(summary.cost_usd), ...spent),
       figure("time", duration(summary.seconds), `isolation ${summary.isolation}`),
     ),
     h("p", { class: "note" }, `${sentence[0].toUpperCase()}${sentence.slice(1)}.`),
