@@ -29,6 +29,8 @@ from tools import Tool, tools
 SAMPLE_S, LOOKS_A_WEIGHING = 0.05, 20
 ARRIVED_S = 0.1
 """A reply that was sent so long before a kill had arrived."""
+LEAST = 1000
+"""Candidates of a run whose tenth is enough to tell what one costs."""
 KILLED = 200
 """Candidates of a run that is killed half-way."""
 
@@ -115,13 +117,19 @@ def row(tool: str, candidates: int, run: Measured, own_ms: float) -> str:
     each_ms = 1e3 / reached
     around, main, helpers = run.total_s * each_ms - own_ms, run.main_s * each_ms, run.helpers_s * each_ms
     short = (run.total_s - run.main_s - run.helpers_s) * each_ms
-    marks, steps = sorted(run.at_request), len(run.at_request) - 1
-    early = run.around_ms(marks[steps // 10], marks[steps // 5], own_ms)
-    late = run.around_ms(marks[steps - steps // 5], marks[steps], own_ms)
-    cells = f"{around:.1f} | {main:.1f} | {helpers:.1f} | {short:.1f} | {early:.1f} | {late:.1f}"
+    early, late = _ends(run, own_ms) if reached >= LEAST else ("–", "–")
+    cells = f"{around:.1f} | {main:.1f} | {helpers:.1f} | {short:.1f} | {early} | {late}"
     beyond = run.requests - candidates if run.whole else "?"
     rest = f"{run.at_request[1]:.2f} | {reached / run.clock_s:.1f} | {run.peak_mb:.0f} | {beyond}"
     return f"| {tool} | {of} | {cells} | {rest} |"
+
+
+def _ends(run: Measured, own_ms: float) -> tuple[str, str]:
+    """What a candidate cost from the tenth of a run to its fifth, and in its last fifth."""
+    marks, steps = sorted(run.at_request), len(run.at_request) - 1
+    spans = (steps // 10, steps // 5), (steps - steps // 5, steps)
+    early, late = (run.around_ms(marks[first], marks[last], own_ms) for first, last in spans)
+    return f"{early:.1f}", f"{late:.1f}"
 
 
 def growth(run: Measured, own_ms: float) -> str:
