@@ -63,9 +63,9 @@ class Search:
 
     Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
     one transaction, and with it what was decided before it; in between, one decision is taken at a time, so that no
-    reply waits for more than one of them. Candidates are registered with the method in order, and
-    candidate t is asked for when candidate t − window is registered: so what is decided never depends on which reply
-    came first, and a resumed run decides as if it had never stopped.
+    reply waits for more than one of them. Candidates are registered with the method in order, and candidate t is asked
+    for when candidate t − window is registered: so what is decided never depends on which reply came first, and a
+    resumed run decides as if it had never stopped.
     """
 
     def __init__(
@@ -140,6 +140,10 @@ class Search:
         """Whether what comparing needs is still being loaded."""
         return self._warming is not None and not self._warming.done()
 
+    @property
+    def _is_measuring(self) -> bool:
+        return self._measuring is not None and not self._measuring[1].done()
+
     async def run(self) -> str:
         """Search until the budget is spent, a cap is reached or `stop` is called; returns which.
 
@@ -183,7 +187,7 @@ class Search:
                 self._decide(decision)
             elif self._decided:
                 await self._commit()
-            elif self._workers or self._measuring is not None:
+            elif self._workers or self._is_measuring:
                 if self.behaviours is not None:
                     self._warm(self.behaviours)
                 await self._woken.wait()
@@ -240,7 +244,7 @@ class Search:
 
     def _decision(self) -> Event | None:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""
-        if self._measuring is not None and not self._measuring[1].done():
+        if self._is_measuring:
             return None
         goes_on = self.state.registered < self.caps.budget  # or islands would be emptied for nobody
         is_capped = self.caps.exhausted(self.state) is not None
@@ -256,9 +260,9 @@ class Search:
     def _measured(self, measurement: Measurement) -> Event | None:
         """The decision that a measurement leads to; None where it has only been begun now."""
         assert self.behaviours is not None, "a method that measures comes with behaviours"
-        if self._measuring is not None and self._measuring[0] == measurement:
-            (_, measuring), self._measuring = self._measuring, None
-            return measuring.result()
+        known, self._measuring = self._measuring, None
+        if known is not None and known[0] == measurement:
+            return known[1].result()
         if isinstance(measurement, Comparison) and self._compared_in_s < COMPARED_AT_ONCE_S:
             return self._timed(measurement, self.behaviours)
         self._measuring = measurement, self._group.create_task(self._measure(measurement, self.behaviours))

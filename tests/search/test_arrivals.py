@@ -116,6 +116,15 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
     assert await ended(run, running) == (await finished(settings)).state.digest()
 
 
+async def test_what_was_measured_and_is_not_due_any_more_holds_no_run_up() -> None:
+    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch"})
+    measuring: asyncio.Task[Event] = asyncio.create_task(asyncio.sleep(0, Compared(0)))
+    await measuring
+    run._measuring = Comparison(0), measuring
+    async with asyncio.timeout(60):
+        assert await run.run() == "budget"
+
+
 @pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh", "reevo", "map-elites"])
 async def test_no_reply_waits_for_more_than_one_decision(method: str) -> None:
     journal = MemoryJournal()
