@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
+
+import aiosqlite
 
 FLUSH_S = 1.0
 """How often commits are made to survive a power cut as well."""
@@ -71,7 +72,7 @@ class WriteAheadLog:
             self._unmoved, self._unflushed = self._unmoved + self._unflushed, 0
             await asyncio.to_thread(self._sync)
             if self._unmoved >= self._limit:
-                await asyncio.to_thread(self._move)
+                await self._move()
                 if self._catch_up():
                     self._unmoved = 0  # the next commit begins the log anew
             self._look()
@@ -83,9 +84,9 @@ class WriteAheadLog:
         finally:
             os.close(log)  # not to be done to the other two files: SQLite's locks on them would be gone
 
-    def _move(self) -> None:
-        with closing(sqlite3.connect(self._journal, timeout=0)) as connection:
-            connection.execute(CHECKPOINT)
+    async def _move(self) -> None:
+        async with aiosqlite.connect(self._journal, timeout=0) as connection:
+            await connection.execute_fetchall(CHECKPOINT)  # in one go: half a statement would hold up commits
 
     def _look(self) -> None:
         """Tell what there is to tell; a log twice as long as it should be is held by somebody."""
