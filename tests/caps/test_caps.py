@@ -161,11 +161,11 @@ async def test_requests_that_were_never_answered_count_as_the_largest_so_far() -
             return Reply(reply.text, reply.model, reply.calls, unanswered=1)
 
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
-    run, reason = await capped(model, 0, max_calls=20)
+    run, reason = await capped(model, 0, window=1, max_calls=20)
     assert reason == "max_calls"
     assert (model.asked, run.state.unanswered) == (10, 10)
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
-    run, reason = await capped(model, 0, max_tokens=2000)
+    run, reason = await capped(model, 0, window=1, max_tokens=2000)
     assert (reason, model.asked) == ("max_tokens", 10)
 
 

@@ -71,7 +71,7 @@ def test_a_scale_that_does_not_fit_the_scores_is_named_with_one_that_does(scale:
     assert findings(task)["score scale"].result == "ok"
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.01, "20 s"), (0.06, "2 min"), (4.0, "2 h")])
+@pytest.mark.parametrize(("seconds", "said"), [(0.01, "20 s"), (0.06, "2 min"), (4.0, "2.2 h")])
 def test_what_a_budget_takes_is_said_in_a_unit_that_fits(seconds: float, said: str) -> None:
     assert f"2000 such programs take {said} on one worker" in findings(Picks(), seconds)["template"].message
 
