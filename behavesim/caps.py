@@ -98,7 +98,7 @@ class Caps:
             return None
         spent = self.spending(state)
         replies = [Spending.of({model: largest}, self.price) for model, largest in state.largest.items()]
-        ahead = state.waiting + state.unanswered + more
+        ahead = state.unanswered + (state.waiting + more) * (1 + state.most_unanswered)
         unknown = math.inf if state.waiting + more > 1 else 0.0
 
         def could_overrun(limit: float | None, amount: Callable[[Spending], float], first: float) -> bool:

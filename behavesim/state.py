@@ -109,6 +109,8 @@ class RunState:
         """What the replies of each model took together, by its name."""
         self.largest: dict[str, Tokens] = {}
         """The most calls, prompt and completion that any single reply of a model took, estimates included."""
+        self.most_unanswered = 0
+        """The most requests that were sent for any single reply and never answered."""
         self.unanswered = 0
         """Requests that were sent and never answered, which may have been billed all the same."""
         self.cpu_s = 0.0
@@ -258,6 +260,7 @@ class RunState:
 
     def _apply_reply(self, reply: Reply) -> None:
         self.unanswered += reply.unanswered
+        self.most_unanswered = max(self.most_unanswered, reply.unanswered)
         known = self.tokens.setdefault(reply.model, Tokens())
         if reply.calls:  # what nobody was asked for says nothing of what the next request may take
             own = Tokens.of(reply.calls)

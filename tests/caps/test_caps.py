@@ -154,19 +154,31 @@ def events_of(run: Search) -> list[Event]:
     return events(run._journal)  # type: ignore[arg-type]
 
 
-async def test_requests_that_were_never_answered_count_as_the_largest_so_far() -> None:
-    class Forgetful(Model):
-        async def propose(self, prompt: Prompt, number: int) -> Reply:
-            reply = await super().propose(prompt, number)
-            return Reply(reply.text, reply.model, reply.calls, unanswered=1)
+class Forgetful(Model):
+    """Answers each request when it is made a second time."""
 
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        reply = await super().propose(prompt, number)
+        return Reply(reply.text, reply.model, reply.calls, unanswered=1)
+
+
+async def test_requests_that_were_never_answered_count_as_the_largest_so_far() -> None:
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
-    run, reason = await capped(model, 0, window=1, max_calls=20)
+    run, reason = await capped(model, 0, max_calls=20)
     assert reason == "max_calls"
     assert (model.asked, run.state.unanswered) == (10, 10)
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
-    run, reason = await capped(model, 0, window=1, max_tokens=2000)
+    run, reason = await capped(model, 0, max_tokens=2000)
     assert (reason, model.asked) == ("max_tokens", 10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_what_is_under_way_may_go_unanswered_as_often_as_what_was_answered(seed: int) -> None:
+    model = Forgetful(counted, delay=random.Random(seed))
+    run, reason = await capped(model, seed, max_calls=31)
+    assert reason == "max_calls"
+    assert model.most_open > 2
+    assert model.asked + run.state.unanswered == 30
 
 
 async def test_what_was_in_flight_at_a_kill_counts_and_is_not_asked_again_against_a_cap() -> None:

@@ -95,7 +95,7 @@ def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
 def read_runs(path: Path) -> list[KeptRun]:
     """The runs of a file; raises UsageError where there is none."""
     if not path.is_file():
-        raise UsageError(f"there are no kept runs in {path}; make them with: behavesim study portfolio-tables")
+        raise UsageError(f"no kept runs in {path}; experiments/portfolio/tables.py makes them of finished ones")
     with lzma.open(path, "rt", encoding="utf-8") as file:
         return [_read(json.loads(line)) for line in file]
 
