@@ -13,7 +13,9 @@ COUNTS = (8, 12, 14, 15, 18, 19, 21, 22, 24, 25, 27, 28, 30, 31)
 
 
 class FreshCirclePacking(CirclePacking):
-    """The task `cpp`; held out are fourteen other numbers of circles."""
+    """The task `cpp`; held out are fourteen other numbers of circles, whose greatest sums nobody has written down."""
+
+    references = ()
 
     def instances(self, split: Split) -> Sequence[Circles]:
         """Those of `cpp`, and other numbers held out."""

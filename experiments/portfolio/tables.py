@@ -55,7 +55,14 @@ async def make(file: Path, folders: Sequence[Path]) -> None:
     if starts.exists():
         async with _judge(loaded[0], starts) as judge:
             await _started(runs, judge, fresh)
-    write_fresh(path, fresh)
+    write_fresh(path, fresh if task.references else replace(fresh, references=_best(fresh, task)))
+
+
+def _best(fresh: Fresh, task: Task) -> list[float]:
+    """The best score on each fresh instance of all programs tried there, which serves where no better is known."""
+    best = max if task.objective.direction == "maximise" else min
+    tried = [fresh.template, *(scores for scores in fresh.scores.values() if scores is not None)]
+    return [best(scores) for scores in zip(*tried, strict=True)]
 
 
 def _judge(run: Run, file: Path) -> AbstractAsyncContextManager[Judge]:

@@ -13,9 +13,11 @@ import pytest
 
 import behavesim as bs
 from behavesim.errors import UsageError
+from behavesim.events import Evaluated
 from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
 from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of, text_distances
-from behavesim.studies.portfolios.study import study
+from behavesim.studies.portfolios.study import Losses, PortfolioStudy, study
+from tests.analysis.journals import PROVENANCE, asked, journalled, started
 from tests.cli.command import Command
 
 MEASURE = bs.BehaveSim(normaliser=50)
@@ -52,6 +54,26 @@ def test_what_is_kept_is_read_again(runs: list[bs.Run], tmp_path: Path) -> None:
     assert read_runs(tmp_path / "tsp.jsonl.xz") == found
     with pytest.raises(UsageError, match="no kept runs"):
         study(tmp_path / "elsewhere")
+
+
+def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    packings = [np.tri(26)[:, :, None] * random.random((26, 3)) for _ in range(6)]
+    done = [bs.Trajectory.vectors(packing.reshape(26, -1)) for packing in packings]
+    evaluated = [
+        Evaluated(number, f"x = {number}", 1.0 + number, (1.0 + number,), (each,), "", f"program {number}")
+        for number, each in enumerate(done)
+    ]
+    events = [[*asked(number), each] for number, each in enumerate(evaluated)]
+    beginning = started(PROVENANCE | {"direction": "maximise"}, task="cpp")[:1]
+    run = journalled(tmp_path / "cpp", beginning, *events)
+    write_runs(tmp_path / "cpp.jsonl.xz", [kept(run)])
+    [found] = read_runs(tmp_path / "cpp.jsonl.xz")
+    assert found == kept(run)
+    for trajectories, before in zip(found.trajectories(), done, strict=True):
+        assert np.abs(trajectories[0].data - before.data).max() < 1e-6
+    ranked = ranking(found, 1 - run.measure().per_instance(found.trajectories()), "maximise")
+    assert names(ranked.of(ranked.cleared(ranked.distances))) == [m.candidate for m in run.portfolio(10).members]
 
 
 def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs: list[bs.Run]) -> None:
@@ -123,6 +145,27 @@ def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(runs: list[bs.Ru
         assert losses.sets["2-opt"] == pytest.approx(((6 / 4 + 6 / 5) / 2 - 1,) * 10)
 
 
+def test_tests_are_corrected_for_those_on_their_task_and_for_all() -> None:
+    curve = (0.5,) * 10
+    better = [
+        Losses(
+            task,
+            method,
+            seed,
+            {"cleared": curve, "by score": tuple(0.5 + (seed + sign) / 100 for _ in curve)},
+            10,
+            None,
+        )
+        for task, sign in (("asp", 1), ("tsp", 2))
+        for method in ("funsearch", "niche")
+        for seed in range(6)
+    ]
+    found = PortfolioStudy(tuple(better)).primary()
+    assert [each.comparison.difference.p for each in found] == pytest.approx([2 / 64] * 4)
+    assert [each.p_task for each in found] == pytest.approx([2 * 2 / 64] * 4)
+    assert [each.p_holm for each in found] == pytest.approx([4 * 2 / 64] * 4)
+
+
 def test_tests_are_paired_by_seed_and_corrected_together(
     runs: list[bs.Run], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,8 +178,9 @@ def test_tests_are_paired_by_seed_and_corrected_together(
     primary = found.primary()
     assert len(primary) == 16
     few = {"greedy at 1": "cleared at 1", "greedy at 2": "cleared at 2"}
-    assert all(each.ours.name == few.get(each.other.name, "cleared") for each, _ in primary)
-    for each, corrected in primary:
+    for tested in primary:
+        each = tested.comparison
+        assert each.ours.name == few.get(each.other.name, "cleared")
         differences = [
             np.mean([
                 run.sets[each.other.name][each.programs - 1] - run.sets[each.ours.name][each.programs - 1]
@@ -146,9 +190,7 @@ def test_tests_are_paired_by_seed_and_corrected_together(
         ]  # fmt: skip
         assert each.difference.mean == pytest.approx(np.mean(differences))
         assert (each.better, each.equal, each.worse) == tuple(sum(np.sign(differences) == s) for s in (1, 0, -1))
-        assert corrected is not None
-        assert each.difference.p is not None
-        assert corrected >= each.difference.p
+        assert tested.p_holm == tested.p_task >= each.difference.p  # type: ignore[operator]
     shown = behavesim("study", "portfolio", tmp_path, "--json")
     assert shown.code == 0, shown.err
     assert json.loads(json.dumps(shown.document))["primary"][0]["programs"] == 3

@@ -10,14 +10,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from behavesim.analysis.run import Candidate, Run
 from behavesim.errors import UsageError
-from behavesim.trajectory import Trajectory
+from behavesim.trajectory import AlgorithmRun, Trajectory
 
 TOP = 10
 """The most programs that a set holds."""
 DIGITS = 8
 """Of scores on fresh instances."""
+PARTS = 10**6
+"""Into so many parts a unit of a vector's coordinates is divided; what is smaller is not kept."""
+
+Deed = tuple[int, ...] | tuple[tuple[int, ...], ...]
+"""What a program did on an instance: of prefixes the final sequence; of vectors how each state differs from the one
+before it, in parts of a unit: mostly zeros, as little changes at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +46,20 @@ class Program:
 class KeptRun:
     """What sets are chosen from: a program for each behaviour, in the order in which these came, and what it did.
 
-    `behaviours` holds the final sequence on each instance; `best` are the ten best distinct programs by score, some of
-    which may share a behaviour.
+    `behaviours` holds what each did on each instance; `best` are the ten best distinct programs by score, some of which
+    may share a behaviour.
     """
 
     task: str
     method: str
     seed: int
     programs: tuple[Program, ...]
-    behaviours: tuple[tuple[tuple[int, ...], ...], ...]
+    behaviours: tuple[tuple[Deed, ...], ...]
     best: tuple[Program, ...]
 
     def trajectories(self) -> list[tuple[Trajectory, ...]]:
         """What each program did."""
-        return [tuple(map(Trajectory.prefixes, behaviour)) for behaviour in self.behaviours]
+        return [tuple(map(_trajectory, behaviour)) for behaviour in self.behaviours]
 
 
 @dataclass(frozen=True)
@@ -71,17 +79,15 @@ class Fresh:
 
 
 def kept(run: Run) -> KeptRun:
-    """What is kept of a run on a task whose trajectories are prefixes; raises UsageError for another."""
+    """What is kept of a run; raises UsageError where its trajectories are neither prefixes nor vectors."""
     entrants = run.entrants()
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
         first = behaviours.setdefault(each.behaviour, each)
         if len(each.source) < len(first.source):  # equal behaviour, equal score
             behaviours[each.behaviour] = each
-    if any(run.kind != "prefixes" for behaviour in behaviours for run in behaviour):
-        raise UsageError("the study of portfolios keeps tasks whose trajectories are prefixes")
     programs = tuple(Program(each.candidate, each.source, each.scores) for each in behaviours.values())
-    did = tuple(tuple(tuple(map(int, one.values())) for one in behaviour) for behaviour in behaviours)
+    did = tuple(tuple(map(_deed, behaviour)) for behaviour in behaviours)
     best = tuple(map(_program, run.ranked()[:TOP]))
     return KeptRun(Path(run.settings.task).stem, run.settings.method, run.settings.seed, programs, did, best)
 
@@ -126,10 +132,28 @@ def _program(candidate: Candidate) -> Program:
     return Program(candidate.candidate, candidate.source or "", candidate.scores)
 
 
+def _deed(run: AlgorithmRun) -> Deed:
+    if not isinstance(run, Trajectory) or run.kind not in ("prefixes", "vectors"):
+        raise UsageError("the study of portfolios keeps runs whose trajectories are prefixes or vectors")
+    if run.kind == "prefixes":
+        return tuple(run.data.tolist())
+    changes: Deed = _tuples(np.diff(np.rint(run.data * PARTS).astype(int), axis=0, prepend=0).tolist())
+    return changes
+
+
+def _trajectory(deed: Deed) -> Trajectory:
+    numbers = np.array(deed)
+    return Trajectory.prefixes(numbers) if numbers.ndim == 1 else Trajectory.vectors(numbers.cumsum(axis=0) / PARTS)
+
+
+def _tuples(found: Any) -> Any:
+    """Lists of lists, as JSON has them, as tuples of tuples."""
+    return tuple(map(_tuples, found)) if isinstance(found, list) else found
+
+
 def _read(found: dict[str, Any]) -> KeptRun:
     def programs(rows: Sequence[dict[str, Any]]) -> tuple[Program, ...]:
         return tuple(Program(row["candidate"], row["source"], tuple(row["scores"])) for row in rows)
 
-    behaviours = tuple(tuple(map(tuple, behaviour)) for behaviour in found["behaviours"])
     origin = found["task"], found["method"], found["seed"]
-    return KeptRun(*origin, programs(found["programs"]), behaviours, programs(found["best"]))
+    return KeptRun(*origin, programs(found["programs"]), _tuples(found["behaviours"]), programs(found["best"]))

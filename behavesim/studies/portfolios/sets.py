@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity import BehaveSim
-from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
+from behavesim.studies.portfolios.kept import TOP, Deed, KeptRun, Program
 from behavesim.task import Direction
 
 Distances = NDArray[np.float64]
@@ -94,7 +94,7 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
         program = run.programs[place]
         return sign * math.fsum(program.scores[:count]) / count, len(program.source), program.candidate
 
-    groups: dict[tuple[tuple[int, ...], ...], list[int]] = {}
+    groups: dict[tuple[Deed, ...], list[int]] = {}
     for place, behaviour in enumerate(run.behaviours):
         groups.setdefault(behaviour[:count], []).append(place)
     standing = [min(places, key=preference) for places in groups.values()]  # in the order in which behaviours came

@@ -75,6 +75,15 @@ class Comparison:
         return self.task, *names, self.programs, self.our_loss, self.other_loss, estimate, seeds, self.difference.p
 
 
+@dataclass(frozen=True)
+class Tested:
+    """A comparison that was written down before; its p corrected for all those on its task, and for all of them."""
+
+    comparison: Comparison
+    p_task: float | None
+    p_holm: float | None
+
+
 COMPARED = (
     Column("task"),
     Column("set"),
@@ -94,16 +103,12 @@ class PortfolioStudy:
 
     runs: tuple[Losses, ...]
 
-    def primary(self) -> list[tuple[Comparison, float | None]]:
-        """The tests written down before the first run, with p corrected for all of them together."""
-        found = [
-            self._compared(task, Subject(self._ours(task, name), PRIMARY), Subject(name, PRIMARY), size)
-            for task in self._tasks
-            for size in SIZES
-            for name in self._sets(task)
-            if not name.startswith(OURS) and name not in EQUAL_WORK
-        ]
-        return list(zip(found, holm([each.difference.p for each in found]), strict=True))
+    def primary(self) -> list[Tested]:
+        """The tests written down before the first run."""
+        families = [self._family(task) for task in self._tasks]
+        found = [each for family in families for each in family]
+        within = [p for family in families for p in _corrected(family)]
+        return list(map(Tested, found, within, _corrected(found)))
 
     def beside(self) -> list[Comparison]:
         """Each method alone against the best by score, methods against the first one, and equal work; uncorrected."""
@@ -118,7 +123,7 @@ class PortfolioStudy:
         """`{runs, primary, beside}`."""
         return {
             "runs": [asdict(run) for run in self.runs],
-            "primary": [{**asdict(each), "p_holm": p} for each, p in self.primary()],
+            "primary": [{**asdict(e.comparison), "p_task": e.p_task, "p_holm": e.p_holm} for e in self.primary()],
             "beside": [asdict(each) for each in self.beside()],
         }
 
@@ -126,11 +131,12 @@ class PortfolioStudy:
         """The primary tests, what stands beside them, the losses of sets of every size, and what they are of."""
         primary = self.primary()
         said = f"{len(primary)} tests corrected together (Holm); a difference above 0 speaks for the cleared set."
-        corrected = Column("p_holm", PROBABILITY, title="p, Holm")
-        rows = tuple((*each.cells, p) for each, p in primary)
+        within, corrected = ("p_task", "p, Holm on the task"), ("p_holm", "p, Holm")
+        columns = (*COMPARED, *(Column(name, PROBABILITY, title=title) for name, title in (within, corrected)))
+        rows = tuple((*each.comparison.cells, each.p_task, each.p_holm) for each in primary)
         beside = tuple(each.cells for each in self.beside())
         return (
-            Table("primary", "cleared sets on fresh instances against others", (*COMPARED, corrected), rows, said),
+            Table("primary", "cleared sets on fresh instances against others", columns, rows, said),
             Table("beside", "beside them", COMPARED, beside, "Uncorrected."),
             self._curves(),
             self._origins(),
@@ -145,6 +151,14 @@ class PortfolioStudy:
 
     def _sets(self, task: str) -> list[str]:
         return list(next(run for run in self.runs if run.task == task).sets)
+
+    def _family(self, task: str) -> list[Comparison]:
+        return [
+            self._compared(task, Subject(self._ours(task, name), PRIMARY), Subject(name, PRIMARY), size)
+            for size in SIZES
+            for name in self._sets(task)
+            if not name.startswith(OURS) and name not in EQUAL_WORK
+        ]
 
     def _ours(self, task: str, other: str) -> str:
         """The cleared set that stands against another: that of as few instances of the search."""
@@ -215,6 +229,10 @@ def study(folder: Path) -> PortfolioStudy:
     if not files:
         raise UsageError(f"there are no kept runs (*.jsonl.xz) in {folder}; give the folder that has them")
     return PortfolioStudy(tuple(losses for file in files for losses in _losses(file)))
+
+
+def _corrected(comparisons: Sequence[Comparison]) -> list[float | None]:
+    return holm([each.difference.p for each in comparisons])
 
 
 def _losses(file: Path) -> Iterator[Losses]:
