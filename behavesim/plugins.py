@@ -94,7 +94,9 @@ class Kind:
             ) from None
         except Exception as error:
             failure = one_line(f"raised {type(error).__name__}: {error}")
-            raise self.error(f"the {self.noun} file {path} {failure}") from error
+            number = _line_in(str(path), error)
+            where = f", in line {number}" if number else ""
+            raise self.error(f"the {self.noun} file {path} {failure}{where}") from error
         if not hasattr(module, self.noun):
             raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
         return getattr(module, self.noun)
@@ -177,6 +179,9 @@ def failures_named(part: type, noun: str) -> Iterator[None]:
 
 def line_in(part: type, error: BaseException) -> int | None:
     """The last line of a part's file that an error came through; None where it came through none."""
-    file = str(file_of(part))
+    return _line_in(str(file_of(part)), error)
+
+
+def _line_in(file: str, error: BaseException) -> int | None:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return lines[-1] if lines else None

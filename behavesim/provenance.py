@@ -13,7 +13,7 @@ from typing import Any
 
 from behavesim.errors import TaskError
 from behavesim.plugins import file_hash, is_own
-from behavesim.task import Split, Task
+from behavesim.task import Split, Task, instances_of
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """The parts that decide what programs are worth."""
@@ -42,9 +42,9 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
 def instances_hash(task: Task, split: Split) -> str:
     """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
 
-    Raises TaskError where they cannot be pickled.
+    Raises TaskError where there are none, or where they cannot be pickled.
     """
-    instances, written = task.instances(split), io.BytesIO()
+    instances, written = instances_of(task, split), io.BytesIO()
     try:
         _Pickler(written, protocol=4).dump(instances)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:

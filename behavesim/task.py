@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TaskError
-from behavesim.plugins import Kind, resolved
+from behavesim.plugins import Kind, line_in, resolved
+from behavesim.text import one_line
 from behavesim.trajectory import AlgorithmRun
 
 Split = Literal["search", "validation", "held-out"]
@@ -131,7 +133,9 @@ class Task(ABC):
         try:
             tree = ast.parse(self.template)
         except SyntaxError as error:
-            raise TaskError(f"the template of task {self.name!r} is no Python: {error}") from error
+            line = one_line(error.text or "", 80)
+            where = f"{error.msg} in its line {error.lineno}{line and f', {line}'}"
+            raise TaskError(f"the template of task {self.name!r} is no Python: {where}") from error
         functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         if not functions:
             raise TaskError(
@@ -209,6 +213,8 @@ def installed_tasks() -> list[str]:
 
 
 def _complete(task: object, stem: str) -> Task:
+    if isinstance(task, type) and issubclass(task, Task):
+        raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
     if not isinstance(task, Task):
         raise TaskError(f"`task` must be an instance of behavesim.Task, not {type(task).__name__}")
     for needed in ("template", "objective"):
@@ -218,10 +224,45 @@ def _complete(task: object, stem: str) -> Task:
         raise TaskError(
             f"the template of task {type(task).__name__} must be a program's text, not {task.template!r:.60}"
         )
+    if not isinstance(task.objective, Objective):
+        raise TaskError(
+            f"the objective of task {type(task).__name__} must be such as behavesim.Objective('minimise'), "
+            f"not {task.objective!r:.60}"
+        )
     task.name = task.name or stem
     task.description = task.description or inspect.cleandoc(type(task).__doc__ or "")
     _ = task.entry_point  # refuses a template that has none
     return task
+
+
+def instances_of(task: Task, split: Split) -> Sequence[Any]:
+    """The instances of a split; raises TaskError where the task gives no list of them, or none to search on."""
+    try:
+        found = task.instances(split)
+    except Exception as error:
+        raise raised(task, f"instances({split!r})", error) from error
+    if not isinstance(found, Sequence | np.ndarray):
+        came = "None" if found is None else type(found).__name__
+        raise TaskError(f"`instances({split!r})` of task {task.name!r} must return a list, not {came}")
+    if split == "search" and len(found) == 0:
+        raise TaskError(f"`instances({split!r})` of task {task.name!r} gives none, where a search needs one at least")
+    return found
+
+
+def number_from(task: Task, method: str, returned: object) -> float:
+    """What a method of a task returned, as the number that it must be; raises TaskError where it is none."""
+    try:
+        return float(returned)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
+        came = "None" if returned is None else f"{type(returned).__name__} ({error})"
+        raise TaskError(f"`{method}` of task {task.name!r} must return a number, not {came}") from None
+
+
+def raised(task: Task, method: str, error: BaseException) -> TaskError:
+    """What a method of a task raised, and where in the task's file."""
+    said = one_line("".join(traceback.format_exception_only(error)[-1:]))
+    line = line_in(type(task), error)
+    return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")
 
 
 def as_arrays(solution: Any) -> dict[str, NDArray[Any]]:

@@ -42,12 +42,12 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     async with sandbox(settings, task) as pool:
         yield _isolation(pool.isolation)
         first = await pool.evaluate(task.template)
+        if isinstance(first, Failure):
+            yield Finding("template", "mend", f"it fails ({first.reason}): {first.message}")
+            return
         began = time.perf_counter()
         second = await pool.evaluate(task.template)
         seconds = time.perf_counter() - began
-    if isinstance(first, Failure):
-        yield Finding("template", "mend", f"it fails ({first.reason}): {first.message}")
-        return
     try:
         for finding in examined(task, first, second, seconds, limits):
             yield finding

@@ -8,9 +8,9 @@ import os
 import sys
 
 from behavesim.errors import TaskError
-from behavesim.finding import PROVOKED, Finding
+from behavesim.finding import Finding
 from behavesim.provenance import instances_hash
-from behavesim.task import SPLITS, Split, Task, TaskReference
+from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
 
 
 def present(task: Task, split: Split) -> Finding:
@@ -18,11 +18,11 @@ def present(task: Task, split: Split) -> Finding:
     name = f"{split} instances"
     try:
         first, second = instances_hash(task, split), instances_hash(task, split)
-        count = len(task.instances(split))
-    except (*PROVOKED, TaskError) as error:
-        return Finding(name, "mend", f"instances({split!r}): {type(error).__name__}: {error}")
+        count = len(instances_of(task, split))
+    except TaskError as error:
+        return Finding(name, "mend", str(error))
     if not count:
-        return Finding(name, "mend" if split == "search" else "warning", f"instances({split!r}) gives none")
+        return Finding(name, "warning", f"instances({split!r}) gives none")
     if first != second:
         return Finding(name, "mend", "two calls give different instances; draw them from a fixed seed")
     return Finding(name, "ok", f"{count}, the same on every call")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,10 @@ from behavesim.finding import PROVOKED, Finding
 from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
-from behavesim.task import Solution, Task
+from behavesim.task import Solution, Task, number_from, raised
 from behavesim.text import duration
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 from behavesim.verdict import Failure
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 SLOW_SCORE_S = 0.05
 """Scoring runs in the trusted process; beyond this it holds up a search."""
@@ -44,7 +40,7 @@ def examined(
     Raises TaskError where the task's trusted code fails on them.
     """
     scores, trajectories = _judged(task, first.solutions)
-    score = _called("mean_score", task.mean_score, scores)
+    score = number_from(task, "mean_score", _called(task, "mean_score", scores))
     yield _template(task, score, first.cpu_s, seconds, limits)
     yield _deterministic(task, first, second, scores, trajectories)
     yield _direction(task, score)
@@ -57,23 +53,20 @@ def examined(
 def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
     """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
     pairs = list(zip(task.instances("search"), solutions, strict=True))
-    scores = tuple(_called("score", lambda *pair: float(task.score(*pair)), *pair) for pair in pairs)
-    found = [_called("trajectory", task.trajectory, *pair) for pair in pairs]
+    scores = tuple(number_from(task, "score", _called(task, "score", *pair)) for pair in pairs)
+    found = [_called(task, "trajectory", *pair) for pair in pairs]
     for number, score in enumerate(scores):
         if not math.isfinite(score):
             raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
     return scores, usable(task, found)
 
 
-def _called(name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a function of the task returns; raises TaskError with the line where it failed."""
+def _called(task: Task, method: str, *arguments: Any) -> Any:
+    """What a method of the task returns for honest solutions; raises TaskError with the line where it failed."""
     try:
-        return function(*args, **kwargs)
+        return getattr(task, method)(*arguments)
     except Exception as error:
-        line = traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise TaskError(
-            f"`{name}` raised {type(error).__name__} in line {line} on the template's solution: {error}"
-        ) from error
+        raise raised(task, method, error) from error
 
 
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:

@@ -96,7 +96,8 @@ def as_message(text: str) -> str:
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"))
     if plain.dtype.str not in DTYPES:
-        raise FrameError(f"a solution must be an array of numbers, not of {array.dtype}")
+        what = "None" if array.ndim == 0 and array.item() is None else f"of {array.dtype}"
+        raise FrameError(f"a solution must be an array of numbers, not {what}")
     return plain
 
 

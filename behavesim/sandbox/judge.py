@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
@@ -16,7 +15,7 @@ from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import difference, script
-from behavesim.task import InvalidSolution, Split, Task, as_arrays
+from behavesim.task import InvalidSolution, Split, Task, as_arrays, number_from, raised
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 from behavesim.verdict import Failure, Verdict
 
@@ -110,7 +109,7 @@ class SandboxJudge:
             return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
 
     def _number(self, name: str, *arguments: Any) -> float:
-        return self._called(name, lambda: float(getattr(self._task, name)(*arguments)))
+        return number_from(self._task, name, self._called(name, getattr(self._task, name), *arguments))
 
     def _called(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What a function of the task returns; raises TaskError, which names it, for whatever it raises but a refusal.
@@ -123,8 +122,7 @@ class SandboxJudge:
         except InvalidSolution:
             raise
         except (Exception, SystemExit) as error:
-            said = traceback.format_exception_only(error)[-1].strip()
-            raise TaskError(f"`{name}` of task {self._task.name!r} raised {said}") from error
+            raise raised(self._task, name, error) from error
 
 
 def _kept(words: str) -> Failure:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from behavesim.task import Split, Task
+from behavesim.task import Split, Task, instances_of
 
 if TYPE_CHECKING:
     from behavesim.config import Settings  # the zygote, which has limits too, shall not carry pydantic
@@ -35,8 +35,9 @@ class Limits:
         """The limits of a split, where these are those of the search: as much time and output for each instance.
 
         Never less than the search's, since what a program takes before its first instance does not shrink with them.
+        Raises TaskError where there are none.
         """
-        share = max(1.0, len(task.instances(split)) / len(task.instances("search")))
+        share = max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
         return replace(self, timeout_s=self.timeout_s * share, output_mb=math.ceil(self.output_mb * share))
 
     @property

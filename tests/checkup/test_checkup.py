@@ -138,10 +138,18 @@ def test_a_forged_solution_that_may_be_right_is_for_the_author_to_judge() -> Non
     [
         ("trajectory", lambda instance, solution: solution.tolist(), "Trajectory.*, not list"),
         ("trajectory", lambda instance, solution: None, "Trajectory.*, not NoneType"),
-        ("trajectory", lambda instance, solution: Trajectory.prefixes([]), "`trajectory` raised TrajectoryError"),
-        ("score", lambda instance, solution: instance.nope, "`score` raised AttributeError in line"),
+        (
+            "trajectory",
+            lambda instance, solution: Trajectory.prefixes([]),
+            "`trajectory` of task 'picks' raised .*TrajectoryError",
+        ),
+        (
+            "score",
+            lambda instance, solution: instance.nope,
+            "`score` of task 'picks' raised AttributeError: .*, in line",
+        ),
         ("score", lambda instance, solution: np.nan, "must be finite"),
-        ("score", lambda instance, solution: None, "`score` raised TypeError"),
+        ("score", lambda instance, solution: None, "`score` of task 'picks' must return a number, not None"),
     ],
 )
 def test_trusted_code_that_fails_on_an_honest_solution_is_named(

@@ -46,7 +46,7 @@ def test_a_slip_is_one_line_and_exit_code_2(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("raise RuntimeError('boom')", "RuntimeError: boom"),
+        ("\nraise RuntimeError('boom')", "RuntimeError: boom, in line 2"),
         ("def f(:", "SyntaxError"),
         ("x = 1", "names no `task`"),
         ("task = 3", "instance of behavesim.Task"),

@@ -92,8 +92,25 @@ def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Comma
     [
         ('"maximise"', '"upwards"', "to 'minimise' or to 'maximise'"),
         ("bs.Trajectory.prefixes(solution)", "solution.tolist()", "must return a behavesim.Trajectory"),
-        ("def priority(weight", "deff priority(weight", "is no Python"),
-        ("return [np.random", "yield [np.random", "cannot be pickled"),
+        ('bs.Objective("maximise")', '"maximise"', "such as behavesim.Objective('minimise'), not 'maximise'"),
+        ("def priority(weight", "deff priority(weight", "is no Python: invalid syntax in its line 5, deff priority("),
+        ("task = Mine()", "task = Mine", "write `task = Mine()`"),
+        ("return [np.random", "yield [np.random", "must return a list, not generator"),
+        ("return [np.random", "[np.random", "must return a list, not None"),
+        ("for number in range(5)", "for number in range(0)", "gives none"),
+        ("        seed = ", "        seed = 1 / 0  # ", "raised ZeroDivisionError: division by zero, in line "),
+        ("return float(", "float(", "`score` of task 'mine' must return a number, not None"),
+        (
+            "return float(",
+            "return 'of worth ' + str(",
+            "must return a number, not str (could not convert string to float: 'of worth ",
+        ),
+        (
+            "        packed = np.asarray(solution)",
+            "        packed = solution.pack",
+            "has no attribute 'pack', in line ",
+        ),
+        ("return np.array(packed)", "np.array(packed)", "must be an array of numbers, not None"),
     ],
 )
 def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(

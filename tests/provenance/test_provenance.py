@@ -71,9 +71,12 @@ def test_an_instance_that_holds_nothing_but_a_cached_property_is_known_again() -
     assert hashed([used]) == hashed([Bare()])
 
 
-@pytest.mark.parametrize("instances", [(n for n in range(3)), [lambda: 0]])
-def test_instances_that_cannot_be_written_down_are_refused_in_a_line(instances: Any) -> None:
-    with pytest.raises(TaskError, match="cannot be pickled"):
+@pytest.mark.parametrize(
+    ("instances", "said"),
+    [((n for n in range(3)), "must return a list"), ([], "gives none"), ([lambda: 0], "cannot be pickled")],
+)
+def test_instances_that_cannot_be_used_or_written_down_are_refused_in_a_line(instances: Any, said: str) -> None:
+    with pytest.raises(TaskError, match=said):
         hashed(instances)
 
 
