@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command
+
+
+def pytest_configure() -> None:
+    """Keep what Python compiles, as containers often forbid: tests start hundreds of processes that all import us."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,19 +14,19 @@ from behavesim.errors import UsageError
 from tests.cli.command import Command
 
 
-@pytest.fixture
-def runs(behavesim: Command) -> list[bs.Run]:
-    for seed in (1, 2):
-        arguments = ("--method", "best-of-n", "--budget", 30, "--seed", seed, "--set", "recommend=false")
-        assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
-    return [bs.load_run("s1"), bs.load_run("s2")]
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[bs.LoadedRun]:
+    """Two runs, only to be looked at."""
+    folder = tmp_path_factory.mktemp("runs")
+    given = {"budget": 30, "method": "best-of-n", "proposer": "genetic", "recommend": False}
+    return [bs.search_sync("tsp", **given, seed=seed, runs_dir=folder, name=f"s{seed}") for seed in (1, 2)]
 
 
-def portfolio(runs: list[bs.Run], count: int) -> Portfolio:
+def portfolio(runs: list[bs.LoadedRun], count: int) -> Portfolio:
     return runs[0].portfolio(count, runs[1:])
 
 
-def test_it_is_cleared_greedily_from_the_best(runs: list[bs.Run]) -> None:
+def test_it_is_cleared_greedily_from_the_best(runs: list[bs.LoadedRun]) -> None:
     run = runs[0]
     ranked = sorted(run.feasible, key=lambda c: (-run.utility(c), len(c.source or ""), c.candidate))
     candidates = [candidate.candidate for candidate in run.feasible]
@@ -42,7 +45,7 @@ def test_it_is_cleared_greedily_from_the_best(runs: list[bs.Run]) -> None:
     assert [member.candidate for member in run.portfolio(6).members] == kept[:6]
 
 
-def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instance(runs: list[bs.Run]) -> None:
+def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instance(runs: list[bs.LoadedRun]) -> None:
     whole = portfolio(runs, 8).members
     for count in range(1, 8):
         assert portfolio(runs, count).members[:count] == portfolio(runs, count).members
@@ -54,7 +57,7 @@ def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instanc
     assert whole[0].score == min(run.best.score for run in runs if run.best and run.best.score)
 
 
-def test_fewer_are_said_and_never_filled_up(runs: list[bs.Run]) -> None:
+def test_fewer_are_said_and_never_filled_up(runs: list[bs.LoadedRun]) -> None:
     many = portfolio(runs, 1000)
     assert len(many.members) < 1000
     assert f"{len(many.members)} of 1000" in many.table().caption
@@ -62,7 +65,7 @@ def test_fewer_are_said_and_never_filled_up(runs: list[bs.Run]) -> None:
         portfolio(runs, 0)
 
 
-def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.Run]) -> None:
+def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.LoadedRun]) -> None:
     plain = runs[0].portfolio(4)
     keys = [(member.run, member.candidate) for member in plain.members]
     tried: dict[tuple[str, int], tuple[float, ...] | None] = {key: (6.0 - place, 5.0) for place, key in enumerate(keys)}
@@ -75,7 +78,7 @@ def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.
     assert [member.score for member in found.members] == [plain.members[place].score for place in (0, 2, 3)]
 
 
-def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: list[bs.Run]) -> None:
+def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: list[bs.LoadedRun]) -> None:
     run = runs[0]
     members = run.portfolio(4).members
     behaviours = run.trajectories([candidate.candidate for candidate in run.feasible])
@@ -86,7 +89,8 @@ def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: 
         assert member.nearest == (pytest.approx(1 - max(before)) if before else None)
 
 
-def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[bs.Run]) -> None:
+def test_recommend_gives_it_beside_what_it_gave(behavesim: Command, runs: list[bs.LoadedRun], tmp_path: Path) -> None:
+    shutil.copytree(runs[0].folder.path.parent, tmp_path / "runs")
     plain = behavesim("recommend", "s1", "--json").document
     document = behavesim("recommend", "s1", "--portfolio", 3, "--json").document
     members = document.pop("portfolio")

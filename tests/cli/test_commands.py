@@ -23,6 +23,20 @@ finally:
     print(*sys.modules, sep="\\n", file=open("modules", "w"))
 """
 
+REPORT_MODULES_OF_EACH_HELP = """
+import os, sys
+from behavesim_cli.app import main
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        sys.argv = ["behavesim", name, "--help"]
+        try:
+            main()
+        finally:
+            print(*sys.modules, sep="\\n", file=open(name, "w"), flush=True)
+            os._exit(0)
+    os.wait()
+"""
+
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
     """The modules that a command has loaded by its end, in a process of its own."""
@@ -52,9 +66,20 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
 
 
+@pytest.fixture(scope="module")
+def loaded_by_help(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The modules that each command's help has loaded, each in a fork of a process that knows what all know."""
+    folder = tmp_path_factory.mktemp("modules")
+    command = [sys.executable, "-c", REPORT_MODULES_OF_EACH_HELP, *COMMANDS]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return {name: set((folder / name).read_text().split()) for name in COMMANDS}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_loads_that_command_and_nothing_heavy(tmp_path: Path, name: str) -> None:
-    modules = loaded(tmp_path, name, "--help")
+def test_the_help_of_a_command_loads_that_command_and_nothing_heavy(
+    loaded_by_help: dict[str, set[str]], name: str
+) -> None:
+    modules = loaded_by_help[name]
     files = {command.target.partition(":")[0] for command in COMMANDS.values()}
     theirs = {file for file in files if f"behavesim_cli.{file}" in modules}
     assert theirs == {COMMANDS[name].target.partition(":")[0]}

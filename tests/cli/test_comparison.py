@@ -9,13 +9,22 @@ from pathlib import Path
 
 import pytest
 
+import behavesim as bs
 from tests.cli.command import Command
 
 
-@pytest.fixture
-def two(behavesim: Command) -> Command:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
     for method in ("best-of-n", "eoh"):
-        behavesim("run", "tsp", "--method", method, "--budget", 12, "--name", method, "--json")
+        bs.search_sync("tsp", method=method, proposer="genetic", budget=12, runs_dir=folder, name=method)
+    return folder
+
+
+@pytest.fixture
+def two(behavesim: Command, runs: Path) -> Command:
+    """The command beside two finished runs, `best-of-n` and `eoh`."""
+    shutil.copytree(runs, "runs")
     return behavesim
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import behavesim as bs
 from behavesim.events import RunResumed, RunStarted
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.store.reading import read_events
@@ -40,12 +42,19 @@ STANDARD = (1000 * 0.10 + 2000 * 0.50) / 1e6
 OWN = 'prices={"gpt-6-luna" = {prompt = 1.0, completion = 2.0}}'
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> bs.LoadedRun:
+    """A run of four requests, named `paid`, only to be looked at."""
+    folder = tmp_path_factory.mktemp("paid")
+    (folder / "paid.py").write_text(PROPOSER)
+    given = {"method": "best-of-n", "proposer": str(folder / "paid.py"), "budget": 4}
+    return bs.search_sync("tsp", **given, runs_dir=folder / "runs", name="paid")
+
+
 @pytest.fixture
-def paid(behavesim: Command) -> Command:
-    """The command after a run of four requests, named `paid`."""
-    Path("paid.py").write_text(PROPOSER)
-    run = behavesim("run", "tsp", "--method", "best-of-n", "--proposer", "paid.py", "--budget", 4, "--name", "paid")
-    assert run.code == 0, run.err
+def paid(behavesim: Command, run: bs.LoadedRun) -> Command:
+    """The command beside a copy of the run."""
+    shutil.copytree(run.folder.path, "runs/paid")
     return behavesim
 
 

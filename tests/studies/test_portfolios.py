@@ -23,13 +23,16 @@ from tests.cli.command import Command
 MEASURE = bs.BehaveSim(normaliser=50)
 
 
-@pytest.fixture
-def runs(behavesim: Command) -> list[bs.Run]:
-    for method in ("best-of-n", "niche"):
-        for seed in (1, 2, 3):
-            arguments = ("--method", method, "--budget", 25, "--seed", seed, "--set", "recommend=false")
-            assert behavesim("run", "tsp", *arguments, "--name", f"{method}-{seed}").code == 0
-    return [bs.load_run(f"{method}-{seed}") for method in ("best-of-n", "niche") for seed in (1, 2, 3)]
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[bs.LoadedRun]:
+    """Three runs of each of two methods, only to be looked at."""
+    folder = tmp_path_factory.mktemp("runs")
+    given = {"budget": 25, "proposer": "genetic", "recommend": False}
+    return [
+        bs.search_sync("tsp", **given, method=method, seed=seed, runs_dir=folder, name=f"{method}-{seed}")
+        for method in ("best-of-n", "niche")
+        for seed in (1, 2, 3)
+    ]
 
 
 def whole(run: KeptRun, instances: int = 5) -> Ranking:
@@ -40,7 +43,7 @@ def names(programs: tuple[object, ...]) -> list[int]:
     return [program.candidate for program in programs]  # type: ignore[attr-defined]
 
 
-def test_cleared_sets_are_those_that_are_shipped_and_prefixes_of_what_is_kept(runs: list[bs.Run]) -> None:
+def test_cleared_sets_are_those_that_are_shipped_and_prefixes_of_what_is_kept(runs: list[bs.LoadedRun]) -> None:
     for run in runs:
         found = whole(kept(run))
         cleared = found.of(found.cleared(found.distances))
@@ -48,7 +51,7 @@ def test_cleared_sets_are_those_that_are_shipped_and_prefixes_of_what_is_kept(ru
         assert found.programs[0].candidate == cleared[0].candidate
 
 
-def test_what_is_kept_is_read_again(runs: list[bs.Run], tmp_path: Path) -> None:
+def test_what_is_kept_is_read_again(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
     found = [kept(run) for run in runs]
     write_runs(tmp_path / "tsp.jsonl.xz", found)
     assert read_runs(tmp_path / "tsp.jsonl.xz") == found
@@ -76,7 +79,7 @@ def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path
     assert names(ranked.of(ranked.cleared(ranked.distances))) == [m.candidate for m in run.portfolio(10).members]
 
 
-def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs: list[bs.Run]) -> None:
+def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs: list[bs.LoadedRun]) -> None:
     found = whole(kept(runs[0]), instances=2)
     assert found.costs.shape[1] == 2
     chosen = list(found.greedy())
@@ -87,7 +90,7 @@ def test_greedy_sets_take_what_improves_the_best_on_each_instance_the_most(runs:
         assert chosen[place] == min(free, key=lambda other: (together[other], other))
 
 
-def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.Run]) -> None:
+def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.LoadedRun]) -> None:
     programs = kept(runs[0]).programs[:5]
     found = text_distances(programs)
     for row, one in enumerate(programs):
@@ -99,13 +102,13 @@ def test_texts_are_apart_by_the_subtrees_that_they_do_not_share(runs: list[bs.Ru
             assert found[row, column] == pytest.approx(1 - 2 * (left & right).total() / (left.total() + right.total()))
 
 
-def test_ranks_that_a_run_does_not_have_are_its_last_free_ones(runs: list[bs.Run]) -> None:
+def test_ranks_that_a_run_does_not_have_are_its_last_free_ones(runs: list[bs.LoadedRun]) -> None:
     found = whole(kept(runs[0]))
     last = len(found.programs) - 1
     assert found.at((0, last + 5, last + 9, 3)) == (0, last, last - 1, 3)
 
 
-def test_shuffled_distances_keep_the_ranks_and_nothing_else(runs: list[bs.Run]) -> None:
+def test_shuffled_distances_keep_the_ranks_and_nothing_else(runs: list[bs.LoadedRun]) -> None:
     found = whole(kept(runs[0]))
     draws = found.shuffled(7)
     assert len(draws) == DRAWS
@@ -124,7 +127,7 @@ def fresh_of(runs: list[KeptRun], score: Callable[[str], list[float] | None]) ->
     )  # fmt: skip
 
 
-def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(runs: list[bs.Run], tmp_path: Path) -> None:
+def test_the_loss_of_a_set_is_that_of_its_best_on_each_instance(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
     made = [kept(run) for run in runs]
     random = np.random.default_rng(3)
     fresh = fresh_of(made, lambda name: None if name < "2" else random.uniform(5, 9, 2).tolist())
@@ -167,7 +170,7 @@ def test_tests_are_corrected_for_those_on_their_task_and_for_all() -> None:
 
 
 def test_tests_are_paired_by_seed_and_corrected_together(
-    runs: list[bs.Run], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: list[bs.LoadedRun], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("behavesim.studies.portfolios.study.PRIMARY", ("best-of-n", "niche"))
     made = [kept(run) for run in runs]
