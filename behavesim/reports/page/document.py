@@ -18,6 +18,7 @@ from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.failures import Reason
 from behavesim.analysis.lineage import Ancestor, lineage
 from behavesim.analysis.playback import Scene, playback
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.scored import TopProgram
@@ -102,6 +103,7 @@ class Document:
     sentence: str
     convergence: tuple[Checkpoint, ...]
     top: tuple[TopProgram, ...]
+    portfolio: Portfolio
     map: BehaviourMap
     likeness: Likeness | None
     diversity: tuple[DiversityAt, ...]
@@ -127,6 +129,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         sentence=found.distinct.sentence,
         convergence=found.convergence,
         top=found.top,
+        portfolio=found.portfolio,
         map=behaviour_map(run),
         likeness=_likeness(run),
         diversity=found.diversity_over_time,

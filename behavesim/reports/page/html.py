@@ -18,7 +18,7 @@ from behavesim.reports.page.document import Document, document
 LIBRARIES = ("d3.js", "plot.js", "prism.js", "diff.js")
 """Of others; in this order, for Plot takes d3 from the page."""
 SCRIPTS = (
-    *("elements.js", "code.js", "program.js", "overview.js", "table.js"),
+    *("elements.js", "code.js", "program.js", "overview.js", "portfolio.js", "table.js"),
     *("map.js", "likeness.js", "diversity.js", "pictures.js", "replay.js", "lineage.js", "page.js"),
 )
 """Ours; joined to one module, so that none has to be fetched."""

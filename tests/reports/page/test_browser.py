@@ -46,6 +46,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     }
     others = {task: journalled(folder / task, started(task=task)[:1], events) for task, events in tasks.items()}
     unknown = started(PROVENANCE | {"best_known": "", "direction": "maximise"})
+    sets = [
+        feasible(0, 3.0, [0, 1, 2, 3], [0, 1, 2, 3], scores=(2.0, 4.0)),
+        feasible(1, 4.0, [3, 2, 0, 1], [2, 0, 3, 1], scores=(5.0, 3.0)),
+        feasible(2, 5.0, [3, 2, 0, 1], [2, 0, 3, 1], scores=(6.0, 4.0)),
+    ]
+    others["sets"] = journalled(folder / "sets", started(), *sets)
     others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
@@ -114,6 +120,19 @@ async def test_a_top_program_shows_what_changed_since_its_parents(runs: dict[str
     assert await lines.all_inner_texts() == ["a = 1\n", "b = 2\n", "b = 3\n", "c = 3\n"]
     classes = [await line.get_attribute("class") for line in await lines.all()]
     assert classes == ["line", "line removed", "line added", "line added"]
+
+
+async def test_several_programs_are_shown_with_what_they_come_to_and_where_each_is_the_best(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    shown = await opened(page(runs["sets"]))
+    label = await shown.locator("#portfolio svg[role=img]").get_attribute("aria-label")
+    assert label == "The best of 2 programs on each instance: gap 25.00 %, of the first alone 50.00 %"
+    rows = shown.locator("#portfolio tbody tr")
+    assert await rows.locator("th").all_inner_texts() == ["candidate 0", "candidate 1"]
+    assert await rows.locator("strong").all_inner_texts() == ["2.00000", "3.00000"]
+    await rows.get_by_role("button", name="candidate 1").click()
+    await expect(shown.get_by_role("dialog", name="Candidate 1")).to_be_visible()
 
 
 async def test_what_a_program_holds_is_shown_as_text(text: str, opened: Opened) -> None:

@@ -5,6 +5,7 @@ const SECTIONS = [
   ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "budget"]],
   ["convergence", "Convergence", drawConvergence, ["convergence", "objective"]],
   ["top", "Best behaviours", drawTop, ["top"]],
+  ["portfolio", "Several programs", drawPortfolio, ["portfolio"]],
   ["map", "Map of behaviours", drawMap, ["map", "objective"]],
   ["likeness", "Behaviour and code", drawLikeness, ["likeness"]],
   ["replay", "Replay", replay(), ["scenes"]],

@@ -1,0 +1,49 @@
+// Several programs to run where the best answer can be taken: what the first k come to, and which is the best where.
+
+function drawPortfolio({ portfolio }) {
+  const { members } = portfolio;
+  if (!members.length) return [nothing("No candidate is feasible yet.")];
+  const instances = members[0].scores.length;
+  const chosen = "The best program, and in the order of their scores those that behave differently enough from all before. ";
+  const where = instances === 1 ? "With one instance to search on, nothing is better there than the first: what a set is worth shows on others." : "On the search's instances, where they were chosen: expect less of others.";
+  return [
+    h("p", { class: "note" }, chosen + where),
+    instances > 1 && members.length > 1 ? portfolioCurve(members) : "",
+    h("div", { class: "scroll" }, portfolioTable(members)),
+  ];
+}
+
+/** The best of the first k programs on each instance, its mean over instances. */
+function portfolioCurve(members) {
+  const byGap = members[0].together_gap !== null;
+  const worth = (each) => (byGap ? percent(each.together_gap) : score(each.together));
+  const curve = members.map((each, place) => ({ programs: place + 1, worth: byGap ? 100 * each.together_gap : each.together, each }));
+  const drawn = {
+    height: 260, marginLeft: 56, marginRight: 24, marginBottom: 44,
+    x: { label: "programs", ticks: curve.map((at) => at.programs), tickFormat: "d" },
+    y: { label: byGap ? "gap of the best of them, %" : "score of the best of them", grid: true, nice: true },
+    marks: [
+      Plot.line(curve, { x: "programs", y: "worth", stroke: "var(--best)", strokeWidth: 2.25 }),
+      Plot.dot(curve, { x: "programs", y: "worth", fill: "var(--best)", r: 4 }),
+      Plot.tip(curve, Plot.pointerX({ x: "programs", y: "worth", title: (at) => `the first ${at.programs}: ${worth(at.each)}\nthe last is ${named(at.each.candidate)}` })),
+    ],
+  };
+  const what = byGap ? "gap" : "score";
+  return chart(`The best of ${members.length} programs on each instance: ${what} ${worth(members.at(-1))}, of the first alone ${worth(members[0])}`, drawn);
+}
+
+/** A row a program; its scores on each instance, those that no other program of the set surpasses in bold. */
+function portfolioTable(members) {
+  const format = aligned(members.flatMap((each) => [each.score, each.together, ...each.scores]));
+  const head = (name, isNumber = true) => h("th", { scope: "col", class: isNumber ? "number" : "" }, name);
+  const number = (value) => h("td", { class: "number" }, value);
+  const instances = members[0].scores.map((_, place) => place + 1);
+  const row = (each) => h("tr", {},
+    h("th", { scope: "row" }, opener(each.candidate)),
+    ...[format(each.score), percent(each.gap), format(each.together), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(number),
+    ...(instances.length > 1 ? instances.map((place) => number(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
+  return h("table", {},
+    h("thead", {}, h("tr", {}, head("program", false), ...["score", "gap", "best so far", "distance before", "behave so"].map((name) => head(name)),
+      ...(instances.length > 1 ? instances.map((place) => head(`on ${place}`)) : []))),
+    h("tbody", {}, members.map(row)));
+}
