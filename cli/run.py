@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from behavesim.analysis.glance import kept_summary
-from behavesim.analysis.replayed import beside_original
-from behavesim.analysis.run import load_run
 from behavesim.application import session
 from behavesim.application.console import shown_search
-from behavesim.application.experiment.dry_run import dry_run
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
-from behavesim.reports.ending import ending
-from behavesim.reports.replay import replay_lines
-from behavesim.reports.summary import named, summary_table
-from behavesim.reports.terminal import drawn
 from behavesim.store.folder import RunFolder
-from behavesim.text import duration, printable
 
 from .options import (
     RUNS,
@@ -43,7 +32,7 @@ from .options import (
     seconds,
     weighted_models,
 )
-from .output import INTERRUPTED, busy, print_json, tell
+from .output import INTERRUPTED, busy, tell
 
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
@@ -101,7 +90,9 @@ def run(
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
     if dry:
-        _say_what_it_would_take(launch, as_json)
+        from .dry_run import say_what_it_would_take  # of no use to a run
+
+        say_what_it_would_take(launch, as_json)
         return
     _carry_out(launch, session.begin(launch, shown_search, busy), as_json)
 
@@ -141,17 +132,6 @@ def resume(
         _carry_out(launch, session.fork(launch, folder, shown_search, busy), as_json)
 
 
-def _say_what_it_would_take(launch: Launch, as_json: bool) -> None:
-    found = asyncio.run(dry_run(launch))
-    if as_json:
-        print_json(asdict(found))
-        return
-    typer.echo(f"the first prompt:\n\n{printable(found.prompt)}\n")
-    programs = f"all {launch.settings.budget:,} programs would run for about {duration(found.evaluating_s)}"
-    typer.echo(f"template {found.template_score:.6g}; {programs} if each takes as long as the template")
-    typer.echo("no model is asked, which costs nothing" if found.cost is None else found.cost.sentence)
-
-
 def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json: bool) -> None:
     run, has_begun = launch.folder.argument, launch.folder.has_begun
     shorten_pauses()
@@ -162,7 +142,7 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
             tell("interrupted before the run began; nothing is left behind")
             raise typer.Exit(INTERRUPTED) from None
         tell(f"interrupted; what has arrived is kept, go on with: behavesim resume {run}")
-        _report_end(launch, as_json, session.Ended("interrupted", load_run(launch.folder.path)))
+        _report_end(launch, as_json, session.interrupted(launch))
         raise typer.Exit(INTERRUPTED) from None
     except BehavesimError as error:
         if error.exit_code == 1 and has_begun():
@@ -172,23 +152,6 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
 
 
 def _report_end(launch: Launch, as_json: bool, ended: session.Ended) -> None:
-    folder, run = launch.folder, ended.run
-    said = ending(run, launch.settings, ended.reason)
-    found, beside = kept_summary(run), beside_original(run)
-    if as_json:
-        document = asdict(found)
-        print_json(document if beside is None else {**document, "replay": asdict(beside)})
-        for line in said:
-            tell(line)
-        return
-    console = Console()
-    console.print(drawn(summary_table(found)))
-    for line in [] if beside is None else replay_lines(beside):
-        console.print(line, highlight=False, soft_wrap=True)
-    if folder.best.exists():
-        which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
-        console.print(f"best program: {folder.best}{which}", highlight=False, soft_wrap=True)
-    if folder.recommended.exists():
-        console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
-    for line in said:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    from .ended import report_end  # needed when all is done: a run's first request does not wait for it
+
+    report_end(launch, as_json, ended)

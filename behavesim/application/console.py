@@ -9,12 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.live import Live
 
-from behavesim.analysis.run import Run
 from behavesim.build import Launch
 from behavesim.caps import Spending
 from behavesim.errors import BehavesimError
@@ -24,11 +22,13 @@ from behavesim.methods.method import Method
 from behavesim.notices import LoggedNotices
 from behavesim.plugins import failures_named
 from behavesim.proposers.prices import Prices
-from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
 from behavesim.state import RunState
 from behavesim.task import TaskReference
+
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
 
 REFRESH_S = 0.25
 MOST = 0.03
@@ -57,6 +57,10 @@ async def _live(console: Console, moment: Callable[[], Moment]) -> None:
 
     What a terminal makes of lines that no longer fit it is its own affair, so that none of them can be drawn over.
     """
+    from rich.live import Live  # neither is of use where there is no terminal
+
+    from behavesim.reports.dashboard import Dashboard
+
     while True:
         size = console.size
         with Live(Dashboard(moment()), console=console, auto_refresh=False, transient=False) as live:

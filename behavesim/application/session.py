@@ -12,14 +12,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from behavesim.admission import refuse_changes
-from behavesim.analysis.run import Run, load_run
 from behavesim.build import Launch, forked_search, new_search, resumed_search
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
 from behavesim.store.reading import count_registered
+
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,21 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
-    run = load_run(launch.folder.path)
+    run = _read(launch)
     if run.state.recommended is None:
         await _recommend(launch, run, tell)
     return Ended("finished", run)
 
 
+def interrupted(launch: Launch) -> Ended:
+    """A run as a session that was cancelled has left it."""
+    return Ended("interrupted", _read(launch))
+
+
 async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> Ended:
     async with beginning as search, view(launch, search), _taking_from(launch.folder.inbox, search):
         reason = await _ended_in_order(launch, search)
-    run = load_run(launch.folder.path)
+    run = _read(launch)
     await _recommend(launch, run, tell)
     return Ended(reason, run)
 
@@ -111,6 +119,12 @@ async def _settled(launch: Launch) -> None:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"
         launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
         await launch.requests.settle(REPLIES_S)
+
+
+def _read(launch: Launch) -> Run:
+    from behavesim.analysis.run import load_run  # whose modules no request waits for
+
+    return load_run(launch.folder.path)
 
 
 async def _recommend(launch: Launch, run: Run, tell: Tell) -> None:

@@ -1,0 +1,42 @@
+"""What `behavesim run` and `behavesim resume` say of a run in the end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.console import Console
+
+from behavesim.analysis.glance import kept_summary
+from behavesim.analysis.replayed import beside_original
+from behavesim.application.session import Ended
+from behavesim.build import Launch
+from behavesim.reports.ending import ending
+from behavesim.reports.replay import replay_lines
+from behavesim.reports.summary import named, summary_table
+from behavesim.reports.terminal import drawn
+
+from .output import print_json, tell
+
+
+def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
+    """Print what a run has come to, and what to do next."""
+    folder, run = launch.folder, ended.run
+    said = ending(run, launch.settings, ended.reason)
+    found, beside = kept_summary(run), beside_original(run)
+    if as_json:
+        document = asdict(found)
+        print_json(document if beside is None else {**document, "replay": asdict(beside)})
+        for line in said:
+            tell(line)
+        return
+    console = Console()
+    console.print(drawn(summary_table(found)))
+    for line in [] if beside is None else replay_lines(beside):
+        console.print(line, highlight=False, soft_wrap=True)
+    if folder.best.exists():
+        which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
+        console.print(f"best program: {folder.best}{which}", highlight=False, soft_wrap=True)
+    if folder.recommended.exists():
+        console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
+    for line in said:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
