@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from behavesim.tokens import Usage
     from behavesim.trajectory import Samples, Trajectory
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "Added": "events",
     "Archive": "similarity",

@@ -9,40 +9,10 @@ from dataclasses import dataclass, field
 from behavesim.config import Settings
 from behavesim.heartbeat import Heartbeat
 from behavesim.state import RunState
-from behavesim.tokens import Tokens
-
-Price = Callable[[str, Tokens], float | None]
-"""The cost of some tokens of a model in USD; None where its price is unknown."""
+from behavesim.tokens import Price, Spending, Tokens
 
 ENOUGH = 50
 """Candidates that must be registered before the share of rejected ones says anything."""
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What requests have taken, estimates included where an endpoint did not count: so many of the calls.
-
-    The cost, in USD, is None where a price is unknown.
-    """
-
-    calls: int
-    prompt: int
-    completion: int
-    estimated: int
-    cost_usd: float | None
-
-    @classmethod
-    def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
-        """The spending of all models together."""
-        used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
-        costs = [price(model, each) for model, each in used.items()]
-        return cls(
-            sum(each.calls for each in used.values()),
-            sum(each.prompt for each in used.values()),
-            sum(each.completion for each in used.values()),
-            sum(each.unreported for each in used.values()),
-            None if None in costs else sum(cost for cost in costs if cost is not None),
-        )
 
 
 @dataclass(frozen=True)

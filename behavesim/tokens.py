@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,3 +110,34 @@ class Tokens:
         return Tokens(
             *map(combine, vars(self).values(), vars(other).values())
         )  # `astuple` would copy deeply, and slowly
+
+
+Price = Callable[[str, Tokens], float | None]
+"""The cost of some tokens of a model in USD; None where its price is unknown."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What requests have taken, estimates included where an endpoint did not count: so many of the calls.
+
+    The cost, in USD, is None where a price is unknown.
+    """
+
+    calls: int
+    prompt: int
+    completion: int
+    estimated: int
+    cost_usd: float | None
+
+    @classmethod
+    def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
+        """The spending of all models together."""
+        used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
+        costs = [price(model, each) for model, each in used.items()]
+        return cls(
+            sum(each.calls for each in used.values()),
+            sum(each.prompt for each in used.values()),
+            sum(each.completion for each in used.values()),
+            sum(each.unreported for each in used.values()),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+        )

@@ -32,8 +32,9 @@ from behavesim.protocols import Judge
 from behavesim.provenance import DECISIVE
 from behavesim.settings import recorded
 from behavesim.store.damage import damages
+from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import count_registered, last_event, read_events, read_outcome
+from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import Task, TaskReference
 from behavesim.verdict import Failure
 

@@ -6,13 +6,13 @@ import gc
 import os
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from itertools import groupby
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from behavesim import __version__
 from behavesim.errors import BehavesimError, UsageError, nearest
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, Command
@@ -76,7 +76,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"behavesim {version('behavesim')}")
+        typer.echo(f"behavesim {__version__}")
         raise typer.Exit
 
 

@@ -9,8 +9,8 @@ import typer
 
 from behavesim.application.injection import inject as put_in
 from behavesim.settings import recorded
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import count_registered
 from behavesim.task import TaskReference
 
 from .options import RUNS, RunsDir

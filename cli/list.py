@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from behavesim.analysis.glance import glance
 from behavesim.errors import BehavesimError
-from behavesim.reports.summary import runs_table
+from behavesim.reports.runs import runs_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 

@@ -12,7 +12,8 @@ import typer
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import load_run
-from behavesim.analysis.summary import RecommendedProgram, summary
+from behavesim.analysis.standing import summary
+from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.recommendation import assembled, recommended
 from behavesim.errors import UsageError
 from behavesim.reports.summary import named

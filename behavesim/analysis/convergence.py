@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from behavesim.analysis.run import TOP, Run
-from behavesim.analysis.scored import Scored
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TOP, Scored
 from behavesim.analysis.statistics import Sample, mean_of_all, sample
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from behavesim.analysis.run import TOP, Run
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TOP
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from contextlib import suppress
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import asdict
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
-
-from behavesim.analysis.run import Run, load_run
-from behavesim.analysis.summary import Summary, summary
+from behavesim import __version__
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.errors import JournalError
+from behavesim.store.database import last_event
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import last_event
+from behavesim.tokens import Spending
 
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
 
-@dataclass(frozen=True)
-class Noted:
-    """A summary as the folder keeps it; `of` names what it was made of (`_origin`)."""
-
-    of: str
-    summary: Summary
+PARTS = {"template": Scored, "best": Scored, "recommended": RecommendedProgram, "estimated": Spending}
+"""What a summary holds that is no plain value, where it is known."""
 
 
 def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
@@ -30,26 +29,38 @@ def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     What takes a reader of 10 000 candidates a second is done once for as long as nothing is added to the journal. Where
     it is not to be kept, nothing is written.
     """
-    text = folder.read_summary()
-    if text is not None:
-        with suppress(ValidationError):  # of another version, or cut off
-            known = TypeAdapter(Noted).validate_json(text)
-            if known.of == _origin(folder, last_event(folder.journal)):
-                return known.summary
+    seal, _, text = (folder.read_summary() or "").partition("\n")
+    if seal == _seal(folder, last_event(folder.journal), text):
+        return _summary(text)
+    from behavesim.analysis.run import load_run  # which loads much, and mostly is not needed
+    from behavesim.analysis.standing import summary
+
     run = load_run(folder.path)
     return kept_summary(run) if is_kept else summary(run)
 
 
 def kept_summary(run: Run) -> Summary:
     """The summary of a run as far as it has been read, kept in its folder for the next glance at it."""
-    noted = Noted(_origin(run.folder, len(run.events_at)), summary(run))
+    from behavesim.analysis.standing import summary
+
+    found = summary(run)
+    text = json.dumps(asdict(found))
     with suppress(JournalError):  # a full disk hides no run
-        run.folder.write_summary(TypeAdapter(Noted).dump_json(noted).decode())
-    return noted.summary
+        run.folder.write_summary(f"{_seal(run.folder, len(run.events_at), text)}\n{text}")
+    return found
 
 
-def _origin(folder: RunFolder, events: int) -> str:
-    """All that a summary depends on: the version, the name, the events, who holds the run, and the prices named."""
+def _summary(text: str) -> Summary:
+    values = json.loads(text)
+    parts = {name: kind(**values[name]) for name, kind in PARTS.items() if values[name] is not None}
+    return Summary(**{**values, **parts})
+
+
+def _seal(folder: RunFolder, events: int, text: str) -> str:
+    """What differs where a summary does not hold any more, or is not what was kept.
+
+    A summary depends on the version, the run's name, its events, who holds the run, and the prices that it names.
+    """
+    parts = (__version__, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
-    parts = (version("behavesim"), folder.run, events, folder.is_running())
-    return f"{parts} {hashlib.sha256(settings).hexdigest()}"
+    return sha256(repr(parts).encode() + settings).hexdigest()

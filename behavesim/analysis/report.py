@@ -14,9 +14,10 @@ from behavesim.analysis.failures import Reason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.run import TOP, Run
-from behavesim.analysis.scored import TopProgram, top, top_table
-from behavesim.analysis.summary import Summary, summary
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TOP, TopProgram, top, top_table
+from behavesim.analysis.standing import summary
+from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.config import Settings
 

@@ -30,8 +30,9 @@ from behavesim.events import (
 from behavesim.settings import recorded
 from behavesim.state import RunState
 from behavesim.store.activity import Activity
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import count_registered, read_events, read_trajectories
+from behavesim.store.reading import read_events, read_trajectories
 from behavesim.task import Direction, Objective, Task, TaskReference
 from behavesim.trajectory import Behaviour
 
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from behavesim.similarity import BehaveSim
 
 TENTHS = 10
-TOP = 10
-"""Of so many of the best distinct programs reports speak."""
 
 
 @dataclass(frozen=True)

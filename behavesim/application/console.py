@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from behavesim.build import Launch
-from behavesim.caps import Spending
 from behavesim.errors import BehavesimError
 from behavesim.loop import Search
 from behavesim.methods.installed import method
@@ -26,6 +25,7 @@ from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
 from behavesim.state import RunState
 from behavesim.task import TaskReference
+from behavesim.tokens import Spending
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run

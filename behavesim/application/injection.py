@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from behavesim.analysis.run import TOP, load_run
+from behavesim.analysis.run import load_run
+from behavesim.analysis.scored import TOP
 from behavesim.application.evaluation import read_program
 from behavesim.config import Settings
 from behavesim.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.summary import summary
+from behavesim.analysis.standing import summary
 from behavesim.reports.markup import html
 from behavesim.reports.plots import Plots
 from behavesim.reports.summary import summary_table

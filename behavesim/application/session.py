@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from behavesim.admission import refuse_changes
 from behavesim.build import Launch, forked_search, new_search, resumed_search
 from behavesim.loop import Search
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
-from behavesim.store.reading import count_registered
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run

@@ -8,7 +8,7 @@ from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunCom
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
-from behavesim.reports.summary import task_name
+from behavesim.reports.runs import task_name
 
 TITLES: Mapping[About, str] = {
     "search": "what was found",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from behavesim.analysis.run import Candidate, Run
-from behavesim.analysis.summary import given_up
+from behavesim.analysis.standing import given_up
 from behavesim.config import Settings
 from behavesim.proposers.prices import Prices
 from behavesim.reports.summary import dollars, rejections

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.summary import tokens
+from behavesim.analysis.standing import tokens
 from behavesim.reports.moment import FEW, Moment
 from behavesim.reports.summary import dollars
 from behavesim.state import RunState

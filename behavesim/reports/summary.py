@@ -1,16 +1,16 @@
-"""The summary of a run, and of many, laid out as tables."""
+"""The summary of a run in words, laid out as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
+from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.events import TEMPLATE
+from behavesim.reports.runs import task_name
 from behavesim.text import number
 
 if TYPE_CHECKING:
@@ -83,11 +83,6 @@ def named(candidate: int) -> str:
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
 
 
-def task_name(task: str) -> str:
-    """The task's name; that of its file where it is one of a person's own."""
-    return Path(task).stem if task.endswith(".py") else task
-
-
 def worth(candidate: int, score: float, gap: float | None) -> str:
     """What a program is worth in a line: its score, its gap where that is known, and which one it is."""
     return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
@@ -130,29 +125,6 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     }
     columns = (Column("what", title=""), Column("value", title=""))
     return Table("summary", f"run {summary.run}", columns, tuple(rows.items()))
-
-
-def runs_table(summaries: Sequence[Summary]) -> Table:
-    """A line for each run."""
-    columns = (
-        Column("run", is_whole=True),
-        Column("state"),
-        Column("task"),
-        Column("method"),
-        Column("seed", COUNT),
-        Column("asked", COUNT),
-        Column("best", SCORE),
-        Column("gap", FRACTION),
-    )
-    rows = (
-        (each.run, each.state, task_name(each.task), each.method, each.seed, each.asked, *_score_and_gap(each.best))
-        for each in summaries
-    )
-    return Table("list", "", columns, tuple(rows))
-
-
-def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:
-    return (None, None) if best is None else (best.score, best.gap)
 
 
 def _state(summary: Summary) -> str:

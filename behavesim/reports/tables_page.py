@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import WORDS, Table
-from behavesim.reports.summary import runs_table
+from behavesim.reports.runs import runs_table
 from behavesim.text import printable
 
 STYLE = """

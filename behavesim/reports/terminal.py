@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import track
-from rich.syntax import Syntax
 from rich.table import Table as Drawing
 from rich.text import Text
 
@@ -51,6 +49,8 @@ def show_text(text: str, language: str) -> None:
     """
     console, safe = Console(), printable(text.rstrip("\n"))
     if console.is_terminal:
+        from rich.syntax import Syntax  # which loads a highlighter
+
         console.print(Syntax(safe, language, theme="ansi_dark", background_color="default", word_wrap=True))
     else:
         console.file.write(f"{safe}\n")
@@ -110,5 +110,7 @@ def drawn(table: Table) -> Drawing:
 
 def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
     """The same items, counted by a bar on stderr where that is a terminal."""
+    from rich.progress import track
+
     console = Console(stderr=True)
     return iter(track(items, doing, total, console=console, transient=True, disable=not console.is_terminal))

@@ -19,7 +19,6 @@ from behavesim.trajectory import Behaviour, packed, unpack
 NAMES = {kind: name for name, kind in STORED_AS.items()}
 """The name of each type of event, as it is stored."""
 
-LATEST = 253402300800.0
 HIGHEST = (1 << 63) - 1
 """The highest number of a candidate: what a column can hold."""
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
@@ -72,13 +71,6 @@ def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[
     if isinstance(event, Evaluated):
         unpack(packed(event.trajectories))
     return event
-
-
-def check_time(at: object) -> float:
-    """The time of a row, in seconds since 1970; raises ValueError where it is none, or one beyond the year 9999."""
-    if not isinstance(at, float) or not 0 <= at < LATEST:
-        raise ValueError(f"its time is {at!r:.40}")
-    return at
 
 
 @cache

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from behavesim.errors import JournalError
 from behavesim.events import RunStarted
-from behavesim.store.codec import check_time, decode_whole
+from behavesim.store.codec import decode_whole
+from behavesim.store.database import UNREADABLE, check_time, connected
 from behavesim.store.passages import Passages
-from behavesim.store.reading import UNREADABLE, connected
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, version_of
 from behavesim.text import one_line

@@ -15,14 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from behavesim.config import Settings, read_toml
 from behavesim.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.notices import Notice
+from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
-from behavesim.store.reading import first_time, last_event
 from behavesim.text import printable
+
+if TYPE_CHECKING:
+    from behavesim.config import Settings
 
 LOCK_ATTEMPTS = 5
 
@@ -88,7 +90,7 @@ class RunFolder:
 
     @property
     def _summary(self) -> Path:
-        return self.path / "summary.json"
+        return self.path / ".summary"
 
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
@@ -216,6 +218,8 @@ class RunFolder:
 
     def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
+        from behavesim.config import read_toml
+
         return read_toml(self.settings)
 
     def keep_task(self, task: str) -> None:
@@ -258,7 +262,7 @@ class RunFolder:
             self._replace(self._held_out, text)
 
     def read_summary(self) -> str | None:
-        """The run's summary as it was last found out, as JSON; None where it was not."""
+        """The run's summary as it was last found out, and what tells whether it still holds; None where it was not."""
         return self._summary.read_text(encoding="utf-8") if self._summary.exists() else None
 
     def write_summary(self, text: str) -> None:

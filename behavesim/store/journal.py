@@ -10,7 +10,8 @@ from types import TracebackType
 
 from behavesim.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
-from behavesim.store.reading import OUTCOME, event_of, translated
+from behavesim.store.database import translated
+from behavesim.store.reading import OUTCOME, event_of
 from behavesim.store.upgrade import upgrade
 from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
 

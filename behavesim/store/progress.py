@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.store.reading import open_to_read, translated
+from behavesim.store.database import open_to_read, translated
 
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
 _TOKENS = """

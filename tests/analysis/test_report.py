@@ -13,7 +13,7 @@ from behavesim.analysis.failures import failures
 from behavesim.analysis.islands import islands
 from behavesim.analysis.report import Origin, report
 from behavesim.analysis.scored import top
-from behavesim.analysis.summary import summary
+from behavesim.analysis.standing import summary
 from tests.analysis.examples import tried
 from tests.analysis.journals import feasible, journalled, recommended, rejected, started
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.scored import Scored
-from behavesim.analysis.summary import RecommendedProgram, state_of, summary
+from behavesim.analysis.standing import state_of, summary
+from behavesim.analysis.summary import RecommendedProgram
 from behavesim.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 

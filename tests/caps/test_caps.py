@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from behavesim.caps import ENOUGH, Spending
+from behavesim.caps import ENOUGH
 from behavesim.events import Asked, Event, Prompt, Reply, RunResumed, RunStopped
 from behavesim.loop import Search
 from behavesim.store.codec import decode
-from behavesim.tokens import Usage, estimated_tokens
+from behavesim.tokens import Spending, Usage, estimated_tokens
 from tests.search.toys import MemoryJournal, Stop, price, search
 
 SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}

@@ -102,6 +102,12 @@ def test_a_command_that_compares_asks_and_draws_nothing_loads_nothing_heavy(tmp_
     assert not loaded(tmp_path, *arguments.split()) & HEAVY
 
 
+def test_a_list_of_runs_that_are_summed_up_loads_nothing_that_only_their_events_need(tmp_path: Path) -> None:
+    write(tmp_path / "runs/first", started(), stopped("interrupted"))
+    assert "numpy" in loaded(tmp_path, "list")
+    assert not loaded(tmp_path, "list") & {"numpy", "asyncio", "behavesim.events", "behavesim.config"}
+
+
 def test_a_command_that_compares_and_draws_nothing_loads_no_figures_and_no_client(tmp_path: Path) -> None:
     heavy = loaded(tmp_path, "compare", "tsp", "template", "template") & HEAVY
     assert "numba" in heavy

@@ -28,8 +28,9 @@ from behavesim.sandbox.frames import PREFIX, FrameError, decode
 from behavesim.state import RunState
 from behavesim.store import codec
 from behavesim.store.damage import damages
+from behavesim.store.database import count_registered, first_time, last_event
 from behavesim.store.progress import progress
-from behavesim.store.reading import count_registered, first_time, last_event, read_events, read_trajectories
+from behavesim.store.reading import read_events, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference

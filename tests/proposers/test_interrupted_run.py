@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run, load_run
-from behavesim.analysis.summary import summary
+from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.build import Launch

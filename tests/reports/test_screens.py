@@ -16,7 +16,8 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram
 from behavesim.analysis.report import report
 from behavesim.reports.comparison import comparison_tables
-from behavesim.reports.summary import runs_table, summary_table
+from behavesim.reports.runs import runs_table
+from behavesim.reports.summary import summary_table
 from tests.analysis.examples import grid, made, tried, unknown_gaps
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 from tests.reports.drawing import seen

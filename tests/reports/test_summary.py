@@ -8,7 +8,8 @@ import pytest
 
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import RecommendedProgram, Summary
-from behavesim.reports.summary import runs_table, summary_table
+from behavesim.reports.runs import runs_table
+from behavesim.reports.summary import summary_table
 from tests.analysis.examples import made
 from tests.reports.drawing import seen
 

@@ -31,9 +31,10 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.store.codec import check_time, decode, encode
+from behavesim.store.codec import decode, encode
+from behavesim.store.database import check_time, open_to_read
 from behavesim.store.journal import SqliteJournal
-from behavesim.store.reading import open_to_read, read_events, read_trajectories
+from behavesim.store.reading import read_events, read_trajectories
 from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory, pack, unpack
 from tests.analysis.journals import feasible, started
@@ -218,7 +219,7 @@ async def test_reading_needs_no_files_beside_the_journal_where_none_may_be_made(
 ) -> None:
     async with SqliteJournal(tmp_path / "run.db") as journal:
         await journal.append(EVENTS[:2])
-    monkeypatch.setattr("behavesim.store.reading.os.access", lambda folder, mode: may_write)
+    monkeypatch.setattr("behavesim.store.database.os.access", lambda folder, mode: may_write)
     with closing(open_to_read(tmp_path / "run.db")) as reader:
         assert reader.execute("SELECT count(*) FROM events").fetchone() == (2,)
         assert len(list(tmp_path.iterdir())) == files

@@ -8,8 +8,8 @@ import pytest
 
 from behavesim.errors import JournalError
 from behavesim.events import Added, NotAdded, Recommended, Reply, Responded, RunStarted
+from behavesim.store.database import count_registered, last_event
 from behavesim.store.progress import Progress, progress
-from behavesim.store.reading import count_registered, last_event
 from behavesim.tokens import Usage
 from tests.store.written import written
 

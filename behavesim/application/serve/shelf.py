@@ -20,8 +20,8 @@ from behavesim.analysis.table import Table
 from behavesim.errors import BehavesimError, UsageError
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.page import Document, document
+from behavesim.store.database import check_is_current, last_event
 from behavesim.store.folder import RunFolder
-from behavesim.store.reading import check_is_current, last_event
 
 K = TypeVar("K")
 V = TypeVar("V")

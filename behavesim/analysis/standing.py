@@ -1,0 +1,95 @@
+"""How a run stands, found out from the run: its summary, its state, and what it has spent."""
+
+from __future__ import annotations
+
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TOP, scored
+from behavesim.analysis.statistics import mean_of_all
+from behavesim.analysis.summary import TOKEN_KINDS, RecommendedProgram, State, Summary
+from behavesim.caps import spent
+from behavesim.config import Settings
+from behavesim.proposers.installed import keeps_requests, models_asked
+from behavesim.proposers.prices import Prices
+from behavesim.settings import recorded
+from behavesim.state import RunState
+from behavesim.tokens import Spending
+
+
+def summary(run: Run) -> Summary:
+    """The summary of a run as it stands."""
+    state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
+    price = Prices.named(in_force(run).prices).cost
+    spending = Spending.of(state.tokens, price)
+    return Summary(
+        run=run.folder.run,
+        state=stands,
+        stopped_by="killed" if stands == "failed" and state.stopped is None else state.stopped,
+        task=settings.task,
+        method=settings.method,
+        proposer=settings.proposer,
+        seed=settings.seed,
+        asked=state.asked,
+        feasible=state.feasible,
+        rejected=dict(sorted(state.rejected.items())),
+        template=None if run.template is None else scored(run, run.template),
+        best=None if best is None else scored(run, best),
+        gain=state.gain,
+        recommended=_recommended(run),
+        top10_gap=_top_gap(run),
+        tokens=tokens(state),
+        cost_usd=spent(state.tokens, price),
+        estimated=spending if spending.estimated else None,
+        unanswered=state.unanswered + given_up(run),
+        isolation=state.isolation,
+        seconds=round(run.active_s, 3),
+        digest=state.digest(),
+    )
+
+
+def state_of(run: Run) -> State:
+    """Whether a run goes on, and how it ended where it does not."""
+    match run.state.stopped:
+        case None:
+            return "running" if run.folder.is_running() else "failed"
+        case "budget":
+            return "finished"
+        case "failed":
+            return "failed"
+        case _:
+            return "stopped"
+
+
+def given_up(run: Run) -> int:
+    """How many requests were under way when a run ended that is not going on; at most, where nobody counted them."""
+    asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tokens.values())
+    is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
+    if not is_lost:
+        return 0
+    return min(run.state.waiting, run.settings.connections) if run.state.under_way is None else run.state.under_way
+
+
+def tokens(state: RunState) -> dict[str, int | None]:
+    """Tokens of all requests by kind; None where there were requests and no answer said what it took."""
+    used = state.tokens.values()
+    calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
+    is_unknown = calls > 0 and unreported == calls
+    return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in TOKEN_KINDS}
+
+
+def in_force(run: Run) -> Settings:
+    """The settings of the last session, where the folder has them: prices may have been named since the run began."""
+    return recorded(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
+
+
+def _recommended(run: Run) -> RecommendedProgram | None:
+    event, chosen = run.state.recommended, run.recommended
+    if event is None or chosen is None:
+        return None
+    best, validation = scored(run, chosen), event.validation[chosen.candidate]
+    assert validation is not None, "what failed on validation instances is not recommended"
+    return RecommendedProgram(best.candidate, best.score, best.gap, validation)
+
+
+def _top_gap(run: Run) -> float | None:
+    """The mean gap of the ten best distinct programs, of fewer where there are fewer; None where gaps are unknown."""
+    return mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]])
