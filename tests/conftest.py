@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from behavesim.programs.extract import extract
 from tests.cli.command import Command
 
 
@@ -20,6 +22,15 @@ def pytest_configure() -> None:
 def _hung_up_on() -> None:
     """SIGHUP ends a process here as everywhere, though the tests be run under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
+    monkeypatch.setattr("behavesim.outcome.extract", _extracted_once)
+
+
+_extracted_once = lru_cache(1000)(extract)
 
 
 @pytest.fixture

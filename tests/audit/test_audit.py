@@ -31,6 +31,8 @@ from behavesim.trajectory import Trajectory
 from tests.crash.deaths import METHODS, SMALL
 from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 PLAIN = ("funsearch", "eoh", "eoh+behavesim", "best-of-n", "hill-climbing", "mcts-ahd")
 """The methods without first programs."""
 

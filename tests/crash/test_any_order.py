@@ -12,6 +12,8 @@ from tests.crash.deaths import SMALL
 from tests.crash.processes import Subject, carried_out
 from tests.search.toys import finished
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 
 @pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh"])
 @pytest.mark.parametrize("window", [1, 8, 32])

@@ -8,6 +8,8 @@ import pytest
 
 from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 STRIDE = 59
 """All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 

@@ -6,14 +6,16 @@ import pytest
 from behavesim.errors import UsageError
 from behavesim.reports.heatmap import draw_heatmap, heatmap
 
+USUAL = np.eye(3) * 0.5 + 0.5
 BEGINNINGS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    "matrix", [np.eye(3) * 0.5 + 0.5, np.ones((2, 2)), np.eye(20) * 3 - 2], ids=["usual", "copies", "raw"]
+    ("suffix", "matrix"),
+    [*((suffix, USUAL) for suffix in BEGINNINGS), (".png", np.ones((2, 2))), (".svg", np.eye(20) * 3 - 2)],
+    ids=[*(f"usual in {suffix}" for suffix in BEGINNINGS), "copies", "raw"],
 )
-@pytest.mark.parametrize("suffix", BEGINNINGS)
 def test_draws_any_matrix_in_the_format_of_the_name(tmp_path: Path, suffix: str, matrix: np.ndarray):
     path = tmp_path / f"figure{suffix}"
     draw_heatmap([f"program {k}" for k in range(len(matrix))], matrix, path, title="tsp")

@@ -78,15 +78,24 @@ def test_no_secret_came_out(siege: dict[str, Any]) -> None:
     assert SECRET not in siege["said"]
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
-def test_the_attack_fails_for_the_right_reason(siege: dict[str, Any], attack: Any) -> None:
-    outcome = siege["outcomes"][attack.name]
-    assert outcome["reason"] in attack.expected, outcome
-    assert "BREACH" not in outcome["message"]
-    assert len(outcome["message"]) <= 500
-    assert outcome["message"].isprintable()
-    if outcome["reason"] == "score":
-        assert outcome["score"] == IDENTITY_SCORE
+def test_every_attack_fails_for_the_right_reason(siege: dict[str, Any]) -> None:
+    outcomes = siege["outcomes"]
+    assert outcomes.keys() == {attack.name for attack in ATTACKS}
+    assert {
+        attack.name: outcomes[attack.name]
+        for attack in ATTACKS
+        if outcomes[attack.name]["reason"] not in attack.expected
+    } == {}
+    assert [name for name, outcome in outcomes.items() if "BREACH" in outcome["message"]] == []
+    assert_in_order(outcomes)
+
+
+def assert_in_order(outcomes: dict[str, dict[str, Any]]) -> None:
+    """What is said of programs can be shown, and no score but the honest one is given."""
+    for name, outcome in outcomes.items():
+        assert len(outcome["message"]) <= 500, name
+        assert outcome["message"].isprintable(), name
+        assert outcome["reason"] != "score" or outcome["score"] == IDENTITY_SCORE, name
 
 
 def test_honest_programs_with_numpy_scipy_and_numba_work(siege: dict[str, Any]) -> None:
@@ -114,10 +123,7 @@ def test_below_strong_each_layer_holds_on_its_own_what_it_is_for(
     assert set(outside.harm()) <= (changed if layer == "landlock" else set())
     outside.close()
     shutil.rmtree(outside.folder)
-    for outcome in told["outcomes"].values():
-        assert len(outcome["message"]) <= 500
-        assert outcome["message"].isprintable()
-        assert outcome["reason"] != "score" or outcome["score"] == IDENTITY_SCORE
+    assert_in_order(told["outcomes"])
     assert [outcome.get("score") for outcome in told["honest"]] == [HONEST_SCORE]
 
 

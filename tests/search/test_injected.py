@@ -17,6 +17,8 @@ from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
 from tests.search.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, search
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 SMALL = {"budget": 40, "window": 8, "islands": 4, "restart_every": 20, "population": 8}
 
 

@@ -43,6 +43,8 @@ from behavesim.verdict import Failure
 from tests.programs.replies import ACCEPTED, REJECTED
 from tests.search.toys import MemoryJournal, Stop, fitting
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 METHODS = ["funsearch", "funsearch+behavesim", "eoh", "eoh+behavesim", "niche", "hill-climbing"]
 HUGE = 2**31 - 1
 

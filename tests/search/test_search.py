@@ -28,6 +28,8 @@ from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, ToyProposer, finished, search
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 METHODS = [
     "funsearch",
     "funsearch+behavesim",
@@ -47,7 +49,7 @@ SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20, "populati
 @pytest.mark.parametrize("window", [1, 8, 32])
 async def test_the_digest_does_not_depend_on_which_reply_comes_first(method: str, window: int) -> None:
     settings = {**SMALL, "method": method, "window": window}
-    digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(5)}
+    digests = {(await finished(settings, random.Random(shuffle))).state.digest() for shuffle in range(3)}
     assert len(digests) == 1
 
 

@@ -22,9 +22,9 @@ def on_optimisers() -> MeasuresStudy:
 
 
 def on_laws() -> StochasticStudy:
-    """By three repetitions, which tell as much of the order of the means as ten."""
+    """By two repetitions, which tell as much of the order of the means as ten."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stochastic, "SEEDS", 3)
+        patch.setattr(stochastic, "SEEDS", 2)
         return StochasticStudy(tuple(stochastic.compared()))
 
 
