@@ -38,6 +38,7 @@ class Paid(bs.Proposer[bs.ProposerSettings]):
 
 proposer = Paid
 """
+PLAIN = ("--method", "best-of-n", "--budget", 4, "--set", "recommend=false")
 STANDARD = (1000 * 0.10 + 2000 * 0.50) / 1e6
 OWN = 'prices={"gpt-6-luna" = {prompt = 1.0, completion = 2.0}}'
 
@@ -47,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> bs.LoadedRun:
     """A run of four requests, named `paid`, only to be looked at."""
     folder = tmp_path_factory.mktemp("paid")
     (folder / "paid.py").write_text(PROPOSER)
-    given = {"method": "best-of-n", "proposer": str(folder / "paid.py"), "budget": 4}
+    given = {"method": "best-of-n", "proposer": str(folder / "paid.py"), "budget": 4, "recommend": False}
     return bs.search_sync("tsp", **given, runs_dir=folder / "runs", name="paid")
 
 
@@ -94,13 +95,13 @@ def test_own_prices_win_over_what_was_written_down(paid: Command) -> None:
 
 
 def test_a_replay_costs_what_the_run_did(paid: Command) -> None:
-    replayed = paid("run", "tsp", "--method", "best-of-n", "--proposer", "replay:paid", "--budget", 4, "--json")
+    replayed = paid("run", "tsp", *PLAIN, "--proposer", "replay:paid", "--json")
     assert replayed.document["cost_usd"] == cost(paid)
 
 
 def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
     Path("paid.py").write_text(PROPOSER.replace("https://api.openai.com/v1", "http://localhost:8000/v1"))
-    run = ("run", "tsp", "--method", "best-of-n", "--proposer", "paid.py", "--budget", 4, "--json")
+    run = ("run", "tsp", *PLAIN, "--proposer", "paid.py", "--json")
     ended = behavesim(*run, "--name", "free")
     assert (ended.code, ended.document["cost_usd"]) == (0, None)
     assert behavesim(*run, "--name", "priced", "--set", OWN).document["cost_usd"] == pytest.approx(4 * 0.005)
@@ -112,7 +113,7 @@ def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
 def test_a_cap_that_cannot_hold_is_refused_before_there_is_a_folder(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
 ) -> None:
-    assert behavesim("run", "tsp", "--proposer", "genetic", "--budget", 4, "--name", "first").code == 0
+    assert behavesim("run", "tsp", *PLAIN, "--proposer", "genetic", "--name", "first").code == 0
     monkeypatch.setattr("behavesim.admission.models_asked", lambda settings: ["unheard-of"])
     refused = behavesim(*begin, "second", "--max-cost", 1)
     assert refused.code == 2
@@ -121,7 +122,7 @@ def test_a_cap_that_cannot_hold_is_refused_before_there_is_a_folder(
 
 
 def test_a_budget_is_not_lowered_and_it_is_said_why(behavesim: Command) -> None:
-    assert behavesim("run", "tsp", "--proposer", "genetic", "--budget", 4, "--name", "first").code == 0
+    assert behavesim("run", "tsp", *PLAIN, "--proposer", "genetic", "--name", "first").code == 0
     refused = behavesim("resume", "first", "--budget", 3)
     assert refused.code == 2
     assert "budget was 4 and is 3" in refused.err

@@ -11,7 +11,17 @@ DRAWING = Path(__file__).with_name("drawing.py")
 
 
 def test_a_run_compares_samples_and_can_be_resumed_verified_and_reported(behavesim: Command) -> None:
-    settings = ("--method", "funsearch+behavesim", "--set", "n_init=8", "--proposer", "genetic", "--json")
+    settings = (
+        "--method",
+        "funsearch+behavesim",
+        "--set",
+        "n_init=8",
+        "--set",
+        "recommend=false",
+        "--proposer",
+        "genetic",
+        "--json",
+    )
     whole = behavesim("run", DRAWING, "--budget", 20, "--name", "whole", *settings)
     assert whole.code == 0, whole.err
     behavesim("run", DRAWING, "--budget", 12, "--name", "parts", *settings)

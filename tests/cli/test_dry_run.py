@@ -17,7 +17,9 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     assert "no model is asked, which costs nothing" in said.out
     assert not Path("runs").exists()
     document = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run", "--json").document
-    behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--name", "first", "--json")
+    behavesim(
+        "run", "tsp", "--method", "best-of-n", "--budget", 4, "--set", "recommend=false", "--name", "first", "--json"
+    )
     asked = bs.load_run("runs/first").state.last_asked
     assert asked is not None
     assert document["prompt"] == asked.prompt.text  # which is the same each time under this method

@@ -52,8 +52,8 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
     assert behavesim("method", "init", "mine").code == 2
     checked = behavesim("method", "check", "mine.py")
     assert (checked.code, checked.out.count("ok ")) == (0, 4)
-    run = ("run", "tsp", "--method", "mine.py", "--budget", 8, "--name", "own", "--set", "keep=3")
-    assert behavesim(*run).code == 0
+    run = ("run", "tsp", "--method", "mine.py", "--budget", 8, "--name", "own")
+    assert behavesim(*run, "--set", "keep=3", "--set", "recommend=false").code == 0
     assert behavesim("resume", "own", "--budget", 12).code == 0
     assert behavesim("verify", "own").code == 0
     with Path("mine.py").open("a") as file:
@@ -99,9 +99,8 @@ def test_a_part_that_raises_is_named_with_its_line_and_the_run_is_kept(
 
 def test_a_proposer_is_a_file_and_a_changed_one_is_refused(behavesim: Command) -> None:
     Path("echo.py").write_text(PROPOSER)
-    run = behavesim(
-        "run", "tsp", "--method", "best-of-n", "--proposer", "echo.py", "--budget", 4, "--name", "e", "--json"
-    )
+    given = ("--method", "best-of-n", "--proposer", "echo.py", "--budget", 4, "--set", "recommend=false")
+    run = behavesim("run", "tsp", *given, "--name", "e", "--json")
     assert (run.document["feasible"], run.document["proposer"]) == (4, str(Path("echo.py").resolve()))
     Path("echo.py").write_text(PROPOSER.replace("again", "once more"))
     refused = behavesim("resume", "e", "--budget", 5)

@@ -16,6 +16,7 @@ from tests.analysis.journals import PROVENANCE, started, write
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 
+SHORT = ("--budget", 4, "--set", "recommend=false")
 KEYS = {
     "run",
     "state",
@@ -57,7 +58,7 @@ def test_the_version_is_the_installed_one(behavesim: Command) -> None:
 
 
 def test_the_next_command_can_be_typed_wherever_the_run_is_kept(behavesim: Command, tmp_path: Path) -> None:
-    ended = behavesim("run", "tsp", "--budget", 4, "--name", "first", "--runs-dir", "my runs")
+    ended = behavesim("run", "tsp", *SHORT, "--name", "first", "--runs-dir", "my runs")
     hint = ended.out.splitlines()[-1]
     assert hint == "next: behavesim report 'my runs/first'"
     assert behavesim(*shlex.split(hint.removeprefix("next: behavesim "))).code == 0
@@ -70,7 +71,7 @@ def test_an_offline_run_that_is_asked_for_in_any_way_asks_no_model(
     refused = behavesim("run", "tsp", "--budget", 4, "--model", "a", "--proposer", "genetic")
     assert (refused.code, "'models' belongs to proposer openai" in refused.err) == (2, True)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    offline = behavesim("run", "tsp", "--budget", 4, "--set", "proposer=genetic", "--json")
+    offline = behavesim("run", "tsp", *SHORT, "--set", "proposer=genetic", "--json")
     assert offline.document["proposer"] == "genetic"
 
 
@@ -91,16 +92,16 @@ def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(be
 
 @pytest.mark.parametrize("task", ["tsp", "asp", "cpp"])
 def test_a_run_made_longer_keeps_what_it_had(behavesim: Command, task: str) -> None:
-    behavesim("run", task, "--budget", 4, "--name", "first", "--set", "recommend=false")
+    behavesim("run", task, "--budget", 2, "--name", "first", "--set", "recommend=false")
     short = [candidate.source for candidate in bs.load_run("first").candidates]
-    assert behavesim("resume", "first", "--budget", 6).code == 0
+    assert behavesim("resume", "first", "--budget", 3).code == 0
     longer = [candidate.source for candidate in bs.load_run("first").candidates]
-    assert longer[:4] == short
-    assert len(longer) == 6
+    assert longer[:2] == short
+    assert len(longer) == 3
 
 
 def test_a_finished_run_says_so_and_changes_nothing(behavesim: Command) -> None:
-    first = behavesim("run", "tsp", "--budget", 8, "--name", "first", "--json").document
+    first = behavesim("run", "tsp", *SHORT, "--name", "first", "--json").document
     again = behavesim("resume", "first")
     assert again.code == 0
     assert "is finished" in again.out
@@ -108,13 +109,14 @@ def test_a_finished_run_says_so_and_changes_nothing(behavesim: Command) -> None:
 
 
 def test_replaying_a_run_gives_the_same_run_for_nothing(behavesim: Command) -> None:
-    first = behavesim("run", "tsp", "--budget", 16, "--name", "first", "--json").document
-    again = behavesim("run", "tsp", "--budget", 16, "--proposer", "replay:first", "--json").document
+    run = ("tsp", "--budget", 16, "--set", "recommend=false")
+    first = behavesim("run", *run, "--name", "first", "--json").document
+    again = behavesim("run", *run, "--proposer", "replay:first", "--json").document
     assert again["digest"] == first["digest"]
 
 
 def test_resume_names_the_settings_that_were_changed_on_disk(behavesim: Command, tmp_path: Path) -> None:
-    behavesim("run", "tsp", "--budget", 8, "--name", "first")
+    behavesim("run", "tsp", *SHORT, "--name", "first")
     settings = tmp_path / "runs/first/settings.toml"
     settings.write_text(settings.read_text().replace("window = 64", "window = 32"))
     ended = behavesim("resume", "first", "--budget", 20)
@@ -125,7 +127,7 @@ def test_resume_names_the_settings_that_were_changed_on_disk(behavesim: Command,
 def test_a_task_file_of_ten_lines_runs_and_a_changed_one_is_refused(behavesim: Command, tmp_path: Path) -> None:
     task = tmp_path / "mine.py"
     task.write_text(TASK)
-    assert behavesim("run", "mine.py", "--budget", 6, "--name", "first", "--json").document["asked"] == 6
+    assert behavesim("run", "mine.py", *SHORT, "--name", "first", "--json").document["asked"] == 4
     task.write_text(TASK.replace("return 1", "return 2"))
     ended = behavesim("resume", "first", "--budget", 9)
     assert ended.code == 2
@@ -169,10 +171,10 @@ def test_a_run_that_cannot_be_read_hides_no_other(behavesim: Command) -> None:
 
 def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> None:
     for name in ("b", "a"):
-        behavesim("run", "tsp", "--budget", 6, "--name", name)
+        behavesim("run", "tsp", *SHORT, "--name", name)
     assert behavesim("report", "b", "--held-out").code == 0  # it leaves a file in the folder
     assert [each["run"] for each in behavesim("list", "--json").document] == ["b", "a"]
-    behavesim("run", "tsp", "--budget", 6, "--name", "a-name-as-long-as-in-an-experiment-seed0")
+    behavesim("run", "tsp", *SHORT, "--name", "a-name-as-long-as-in-an-experiment-seed0")
     listed = behavesim("list")
     assert "finished" in listed.out
     assert "…" not in listed.out
@@ -183,7 +185,7 @@ def test_several_runs_are_listed_and_reported_in_tables(behavesim: Command) -> N
 
 def test_the_report_says_why_candidates_failed(behavesim: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(TASK.replace('"maximise"', '"maximise", best_known=0.0') + FLAKY)
-    run = behavesim("run", "mine.py", "--budget", 30, "--name", "first", "--json").document
+    run = behavesim("run", "mine.py", "--budget", 30, "--set", "recommend=false", "--name", "first", "--json").document
     failures = behavesim("report", "first", "--json").document["runs"][0]["failures"]
     assert sum(each["count"] for each in failures) == sum(run["rejected"].values()) > 0
     assert {each["reason"] for each in failures} == set(run["rejected"])

@@ -167,7 +167,9 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
     behavesim: Command, example: Path
 ) -> None:
     example.write_text(example.read_text().replace("import numpy as np\n\n\ndef priority", "def priority"))
-    run = behavesim("run", "mine.py", "--budget", 40, "--method", "best-of-n", "--json").document
+    run = behavesim(
+        "run", "mine.py", "--budget", 40, "--method", "best-of-n", "--set", "recommend=false", "--json"
+    ).document
     assert run["feasible"] == 40
 
 
