@@ -60,7 +60,7 @@ def recommend(
     elif is_one:
         typer.echo("no program to recommend: none on the shortlist works on the validation instances")
     if found is not None:
-        show([found.table(), found.wins()])
+        show(found.tables())
         typer.echo(_where(folders[0], task))
 
 

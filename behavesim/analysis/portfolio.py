@@ -99,6 +99,10 @@ class Portfolio:
         """The gap of the mean over the search's instances of the best of all programs; None where it is unknown."""
         return self.members[-1].together_gap if self.members else None
 
+    def tables(self) -> tuple[Table, ...]:
+        """The programs, and where each is the best; on one instance that is the first."""
+        return (self.table(), self.wins()) if len(self._instances) > 1 else (self.table(),)
+
     def table(self) -> Table:
         """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
         columns = (
@@ -123,13 +127,17 @@ class Portfolio:
 
     def wins(self) -> Table:
         """A row a program and a column an instance of the search: its scores there, and where it is the best of all."""
-        instances = range(1, len(self.members[0].scores) + 1) if self.members else ()
-        scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
+        scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in self._instances)
         columns = (Column("program"), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
             (self._named(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]
         return Table("portfolio_wins", "their scores on the search's instances", columns, tuple(rows))
+
+    @property
+    def _instances(self) -> range:
+        """The numbers of the search's instances, from 1."""
+        return range(1, len(self.members[0].scores) + 1) if self.members else range(0)
 
     def _named(self, member: Member) -> str:
         """The candidate, and its run where they are of several."""

@@ -64,7 +64,7 @@ class RunReport:
             top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),
-            self.portfolio.table(),
+            *self.portfolio.tables(),
             failures_table(self.failures),
             *([held_out_table(self.held_out, recommended)] if self.held_out else []),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,15 @@ def test_fewer_are_said_and_never_filled_up(runs: list[bs.LoadedRun]) -> None:
     assert f"{len(many.members)} of 1000" in many.table().caption
     with pytest.raises(UsageError, match="one program or more"):
         portfolio(runs, 0)
+
+
+def test_where_each_is_the_best_is_said_of_several_instances(runs: list[bs.LoadedRun]) -> None:
+    found = portfolio(runs, 3)
+    wins = found.wins()
+    assert found.tables() == (found.table(), wins)
+    assert [row[2:] for row in wins.rows] == [member.scores for member in found.members]
+    alone = replace(found, members=tuple(replace(each, scores=each.scores[:1]) for each in found.members))
+    assert alone.tables() == (alone.table(),)
 
 
 def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.LoadedRun]) -> None:

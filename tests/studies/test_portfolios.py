@@ -62,6 +62,7 @@ def test_what_is_kept_is_read_again(runs: list[bs.LoadedRun], tmp_path: Path) ->
 def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     packings = [np.tri(26)[:, :, None] * random.random((26, 3)) for _ in range(6)]
+    packings.append(packings[0] + 1e-9 * np.tri(26)[:, :, None])  # a behaviour of its own, if not as it is kept
     done = [bs.Trajectory.vectors(packing.reshape(26, -1)) for packing in packings]
     evaluated = [
         Evaluated(number, f"x = {number}", 1.0 + number, (1.0 + number,), (each,), "", f"program {number}")
@@ -76,6 +77,7 @@ def test_circles_are_kept_to_a_millionth_and_chosen_as_they_are_shipped(tmp_path
     for trajectories, before in zip(found.trajectories(), done, strict=True):
         assert np.abs(trajectories[0].data - before.data).max() < 1e-6
     ranked = ranking(found, 1 - run.measure().per_instance(found.trajectories()), "maximise")
+    assert len(ranked.programs) == len(done)
     assert names(ranked.of(ranked.cleared(ranked.distances))) == [m.candidate for m in run.portfolio(10).members]
 
 

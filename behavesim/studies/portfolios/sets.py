@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity import BehaveSim
-from behavesim.studies.portfolios.kept import TOP, Deed, KeptRun, Program
+from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
 from behavesim.task import Direction
 
 Distances = NDArray[np.float64]
@@ -94,9 +94,9 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
         program = run.programs[place]
         return sign * math.fsum(program.scores[:count]) / count, len(program.source), program.candidate
 
-    groups: dict[tuple[Deed, ...], list[int]] = {}
-    for place, behaviour in enumerate(run.behaviours):
-        groups.setdefault(behaviour[:count], []).append(place)
+    groups: dict[Hashable, list[int]] = {}
+    for place, behaviour in enumerate(run.behaviours):  # on all instances each differs, though by less than is kept
+        groups.setdefault(behaviour[:count] if count < len(behaviour) else place, []).append(place)
     standing = [min(places, key=preference) for places in groups.values()]  # in the order in which behaviours came
     order = sorted(range(len(standing)), key=lambda number: preference(standing[number]))
     places = [standing[number] for number in order]

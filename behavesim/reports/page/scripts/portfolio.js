@@ -32,7 +32,7 @@ function portfolioCurve(members) {
   return chart(`The best of ${members.length} programs on each instance: ${what} ${worth(members.at(-1))}, of the first alone ${worth(members[0])}`, drawn);
 }
 
-/** A row a program; its scores on each instance, those that no other program of the set surpasses in bold. */
+/** A row a program; its scores on each instance, in bold where it is the best of them, of equals the first. */
 function portfolioTable(members) {
   const format = aligned(members.flatMap((each) => [each.score, each.together, ...each.scores]));
   const head = (name, isNumber = true) => h("th", { scope: "col", class: isNumber ? "number" : "" }, name);
