@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import uvloop
+
 T = TypeVar("T")
 
 
@@ -29,4 +31,5 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
         when_asked_to_end(lambda: again() if this.cancelling() else this.cancel())
         return await work
 
-    return asyncio.run(cancellable())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(cancellable())
