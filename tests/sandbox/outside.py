@@ -151,8 +151,8 @@ class Outside:
         return {path: _state(path) for path in (self.folder, *self.folder.rglob("*"))}
 
     def _left(self) -> list[int]:
-        """Processes that name this folder (all that a daemon started, forks included) a second after its end."""
-        deadline = time.monotonic() + 1
+        """Processes that name this folder (all that a daemon started, forks included) half a minute after its end."""
+        deadline = time.monotonic() + 30
         while (left := processes_naming(str(self.folder))) and time.monotonic() < deadline:
             time.sleep(0.05)
         return left

@@ -22,7 +22,10 @@ from tests.sandbox.outside import processes_naming
 HONEST = "import numpy as np\ndef order(points):\n    return np.argsort(points)\n"
 SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
 PAUSE = "import time\ndef order(points):\n    time.sleep(0.2)\n    return points\n"
-LIMITS = Limits(timeout_s=0.3, memory_mb=256)
+LIMITS = Limits(timeout_s=10.0, memory_mb=256)
+"""Time enough on a machine that is busy with others."""
+HASTY = Limits(timeout_s=0.3, memory_mb=256)
+"""For programs that never end."""
 
 
 @pytest.fixture
@@ -36,14 +39,12 @@ async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, cities
     assert isinstance(solved, Solved)
     for instance, solution in zip(cities.load().instances("search"), solved.solutions, strict=True):
         assert np.array_equal(solution, np.argsort(instance))
-    assert 0 < solved.cpu_s < 0.3
+    assert 0 < solved.cpu_s < LIMITS.timeout_s
 
 
 @pytest.mark.parametrize(
     ("reason", "message", "source"),
     [
-        ("timeout", "0.3 s of CPU", "def order(points):\n    while True: pass\n"),
-        ("timeout", "2.6 s", SLEEP),
         ("memory", "memory", "import numpy as np\ndef order(points): return np.ones(10**9)\n"),
         ("crash", "SIGSEGV", "import ctypes\nctypes.string_at(0)\n"),
         ("exit", "sys.exit(3)", "import sys\nsys.exit(3)\n"),
@@ -60,6 +61,20 @@ async def test_each_failure_has_its_reason_and_a_message(pool: Pool, reason: str
     failure = await pool.evaluate(source)
     assert isinstance(failure, Failure)
     assert failure.reason == reason
+    assert message in failure.message
+    assert failure.cpu_s > 0
+
+
+@pytest.mark.parametrize(
+    ("message", "source"), [("0.3 s of CPU", "def order(points):\n    while True: pass\n"), ("2.6 s", SLEEP)]
+)
+async def test_a_program_that_never_ends_is_told_which_time_was_up(
+    cities: TaskReference, message: str, source: str
+) -> None:
+    async with Pool(cities, "search", 1, HASTY, allow_weak_isolation=True, preloaded=()) as pool:
+        failure = await pool.evaluate(source)
+    assert isinstance(failure, Failure)
+    assert failure.reason == "timeout"
     assert message in failure.message
     assert failure.cpu_s > 0
 
@@ -190,12 +205,14 @@ async def test_a_split_has_its_own_instances(cities: TaskReference) -> None:
 
 async def test_no_more_programs_run_at_once_than_there_are_workers(pool: Pool, cities: TaskReference) -> None:
     idle = len(processes_naming(cities.text))
-    running = [asyncio.create_task(pool.evaluate(PAUSE)) for _ in range(6)]
-    most = 0
-    while not all(each.done() for each in running):
-        most = max(most, len(processes_naming(cities.text)) - idle)
+    running = [asyncio.create_task(pool.evaluate(SLEEP)) for _ in range(6)]
+    while len(processes_naming(cities.text)) - idle < 2:
         await asyncio.sleep(0.02)
-    assert most == 2
+    await asyncio.sleep(0.3)
+    assert len(processes_naming(cities.text)) - idle == 2
+    for each in running:
+        each.cancel()
+    await asyncio.wait(running)
 
 
 async def test_cancelling_kills_the_program_before_it_returns(pool: Pool, cities: TaskReference) -> None:
@@ -249,7 +266,7 @@ async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: P
 
 async def test_a_zygote_that_goes_silent_is_replaced(cities: TaskReference, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("behavesim.sandbox.connection.GRACE_S", 0.1)
-    limits = Limits(timeout_s=0.05)
+    limits = Limits(timeout_s=0.5)
     async with Pool(cities, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
         before = processes_naming(cities.text)
         for pid in before:
