@@ -10,7 +10,7 @@ from behavesim.methods.installed import method, method_type
 from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
-from behavesim.proposers.prices import Prices
+from behavesim.proposers.prices import Prices, as_setting
 from behavesim.provenance import DECISIVE, provenance
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
@@ -25,7 +25,8 @@ def refuse_unpriced(settings: Settings) -> None:
     own, listed = Prices.named(settings.prices), PriceList(proposer_type(settings.proposer).endpoint())
     unpriced = [model for model in models_asked(settings) if own.of(model) is None and not listed.knows(model)]
     if settings.max_cost_usd is not None and unpriced:
-        raise UsageError(f"--max-cost cannot hold: the price of {', '.join(unpriced)} is unknown; name it in `prices`")
+        models = ", ".join(unpriced)
+        raise UsageError(f"--max-cost cannot hold: the price of {models} is unknown; add {as_setting(unpriced[0])}")
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:

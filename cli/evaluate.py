@@ -11,6 +11,7 @@ import typer
 from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
 from behavesim.reports.terminal import show
+from behavesim.sandbox import Limits
 from behavesim.settings import resolve
 from behavesim.task import Objective, Split, TaskReference
 from behavesim.text import one_line
@@ -34,7 +35,8 @@ def evaluate(
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
     programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
     split: Split = "held-out" if held_out else "search"
-    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances")
+    limits = Limits.of(settings).on(loaded, split)
+    busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances, each {limits.in_words}")
     verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split))
     results = [_document(verdict, loaded.objective_on(split)) for verdict in verdicts]
     if as_json:

@@ -13,11 +13,38 @@ from behavesim.store.folder import RunFolder
 
 from .output import tell
 
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.")]
-OneRun = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="A run's id, its beginning, or its folder (default: the newest).")
+RUNS = Path("runs")
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """For a shell: the installed tasks that begin so. With a task file's path the shell itself knows how to go on."""
+    from behavesim.task import installed_tasks  # which most commands that have options can do without
+
+    return [name for name in installed_tasks() if name.startswith(incomplete)]
+
+
+def complete_runs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For a shell: the runs that begin so, the newest first, below the folder that is named or the usual one."""
+    known = RunFolder.all(Path(ctx.params.get("runs_dir") or RUNS))
+    return [folder.run for folder in reversed(known) if folder.run.startswith(incomplete)]
+
+
+TaskName = Annotated[
+    str,
+    typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.", autocompletion=complete_tasks),
 ]
-NamedRun = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its beginning, or its folder.")]
+OneRun = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[RUN]",
+        help="A run's id, its beginning, or its folder (default: the newest).",
+        autocompletion=complete_runs,
+    ),
+]
+NamedRun = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run's id, its beginning, or its folder.", autocompletion=complete_runs),
+]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
@@ -26,8 +53,6 @@ HeldOut = Annotated[bool, typer.Option("--held-out", help="On the held-out insta
 AllowWeakIsolation = Annotated[
     bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
 ]
-
-RUNS = Path("runs")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

@@ -21,14 +21,18 @@ from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, TaskReference
 
-from .options import RUNS, AsJson, RunsDir, run_folder
+from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
 from .output import busy, print_json
 
 
 def recommend(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Ids, their beginnings, or folders (default: the newest run)."),
+        typer.Argument(
+            metavar="[RUN...]",
+            help="Ids, their beginnings, or folders (default: the newest run).",
+            autocompletion=complete_runs,
+        ),
     ] = None,
     portfolio: Annotated[
         int | None,

@@ -26,7 +26,7 @@ from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 from behavesim.text import number
 
-from .options import RUNS, AsJson, RunsDir, run_folder
+from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
 from .output import busy, print_json, tell
 
 Metrics = Annotated[
@@ -41,7 +41,11 @@ SHOWN_SINGLY = 3
 def report(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Ids or folders; several are compared (default: the newest)."),
+        typer.Argument(
+            metavar="[RUN...]",
+            help="Ids or folders; several are compared (default: the newest).",
+            autocompletion=complete_runs,
+        ),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables there as CSV files.")

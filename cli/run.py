@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
 from behavesim.errors import BehavesimError
+from behavesim.sandbox import Limits
 from behavesim.store.folder import RunFolder
 
 from .options import (
@@ -89,6 +91,7 @@ def run(
     launch = new_launch(task, runs_dir, given, assignments, config, name)
     if proposer == "auto" and launch.settings.proposer == "genetic" and not has_endpoint():
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
+    tell(f"{datetime.now():%H:%M:%S} trying the template, {Limits.of(launch.settings).in_words}")
     if dry:
         from .dry_run import say_what_it_would_take  # of no use to a run
 

@@ -30,7 +30,7 @@ def settings(
         return
     table = Table()
     for name in ("setting", "default", ""):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == "setting")  # whole, to be copied
     last = ""
     for owner, name, default, text in rows:
         if owner != last:

@@ -13,6 +13,7 @@ from behavesim.build import sandbox
 from behavesim.errors import BehavesimError, nearest
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.proposers.prices import as_setting
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
@@ -62,7 +63,7 @@ def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, tod
     if prices.deprecates(model):
         remarks.append("its vendor is going to end it")
     if not prices.knows(model):
-        remarks.append("its price is unknown: name it in `prices`, or --max-cost cannot hold")
+        remarks.append(f"its price is unknown: --max-cost needs {as_setting(model)}")
     return remarks
 
 

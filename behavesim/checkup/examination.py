@@ -39,6 +39,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         return
     pristine = {split: instances_hash(task, split) for split in SPLITS}
     yield await known_again(TaskReference(settings.task), pristine)
+    yield Finding("time limit", "ok", f"{limits.in_words}, for the template too, which is tried now")
     async with sandbox(settings, task) as pool:
         yield _isolation(pool.isolation)
         first = await pool.evaluate(task.template)

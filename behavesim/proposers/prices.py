@@ -59,6 +59,11 @@ class Prices:
         return None if tokens.unpriced else tokens.cost_usd
 
 
+def as_setting(model: str) -> str:
+    """What a person adds to a command to name the price of a model, for them to put the numbers in."""
+    return f"""--set 'prices={{"{model}" = {{prompt = USD, completion = USD}}}}' (for a million tokens each)"""
+
+
 def _fits(name: str, model: str) -> bool:
     """`gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has a price of its own."""
     if name.endswith("*"):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.standing import given_up
 from behavesim.config import Settings
-from behavesim.proposers.prices import Prices
+from behavesim.proposers.prices import Prices, as_setting
 from behavesim.reports.summary import dollars, rejections
 from behavesim.store.reading import read_reply
 from behavesim.text import duration, number, one_line
@@ -71,7 +71,7 @@ def _given_up(run: Run) -> list[str]:
 def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
     prices = Prices.named(settings.prices)
     unknown = [model for model, used in run.state.tokens.items() if prices.cost(model, used) is None]
-    named = f"""--set 'prices={{"{unknown[0]}" = {{prompt = USD, completion = USD}}}}'""" if unknown else "`prices`"
+    named = as_setting(unknown[0]) if unknown else "`prices`"
     models = ", ".join(one_line(model, 100) for model in unknown)
     return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"
 

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from behavesim.analysis.table import DISTANCE
+from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.caps import rejected_share
 from behavesim.members import Mean
 from behavesim.reports.curve import convergence
@@ -36,10 +36,11 @@ def line(moment: Moment) -> str:
     """The view in one plain line, for logs and pipes."""
     state, best = moment.state, moment.state.best
     gap = None if best is None else state.objective.gap(best.score)
+    known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment)))
     return (
         f"{state.registered}/{moment.settings.budget} done, {state.feasible} feasible, "
         f"{sum(state.rejected.values())} rejected, {_beside_template(state)}"
-        f"{'' if gap is None else f' (gap {percent(gap)})'}, {frequency(moment.rate)}, {_left(moment)}"
+        f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
 
 
@@ -75,7 +76,7 @@ def _progress(moment: Moment) -> RenderableType:
     grid.add_column(justify="right", no_wrap=True)
     done = f"{state.registered:,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
-    text = f"{done}   {frequency(moment.rate)}   {clock(moment.active_s)}{most} gone, {_left(moment)}"
+    text = "   ".join([done, *_rate(moment), ", ".join([f"{clock(moment.active_s)}{most} gone", *_left(moment)])])
     grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), text)
     return grid
 
@@ -86,6 +87,7 @@ def figures(moment: Moment) -> Table:
     rows = {
         "progress": _beside_template(state),
         "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
+        **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
         "in flight": f"{number(moment.waiting, 'request')}, {number(moment.evaluating, 'evaluation')}",
         "feasible": _feasible(state),
         **spending(moment),
@@ -171,14 +173,22 @@ def _of_late(seen: Sequence[bool]) -> str:
 
 def _beside_template(state: RunState) -> str:
     """What has been reached, beside what the search started from."""
-    if state.template is None or state.best is None or state.gain is None:
+    if state.template is None:
         return "nothing feasible yet"
+    if state.best is None or state.gain is None:
+        return f"template {SCORE.text(state.template.score)}, nothing feasible yet"
     return beside_template(state.template.score, state.best.score, state.gain)
 
 
-def _left(moment: Moment) -> str:
+def _rate(moment: Moment) -> list[str]:
+    """How often candidates come, once one has."""
+    return [frequency(moment.rate)] if moment.rate > 0 else []
+
+
+def _left(moment: Moment) -> list[str]:
+    """How long the rest of them takes, once that can be told; or what holds them up."""
     if moment.is_warming:
-        return "loading the comparison (compiled once a machine, about 10 s)"
-    if moment.left_s is not None and moment.left_s > YEAR_S:
-        return "over a year left"
-    return f"{clock(moment.left_s)} left"
+        return ["loading the comparison"]
+    if moment.left_s is None:
+        return []
+    return ["over a year left" if moment.left_s > YEAR_S else f"{clock(moment.left_s)} left"]

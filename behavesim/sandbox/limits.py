@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from behavesim.task import Split, Task, instances_of
+from behavesim.text import duration
 
 if TYPE_CHECKING:
     from behavesim.config import Settings  # the zygote, which has limits too, shall not carry pydantic
@@ -44,3 +45,8 @@ class Limits:
     def wall_s(self) -> float:
         """The wall-clock backstop, in seconds, for programs that sleep or wait instead of computing."""
         return 2 * self.timeout_s + 2
+
+    @property
+    def in_words(self) -> str:
+        """How long a program may take, for a person who waits for one."""
+        return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"

@@ -16,7 +16,12 @@ from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY
 
 NOWHERE, OPEN_AI = PriceList(""), PriceList(OPENAI)
-UNPRICED = "its price is unknown: name it in `prices`, or --max-cost cannot hold"
+
+
+def unpriced(model: str) -> str:
+    """What is said of a model that no list knows."""
+    price = f"""'prices={{"{model}" = {{prompt = USD, completion = USD}}}}' (for a million tokens each)"""
+    return f"its price is unknown: --max-cost needs --set {price}"
 
 
 @pytest.fixture
@@ -38,11 +43,14 @@ async def test_the_models_of_an_endpoint_are_compared_with_those_to_be_asked(ser
     server.models = lambda asked: chat.lists(gpt_6_luna=None, gpt_5_nano="2999-12-11", gpt_4="2024-01-01")
     found = await said("gpt-6-luna", "gpt-5-nano", "gpt-4", "gpt-6-lunar", "zzz")
     assert found["endpoint"] == "127.0.0.1 answers; models listed: 3"
-    assert found["model gpt-6-luna"] == f"served; {UNPRICED}"
-    assert found["model gpt-5-nano"] == f"served, and ends on 2999-12-11; choose another with --model; {UNPRICED}"
-    assert found["model gpt-4"] == f"ended on 2024-01-01; choose another with --model; {UNPRICED}"
-    assert found["model gpt-6-lunar"] == f"not served; did you mean 'gpt-6-luna'?; {UNPRICED}"
-    assert found["model zzz"] == f"not served; choose another with --model; {UNPRICED}"
+    assert found["model gpt-6-luna"] == f"served; {unpriced('gpt-6-luna')}"
+    assert (
+        found["model gpt-5-nano"]
+        == f"served, and ends on 2999-12-11; choose another with --model; {unpriced('gpt-5-nano')}"
+    )
+    assert found["model gpt-4"] == f"ended on 2024-01-01; choose another with --model; {unpriced('gpt-4')}"
+    assert found["model gpt-6-lunar"] == f"not served; did you mean 'gpt-6-luna'?; {unpriced('gpt-6-lunar')}"
+    assert found["model zzz"] == f"not served; choose another with --model; {unpriced('zzz')}"
     assert found["prices"].startswith("genai-prices ")
     (asked,) = server.asked
     assert (asked.path, asked.headers["Authorization"]) == ("/v1/models", f"Bearer {KEY}")
@@ -51,14 +59,14 @@ async def test_the_models_of_an_endpoint_are_compared_with_those_to_be_asked(ser
 def test_the_price_list_has_its_say_on_the_models_of_its_vendors() -> None:
     mistral = PriceList("https://api.mistral.ai/v1")
     assert remarks("gpt-6-luna", {"gpt-6-luna": None}, OPEN_AI, "2026-11-22") == ["served"]
-    assert remarks("m", {"m": None}, NOWHERE, "2026-11-22") == ["served", UNPRICED]
+    assert remarks("m", {"m": None}, NOWHERE, "2026-11-22") == ["served", unpriced("m")]
     old = "mistral-tiny"
     assert "its vendor is going to end it" in remarks(old, {old: None}, mistral, "2026-11-22")
 
 
 async def test_the_version_is_added_where_the_url_lacks_it(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.removesuffix("/v1"))
-    assert (await said("m"))["model m"] == f"served; {UNPRICED}"
+    assert (await said("m"))["model m"] == f"served; {unpriced('m')}"
     assert [asked.path for asked in server.asked] == ["/models", "/v1/models"]
 
 
@@ -96,7 +104,7 @@ async def test_whatever_an_endpoint_answers_is_said_in_one_line(
 
 async def test_a_key_that_comes_back_as_a_model_s_name_is_not_shown(server: Any) -> None:
     server.models = lambda asked: chat.document({"data": [{"id": f"model-{KEY}", "shutdown_date": KEY}]})
-    assert (await said("model-x"))["model model-x"] == f"not served; did you mean 'model-…'?; {UNPRICED}"
+    assert (await said("model-x"))["model model-x"] == f"not served; did you mean 'model-…'?; {unpriced('model-x')}"
 
 
 async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

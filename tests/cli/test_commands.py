@@ -157,8 +157,28 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
 
 
-def test_shells_can_be_told_how_to_complete(behavesim: Command) -> None:
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("rep", ["report"]),
+        ("run ts", ["tsp", "tsp_hard"]),
+        ("run knapsack.p", []),
+        ("report f", ["first-b", "first-a"]),
+        ("report first-a fi", ["first-b", "first-a"]),
+        ("resume --runs-dir elsewhere t", ["third"]),
+        ("show s", ["second"]),
+    ],
+)
+def test_shells_complete_commands_tasks_and_runs(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]
+) -> None:
     assert "--install-completion" in behavesim("--help").out
+    for run in ("runs/first-a", "runs/first-b", "runs/second", "elsewhere/third"):
+        write(tmp_path / run, started())
+    monkeypatch.setenv("_BEHAVESIM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"behavesim {typed}")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+    assert behavesim().out.split() == offered
 
 
 def test_the_package_runs_as_the_command() -> None:

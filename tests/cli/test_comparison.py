@@ -80,3 +80,6 @@ def test_what_takes_a_while_is_said_on_a_terminal(behavesim: Command, monkeypatc
     assert behavesim("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
     compared = behavesim("compare", "tsp", "template", "template")
     assert compared.err == "behavesim: trying template, template on search instances …\n"
+    tried = behavesim("evaluate", "tsp", "template", "--set", "timeout_s=20").err
+    limit = "each at most 20 s of CPU time (timeout_s) and 42 s by the clock"
+    assert tried == f"behavesim: trying template on search instances, {limit} …\n"

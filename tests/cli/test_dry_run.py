@@ -36,4 +36,5 @@ def test_what_a_model_would_cost_is_estimated_and_it_is_not_asked(
     assert "about 100 requests to m, " in said.out
     assert "250,000 out, about $1." in said.out
     refused = behavesim("run", "tsp", "--model", "m", "--max-cost", 1, "--dry-run")
-    assert (refused.code, "price of m is unknown" in refused.err) == (2, True)
+    priced = """--set 'prices={"m" = {prompt = USD, completion = USD}}' (for a million tokens each)"""
+    assert (refused.code, f"the price of m is unknown; add {priced}" in refused.err) == (2, True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import behavesim as bs
+from behavesim.sandbox import Pool
 from tests.cli.command import Command
 
 
@@ -121,9 +123,40 @@ def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
     example.write_text(text.replace(before, after))
     ended = behavesim("run", "mine.py", "--proposer", "genetic")
     assert ended.code == 2
-    assert said in ended.err
-    assert ended.err.count("\n") == 1
+    (complaint,) = (line for line in ended.err.splitlines() if "trying the template" not in line)
+    assert said in complaint
     assert not (example.parent / "runs").exists()
+
+
+def test_a_template_without_end_is_tried_once_and_its_limit_said_before(
+    behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = example.read_text()
+    example.write_text(
+        text.replace("        room, packed = ", "        while True:\n            pass\n        room, packed = ")
+    )
+    tried: list[str] = []
+    evaluate = Pool.evaluate
+
+    async def counted(pool: Pool, source: str, script: bytes = b"") -> object:
+        tried.append(source)
+        return await evaluate(pool, source, script)
+
+    monkeypatch.setattr(Pool, "evaluate", counted)
+    limit = ("--set", "timeout_s=0.2")
+    (*_, said, _, failed) = behavesim("task", "check", "mine.py", *limit, "--json").document
+    assert (said["name"], said["message"]) == (
+        "time limit",
+        "at most 0.2 s of CPU time (timeout_s) and 2.4 s by the clock, for the template too, which is tried now",
+    )
+    assert (failed["name"], failed["result"], len(tried)) == ("template", "mend", 1)
+    for dry in ((), ("--dry-run",)):
+        ended = behavesim("run", "mine.py", "--proposer", "genetic", *limit, *dry)
+        waiting, failed = ended.err.splitlines()
+        assert re.fullmatch(
+            r"behavesim: \d\d:\d\d:\d\d trying the template, at most 0.2 s of CPU time .* 2.4 s by the clock", waiting
+        )
+        assert "still not done after" in failed
 
 
 def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:

@@ -57,7 +57,10 @@ def state() -> RunState:
 def test_a_run_that_waits_for_its_first_comparison_says_so_instead_of_a_time() -> None:
     assert line(Moment("first", SETTINGS, state(), 20.0, 1.0, None)).endswith(", 0:40 left")
     waiting = line(Moment("first", SETTINGS, state(), 20.0, 1.0, None, is_warming=True))
-    assert waiting.endswith(", loading the comparison (compiled once a machine, about 10 s)")
+    assert waiting.endswith(", loading the comparison")
+    seen = shown(moment(is_warming=True))
+    assert row(seen, "comparison") == "being loaded; compiled once a machine, about 10 s"
+    assert "comparison" not in shown(moment())
 
 
 def moment(**changes: Any) -> Moment:
@@ -124,10 +127,17 @@ def test_before_anything_has_come_nothing_is_claimed() -> None:
     assert row(seen, "tokens") == "1,200 in, 30 out"
     assert row(seen, "cost") == "unknown"
     assert "none has" in seen
-    assert "? left" in seen
-    plain = line(moment(state=begun()))
-    assert plain.startswith("0/60 ")
-    assert "0 feasible, 0 rejected, nothing feasible yet, 1.0/s, ? left" in plain
+    assert "left" not in seen
+    plain = line(moment(state=begun(), rate=0.0))
+    assert plain == "0/60 done, 0 feasible, 0 rejected, nothing feasible yet"
+    assert line(moment(state=begun())).endswith(", nothing feasible yet, 1.0/s")
+
+
+def test_the_template_has_its_score_from_the_start() -> None:
+    early = begun()
+    early.apply(Evaluated(TEMPLATE, "the template", 2.5, (2.5,), ()))
+    assert row(shown(moment(state=early)), "progress") == "template 2.5, nothing feasible yet"
+    assert ", template 2.5, nothing feasible yet" in line(moment(state=early))
 
 
 def test_what_the_method_has_to_say_of_itself_stands_with_the_rest() -> None:
