@@ -80,8 +80,9 @@ class Settings(Options):
     """End when more than this share of the last 50 to 100 candidates was rejected; 1 is never."""
 
     timeout_s: float = Field(50.0, gt=0)
-    """CPU seconds a program may take over all instances of the search; the wall clock ends it after twice that and 2 s.
-    On other instances it has as much for each, and no less than in the search altogether."""
+    """CPU seconds a program may take over all instances of the search; the wall clock ends it after twice that and 2 s,
+    without what it waits for a core. On other instances it has as much for each, and no less than in the search
+    altogether."""
     memory_mb: int = Field(2048, ge=64)
     """Memory a program may take beside what the sandbox itself needs."""
     output_mb: int = Field(8, ge=1)

@@ -110,7 +110,7 @@ class ZygoteConnection:
             try:
                 with theirs:
                     self._request(FORK, job, theirs.fileno())
-                async with self._clock.timeout(self._limits.wall_s + GRACE_S):
+                async with self._clock.timeout(self._limits.longest_s + GRACE_S):
                     ended = await asyncio.shield(ending)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):

@@ -43,10 +43,18 @@ class Limits:
 
     @property
     def wall_s(self) -> float:
-        """The wall-clock backstop, in seconds, for programs that sleep or wait instead of computing."""
+        """The wall-clock backstop, in seconds, for programs that sleep or wait instead of computing.
+
+        What a program waits for a core does not count, or a busy machine would condemn it after all.
+        """
         return 2 * self.timeout_s + 2
 
     @property
     def in_words(self) -> str:
         """How long a program may take, for a person who waits for one."""
         return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"
+
+    @property
+    def longest_s(self) -> float:
+        """The wall-clock seconds after which a program ends however busy the machine is."""
+        return 10 * self.wall_s

@@ -87,6 +87,15 @@ def cpu_seconds(pid: int) -> float:
         return 0.0  # it has just ended
 
 
+def seconds_without_a_core(pid: int) -> float:
+    """How long a running process has been ready to compute so far while others did; 0 where nobody tells."""
+    try:
+        _, waited_ns, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
+    except (OSError, ValueError):
+        return 0.0
+    return int(waited_ns) / 1e9
+
+
 def address_space() -> int:
     """The bytes of this process's address space (Linux; elsewhere 0)."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE") if LINUX else 0

@@ -34,6 +34,7 @@ class _Child:
 
     job: int
     pid: int
+    started: float
     deadline: float
     killed: str = ""
 
@@ -102,7 +103,8 @@ class Zygote:
         if pid == 0:
             self._run_candidate(fd)
         os.close(fd)
-        self._children[pid] = _Child(job, pid, self._clock() + self._limits.wall_s)
+        now = self._clock()
+        self._children[pid] = _Child(job, pid, now, now + self._limits.wall_s)
 
     def _run_candidate(self, fd: int) -> NoReturn:
         leave = os._exit
@@ -139,6 +141,9 @@ class Zygote:
         now, soonest_s = self._clock(), STEP_S / 2
         for child in self._children.values():
             cpu_left_s = self._limits.timeout_s - processes.cpu_seconds(child.pid)
+            if now >= child.deadline:
+                without_s = processes.seconds_without_a_core(child.pid)
+                child.deadline = child.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
             if now >= child.deadline:
                 self._kill(child, "wall")
             elif cpu_left_s <= 0:

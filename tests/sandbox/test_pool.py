@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +81,35 @@ async def test_a_program_that_never_ends_is_told_which_time_was_up(
     assert failure.reason == "timeout"
     assert message in failure.message
     assert failure.cpu_s > 0
+
+
+BUSY = """
+import os, time
+
+def order(points):
+    os.sched_setaffinity(0, {CORE})
+    while time.process_time() < 0.2: pass
+    return points
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nobody tells how long a process waits for a core")
+async def test_a_program_that_others_keep_from_its_core_is_not_out_of_time(cities: TaskReference) -> None:
+    core = min(os.sched_getaffinity(0))
+    loop = f"import os\nos.sched_setaffinity(0, {{{core}}})\nprint(flush=True)\nwhile True: pass\n"
+    command = [sys.executable, "-c", loop]
+    async with Pool(cities, "search", 1, HASTY, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
+        with ExitStack() as stack:
+            for _ in range(16):
+                other = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+                stack.enter_context(other)
+                stack.callback(other.kill)
+                assert other.stdout is not None
+                other.stdout.readline()
+            begun = time.monotonic()
+            solved = await pool.evaluate(BUSY.replace("CORE", str(core)))
+    assert time.monotonic() - begun > HASTY.wall_s, "it was not kept waiting"
+    assert isinstance(solved, Solved), solved
 
 
 @pytest.mark.parametrize(
@@ -266,8 +299,8 @@ async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: P
 
 async def test_a_zygote_that_goes_silent_is_replaced(cities: TaskReference, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("behavesim.sandbox.connection.GRACE_S", 0.1)
-    limits = Limits(timeout_s=0.5)
-    async with Pool(cities, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
+    monkeypatch.setattr(Limits, "longest_s", 3.0)
+    async with Pool(cities, "search", 1, HASTY, allow_weak_isolation=True, preloaded=()) as pool:
         before = processes_naming(cities.text)
         for pid in before:
             os.kill(pid, signal.SIGSTOP)
