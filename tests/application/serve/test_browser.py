@@ -10,7 +10,7 @@ from playwright.async_api import Browser, expect
 
 from behavesim.application.serve import server, shelf
 from tests.analysis.journals import feasible, started, write
-from tests.reports.page.conftest import chromium
+from tests.reports.page.conftest import LONGEST_MS, chromium
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 __all__ = ["chromium"]
@@ -27,6 +27,7 @@ async def test_all_tabs_follow_a_run_and_a_browser_holds_one_stream(
     task = asyncio.create_task(server.serve(tmp_path, "127.0.0.1", 0, found.set_result))
     address = await found
     context = await chromium.new_context()
+    context.set_default_timeout(LONGEST_MS)
     asked: list[str] = []
     said: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
@@ -43,11 +44,11 @@ async def test_all_tabs_follow_a_run_and_a_browser_holds_one_stream(
     await expect(second.locator("#summary")).to_contain_text("candidate 0")
     await asyncio.to_thread(write, tmp_path / "first", feasible(1, 3.0))
     for page in (first, second):
-        await expect(page.locator("#summary")).to_contain_text("candidate 1", timeout=60_000)
+        await expect(page.locator("#summary")).to_contain_text("candidate 1")
     await first.get_by_role("link", name="All runs").click()
     await expect(first.get_by_role("heading", name="Runs")).to_be_visible()
     await asyncio.to_thread(write, tmp_path / "first", feasible(2, 2.5))
-    await expect(second.locator("#summary")).to_contain_text("candidate 2", timeout=60_000)
+    await expect(second.locator("#summary")).to_contain_text("candidate 2")
 
     await context.close()
     task.cancel()

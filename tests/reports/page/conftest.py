@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
+LONGEST_MS = 100_000
+"""How long what is expected of a page may take on a machine that is busy with others."""
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 Opened = Callable[..., Awaitable[Page]]
@@ -26,6 +28,7 @@ async def chromium() -> AsyncIterator[Browser]:
     path = chromium_path()
     if path is None:
         pytest.skip("no Chromium here: apt-get install chromium")
+    expect.set_options(timeout=LONGEST_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
@@ -36,6 +39,7 @@ async def chromium() -> AsyncIterator[Browser]:
 async def opened(chromium: Browser, tmp_path: Path) -> AsyncIterator[Opened]:
     """Opens a page's text; nothing may be said on its console, raised in it, or asked of any host."""
     context = await chromium.new_context(viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(LONGEST_MS)
     said: list[str] = []
 
     async def shown(text: str) -> Page:
