@@ -19,7 +19,6 @@ from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 from behavesim.reports.figure_files import write_figures
 from behavesim.reports.markup import latex, markdown
-from behavesim.reports.page import write_page
 from behavesim.reports.run import show_run
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
@@ -82,6 +81,8 @@ def report(
         files = write_csv(compared, csv)
         tell(f"wrote {', '.join(files)} to {csv.resolve()}")
     if html is not None:
+        from behavesim.reports.page import write_page  # and much that only the page says
+
         write_page(loaded[0], compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
     if figures is not None:

@@ -81,6 +81,8 @@ class Run:
         self._candidates: dict[CandidateId, Candidate] = {}
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self._activity = Activity()
+        self._behaviours: dict[CandidateId, Behaviour] = {}
+        self._ranked: list[Candidate] | None = None
         self.template: Candidate | None = None
         """The program that the search starts from, as a candidate; it is none of `candidates`."""
         pairs = iter(events)
@@ -147,10 +149,12 @@ class Run:
 
     def ranked(self) -> list[Candidate]:
         """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
-        seen: dict[str, Candidate] = {}
-        for candidate in self.feasible:
-            seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
-        return sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
+        if self._ranked is None:
+            seen: dict[str, Candidate] = {}
+            for candidate in self.feasible:
+                seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
+            self._ranked = sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
+        return self._ranked.copy()
 
     def utility(self, candidate: Candidate) -> float:
         """The score of a feasible candidate turned so that higher is better."""
@@ -163,7 +167,10 @@ class Run:
 
     def trajectories(self, candidates: Sequence[CandidateId]) -> list[Behaviour]:
         """What the programs of some feasible candidates do, one trajectory an instance."""
-        return read_trajectories(self.folder.journal, candidates)
+        fresh = [candidate for candidate in dict.fromkeys(candidates) if candidate not in self._behaviours]
+        if fresh:
+            self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
+        return [self._behaviours[candidate] for candidate in candidates]
 
     def task(self) -> Task:
         """The run's task, by the run's own copy where its file is gone; raises UsageError where it cannot be had."""
@@ -271,6 +278,7 @@ class Run:
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
         self._known[candidate].update(changes)
+        self._ranked = None
         self._candidates.pop(candidate, None)
 
     def _candidate(self, number: CandidateId) -> Candidate:

@@ -9,7 +9,6 @@ from datetime import date
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
-from behavesim.build import sandbox
 from behavesim.errors import BehavesimError, nearest
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.price_list import PriceList, name_of_list
@@ -77,6 +76,8 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _sandbox() -> str:
+    from behavesim.build import sandbox  # and all of a search, for which others who ask for the cores do not wait
+
     try:
         task = TaskReference("tsp").load()
         async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:

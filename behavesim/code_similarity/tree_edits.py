@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
+
+KINDS = {name: number for number, name in enumerate(vars(ast))}
+"""A number for each kind of node."""
 
 
 def ast_similarity(a: str, b: str) -> float:
@@ -18,26 +22,26 @@ def ast_similarity(a: str, b: str) -> float:
     """
     from behavesim.code_similarity.tree_table import tree_distance
 
-    left, right = ast.parse(a), ast.parse(b)
-    kinds: dict[str, int] = {}
-    (x, x_first), (y, y_first) = _postorder(left, kinds), _postorder(right, kinds)
-    return 1 - int(tree_distance(x, x_first, _keyroots(x_first), y, y_first, _keyroots(y_first))) / max(len(x), len(y))
+    x, y = _postorder(a), _postorder(b)
+    return 1 - int(tree_distance(*x, *y)) / max(len(x[0]), len(y[0]))
 
 
-def _postorder(tree: ast.AST, kinds: dict[str, int]) -> tuple[Array, Array]:
-    """The kind of each node, children before parents, and the first leaf below it."""
+@lru_cache(64)  # of programs that are compared with one another, each would be read once for every other
+def _postorder(source: str) -> tuple[Array, Array, Array]:
+    """The kind of each node, children before parents, the first leaf below it, and the keyroots."""
     labels: list[int] = []
     firsts: list[int] = []
 
     def visit(node: Any) -> int:
         below = [visit(child) for child in ast.iter_child_nodes(node)]
         first = below[0] if below else len(labels)
-        labels.append(kinds.setdefault(type(node).__name__, len(kinds)))
+        labels.append(KINDS[type(node).__name__])
         firsts.append(first)
         return first
 
-    visit(tree)
-    return np.array(labels), np.array(firsts)
+    visit(ast.parse(source))
+    first = np.array(firsts)
+    return np.array(labels), first, _keyroots(first)
 
 
 def _keyroots(firsts: Array) -> Array:

@@ -23,17 +23,20 @@ def tree_distance(x: Array, x_first: Array, x_roots: Array, y: Array, y_first: A
     for i in x_roots:
         for j in y_roots:
             a, b = x_first[i], y_first[j]
-            for s in range(i - a + 2):
-                forests[s, 0] = s
             for t in range(j - b + 2):
                 forests[0, t] = t
             for s in range(1, i - a + 2):
+                p = a + s - 1
+                above, here, before, known = forests[s - 1], forests[s], forests[x_first[p] - a], trees[p]
+                is_tree, edits = x_first[p] == a, s
+                here[0] = s
                 for t in range(1, j - b + 2):
-                    p, q = a + s - 1, b + t - 1
-                    least = min(forests[s - 1, t], forests[s, t - 1]) + 1
-                    if x_first[p] == a and y_first[q] == b:
-                        forests[s, t] = min(least, forests[s - 1, t - 1] + (x[p] != y[q]))
-                        trees[p, q] = forests[s, t]
+                    q = b + t - 1
+                    least = min(above[t], edits) + 1
+                    if is_tree and y_first[q] == b:
+                        edits = min(least, above[t - 1] + (x[p] != y[q]))
+                        known[q] = edits
                     else:
-                        forests[s, t] = min(least, forests[x_first[p] - a, y_first[q] - b] + trees[p, q])
+                        edits = min(least, before[y_first[q] - b] + known[q])
+                    here[t] = edits
     return trees[len(x) - 1, len(y) - 1]

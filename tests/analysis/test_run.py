@@ -55,6 +55,13 @@ def test_a_candidate_has_what_has_become_of_it(tmp_path: Path) -> None:
     assert run.feasible == [first]
 
 
+def test_what_programs_do_is_read_once(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), feasible(0, 5.0, [0, 1], [1, 0]), feasible(1, 6.0, [1, 0], [0, 1]))
+    done = run.trajectories([1, 0])
+    run.folder.journal.unlink()
+    assert run.trajectories([0, 1]) == done[::-1]
+
+
 def test_a_candidate_that_was_not_kept_is_feasible_on_no_island(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0, island=None))
     assert (known(run, 0).status, known(run, 0).group) == ("feasible", None)
