@@ -79,7 +79,10 @@ class SequenceBatch:
         patterns = np.empty((words, distinct.size + 1, sequence.LANES), word)
         carry = np.empty((2, sequence.LANES), word) if words > 1 else None
         sims, largest = np.empty((2, self.runs.size - 1))
-        arrays = (inverse.astype(np.uint16), ends, self.tokens, self.ends, self.runs, numbers)
+        forwards = inverse.astype(np.uint16)
+        backwards = np.concatenate([state[::-1] for state in np.split(forwards, ends[:-1])])
+        known, x = max(((sequence.shared(x, ends), x) for x in (forwards, backwards)), key=lambda each: each[0].sum())
+        arrays = (x, ends, known, self.tokens, self.ends, x is backwards, self.runs, numbers)
         is_pairwise = settings.normaliser == "pair"
         block = first // sequence.LANES
         sequence.similarities(*arrays, block, settings.unit, is_pairwise, patterns, carry, sims, largest)
