@@ -85,9 +85,9 @@ class Kind:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses of the file look their module up there
         try:
-            with _cpu_limited(READING_S):
+            with cpu_limited(READING_S):
                 spec.loader.exec_module(module)
-        except _TakesTooLong:
+        except TakesTooLong:
             line = f"the {self.noun} file {path} is not read after {READING_S:g} s of CPU time"
             raise self.error(
                 f"{line}; look for a loop at its top level, and compute in methods what takes long"
@@ -102,19 +102,19 @@ class Kind:
         return getattr(module, self.noun)
 
 
-class _TakesTooLong(Exception):
-    """A file has used the CPU time that it has for being read."""
+class TakesTooLong(Exception):
+    """Code of somebody's own has used the CPU time that it has."""
 
 
 @contextmanager
-def _cpu_limited(seconds: float) -> Iterator[None]:
-    """Raise _TakesTooLong in what takes more CPU time; other threads than the main one hear no signals, nor limits."""
+def cpu_limited(seconds: float) -> Iterator[None]:
+    """Raise TakesTooLong in what takes more CPU time; other threads than the main one hear no signals, nor limits."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(signum: int, frame: FrameType | None) -> None:
-        raise _TakesTooLong
+        raise TakesTooLong
 
     before = signal.signal(signal.SIGVTALRM, end)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.errors import TaskError
-from behavesim.plugins import Kind, line_in, resolved
+from behavesim.plugins import Kind, TakesTooLong, cpu_limited, line_in, resolved
 from behavesim.text import one_line
 from behavesim.trajectory import AlgorithmRun
 
@@ -27,6 +27,10 @@ SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
 
 Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
 """What a candidate returns for one instance: an array, or a few named ones."""
+
+
+INSTANCES_S = 60.0
+"""CPU seconds that the instances of a split may take: while they are made, nothing else goes on, a Ctrl-C included."""
 
 
 class InvalidSolution(ValueError):
@@ -238,7 +242,11 @@ def _complete(task: object, stem: str) -> Task:
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
     """The instances of a split; raises TaskError where the task gives no list of them, or none to search on."""
     try:
-        found = task.instances(split)
+        with cpu_limited(INSTANCES_S):
+            found = task.instances(split)
+    except TakesTooLong:
+        said = f"`instances({split!r})` of task {task.name!r} is not done after {INSTANCES_S:g} s of CPU time"
+        raise TaskError(f"{said}; look for a loop without end, and keep in a file what takes long to make") from None
     except Exception as error:
         raise raised(task, f"instances({split!r})", error) from error
     if not isinstance(found, Sequence | np.ndarray):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any, TypeVar
 
 import uvloop
 
 T = TypeVar("T")
+
+AS_INTERRUPTED = 130
+"""The exit code of a process that leaves at once."""
 
 
 def when_asked_to_end(act: Callable[[], object]) -> None:
@@ -22,13 +27,25 @@ def when_asked_to_end(act: Callable[[], object]) -> None:
 def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
     """Run to the end of some work, or until this process is asked to end: then it is cancelled, once.
 
-    `again` is called each time it is asked once more. Raises CancelledError where it was.
+    `again` is called when it is asked once more. Asked a third time the process ends as by a kill, whatever holds it
+    up: a thread of a task's own code can be waiting for ever. Raises CancelledError where the work was cancelled.
     """
+    asked = count(1)
 
     async def cancellable() -> T:
         this = asyncio.current_task()
         assert this is not None, "a coroutine that runs is a task's"
-        when_asked_to_end(lambda: again() if this.cancelling() else this.cancel())
+
+        def end() -> None:
+            match next(asked):
+                case 1:
+                    this.cancel()
+                case 2:
+                    again()
+                case _:
+                    os._exit(AS_INTERRUPTED)
+
+        when_asked_to_end(end)
         return await work
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

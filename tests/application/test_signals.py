@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -29,6 +31,30 @@ def test_work_is_cancelled_once_however_often_its_process_is_asked(number: signa
     with pytest.raises(asyncio.CancelledError):
         run_until_asked_to_end(work())
     assert cancelled == ["first", "and it ended in order"]
+
+
+HELD_UP = """
+import asyncio, time
+from behavesim.application.signals import run_until_asked_to_end
+
+async def work():
+    try:
+        print("begun", flush=True)
+        await asyncio.to_thread(time.sleep, 1000)
+    finally:
+        print("cancelled", flush=True)
+
+run_until_asked_to_end(work(), lambda: print("again", flush=True))
+"""
+
+
+def test_a_process_that_is_held_up_by_a_thread_ends_when_it_is_asked_a_third_time() -> None:
+    with subprocess.Popen([sys.executable, "-c", HELD_UP], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for said in ("begun\n", "cancelled\n", "again\n"):
+            assert process.stdout.readline() == said
+            process.send_signal(signal.SIGTERM)
+        assert process.wait() == 130
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

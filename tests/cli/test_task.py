@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
+from behavesim import task
 from behavesim.sandbox import Pool
 from tests.cli.command import Command
 
@@ -128,13 +129,24 @@ def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
     assert not (example.parent / "runs").exists()
 
 
-def test_a_template_without_end_is_tried_once_and_its_limit_said_before(
+def test_instances_without_end_end_in_a_line(
     behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = example.read_text()
-    example.write_text(
-        text.replace("        room, packed = ", "        while True:\n            pass\n        room, packed = ")
-    )
+    example.write_text(text.replace("        seed = ", "        while True:\n            pass\n        seed = "))
+    monkeypatch.setattr(task, "INSTANCES_S", 0.1)
+    for command in (("run", "mine.py", "--proposer", "genetic"), ("evaluate", "mine.py", "template")):
+        ended = behavesim(*command)
+        assert (ended.code, "`instances('search')` of task 'mine' is not done after 0.1 s" in ended.err) == (2, True)
+    found = {each["name"]: each for each in behavesim("task", "check", "mine.py", "--json").document}
+    assert "look for a loop without end" in found["search instances"]["message"]
+
+
+def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_is_tried_once(
+    behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = example.read_text()
+    example.write_text(text.replace("        room, packed = ", "        1 / 0\n        room, packed = "))
     tried: list[str] = []
     evaluate = Pool.evaluate
 
@@ -143,20 +155,15 @@ def test_a_template_without_end_is_tried_once_and_its_limit_said_before(
         return await evaluate(pool, source, script)
 
     monkeypatch.setattr(Pool, "evaluate", counted)
-    limit = ("--set", "timeout_s=0.2")
-    (*_, said, _, failed) = behavesim("task", "check", "mine.py", *limit, "--json").document
-    assert (said["name"], said["message"]) == (
-        "time limit",
-        "at most 0.2 s of CPU time (timeout_s) and 2.4 s by the clock, for the template too, which is tried now",
-    )
+    (*_, said, _, failed) = behavesim("task", "check", "mine.py", "--set", "timeout_s=20", "--json").document
+    limit = "at most 20 s of CPU time (timeout_s) and 42 s by the clock"
+    assert (said["name"], said["message"]) == ("time limit", f"{limit}, for the template too, which is tried now")
     assert (failed["name"], failed["result"], len(tried)) == ("template", "mend", 1)
     for dry in ((), ("--dry-run",)):
-        ended = behavesim("run", "mine.py", "--proposer", "genetic", *limit, *dry)
-        waiting, failed = ended.err.splitlines()
-        assert re.fullmatch(
-            r"behavesim: \d\d:\d\d:\d\d trying the template, at most 0.2 s of CPU time .* 2.4 s by the clock", waiting
-        )
-        assert "still not done after" in failed
+        ended = behavesim("run", "mine.py", "--proposer", "genetic", "--set", "timeout_s=20", *dry)
+        waiting, complaint = ended.err.splitlines()
+        assert re.fullmatch(rf"behavesim: \d\d:\d\d:\d\d trying the template, {re.escape(limit)}", waiting)
+        assert "ZeroDivisionError" in complaint
 
 
 def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:
