@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,12 +165,13 @@ class Run:
         """A score's gap to the best known, as a fraction; None where either is unknown."""
         return None if score is None else self.state.objective.gap(score)
 
-    def trajectories(self, candidates: Sequence[CandidateId]) -> list[Behaviour]:
-        """What the programs of some feasible candidates do, one trajectory an instance."""
-        fresh = [candidate for candidate in dict.fromkeys(candidates) if candidate not in self._behaviours]
+    def trajectories(self, candidates: Sequence[CandidateId] | None = None) -> list[Behaviour]:
+        """What the programs of some feasible candidates do, of all where none are named, one trajectory an instance."""
+        chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
+        fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
         if fresh:
             self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
-        return [self._behaviours[candidate] for candidate in candidates]
+        return [self._behaviours[candidate] for candidate in chosen]
 
     def task(self) -> Task:
         """The run's task, by the run's own copy where its file is gone; raises UsageError where it cannot be had."""
@@ -184,8 +185,11 @@ class Run:
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""
-        chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
-        return self.measure().matrix(self.trajectories(chosen))
+        return self.measure().matrix(self.trajectories(candidates))
+
+    def rows(self, candidates: Sequence[CandidateId] | None = None, size: int = 256) -> Iterator[NDArray[np.float64]]:
+        """The same from top to bottom, (size, N) at a time, for more than fit memory; see `BehaveSim.rows`."""
+        return self.measure().rows(self.trajectories(candidates), size)
 
     def portfolio(
         self,
