@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,11 @@ from behavesim.task import Task, TaskReference, installed_tasks
 
 CALL = """
 import pickle, runpy, sys
-site, program, entry_point = sys.argv[1:]
+site, entry_point, *programs = sys.argv[1:]
 sys.path.append(site)
-function = runpy.run_path(program)[entry_point]
-print(repr(function(*pickle.loads(bytes.fromhex(sys.stdin.read())))))
+given = bytes.fromhex(sys.stdin.read())
+for program in programs:
+    print(repr(runpy.run_path(program)[entry_point](*pickle.loads(given))))
 """
 
 
@@ -56,7 +57,8 @@ def taken(reply: str, task: Task) -> str:
 
 @pytest.fixture
 def call(tmp_path: Path) -> Callable[..., str]:
-    """Call a file's function in an interpreter that has numpy and scipy and nothing else of others, and no settings."""
+    """Call the function of each file in an interpreter that has numpy and scipy and nothing else of others, and no
+    settings; what each returns is a line."""
     site = tmp_path / "site"
     site.mkdir()
     for name in ("numpy", "scipy"):
@@ -65,8 +67,8 @@ def call(tmp_path: Path) -> Callable[..., str]:
         for folder in Path(spec.origin).parents[1].glob(f"{name}*"):  # its shared libraries lie beside it
             (site / folder.name).symlink_to(folder)
 
-    def called(program: Path, entry_point: str, *arguments: Any) -> str:
-        command = [sys.executable, "-I", "-S", "-B", "-c", CALL, str(site), str(program), entry_point]
+    def called(programs: Sequence[Path], entry_point: str, *arguments: Any) -> str:
+        command = [sys.executable, "-I", "-S", "-B", "-c", CALL, str(site), entry_point, *map(str, programs)]
         given = pickle.dumps(arguments).hex()
         ended = subprocess.run(command, input=given, capture_output=True, text=True, cwd=tmp_path)
         assert ended.returncode == 0, ended.stderr
@@ -78,8 +80,8 @@ def call(tmp_path: Path) -> Callable[..., str]:
 async def test_what_a_run_leaves_runs_in_a_bare_interpreter(tmp_path: Path, call: Callable[..., str]) -> None:
     task = TaskReference("tsp").load()
     run = await bs.search("tsp", budget=4, proposer="genetic", runs_dir=tmp_path / "runs")
-    for file in (run.folder.best, run.folder.recommended):
-        assert call(file, task.entry_point, *arguments_of(task)) != "None\n"
+    files = [run.folder.best, run.folder.recommended]
+    assert "None\n" not in call(files, task.entry_point, *arguments_of(task))
 
 
 @pytest.mark.parametrize("name", installed_tasks())
@@ -87,11 +89,12 @@ async def test_the_programs_of_every_task_run_in_a_bare_interpreter(
     name: str, tmp_path: Path, call: Callable[..., str]
 ) -> None:
     task = TaskReference(name).load()
-    folder = RunFolder(tmp_path)
+    folders = [RunFolder.named(tmp_path, str(number)) for number in range(4)]
     replies = [await GeneticProposer(task, seed=0).propose(Prompt("", "template"), number) for number in range(3)]
-    for text in (fenced(task.template), *(reply.text for reply in replies)):
+    for folder, text in zip(folders, (fenced(task.template), *(reply.text for reply in replies)), strict=True):
+        folder.path.mkdir()
         folder.write_best(taken(text, task), "score 1")
-        assert call(folder.best, task.entry_point, *arguments_of(task)) != "None\n"
+    assert "None\n" not in call([folder.best for folder in folders], task.entry_point, *arguments_of(task))
 
 
 @pytest.mark.parametrize("name", installed_tasks())
@@ -103,10 +106,10 @@ def test_what_a_program_names_without_importing_it_is_imported_in_its_file(
     unimported = f"def {task.entry_point}(*arguments: Tuple[Any, np.ndarray]) -> List[float]:\n    return math.pi"
     folder = RunFolder(tmp_path)
     folder.write_best(taken(fenced(unimported), task), "score 1")
-    assert call(folder.best, task.entry_point, *arguments_of(task)) == "3.141592653589793\n"
+    assert call([folder.best], task.entry_point, *arguments_of(task)) == "3.141592653589793\n"
 
 
 def test_the_bare_interpreter_has_nothing_of_ours(tmp_path: Path, call: Callable[..., str]) -> None:
     (tmp_path / "best.py").write_text("def f():\n    import behavesim")
     with pytest.raises(AssertionError, match="No module named 'behavesim'"):
-        call(tmp_path / "best.py", "f")
+        call([tmp_path / "best.py"], "f")

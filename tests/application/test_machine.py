@@ -12,6 +12,7 @@ import pytest
 from behavesim.application.machine import findings, remarks
 from behavesim.proposers.openai_settings import OPENAI
 from behavesim.proposers.price_list import PriceList
+from behavesim.sandbox.isolation import LEVELS
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY
 
@@ -26,7 +27,12 @@ def unpriced(model: str) -> str:
 
 @pytest.fixture
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[chat.ChatServer]:
-    """A running server that the environment names as the endpoint, with a key."""
+    """A running server that the environment names as the endpoint, with a key; the sandbox is not looked at."""
+
+    async def closed() -> str:
+        return "strong"
+
+    monkeypatch.setattr("behavesim.application.machine._sandbox", closed)
     async with chat.ChatServer() as running:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
@@ -113,6 +119,7 @@ async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPat
     found = await said("gpt-6-luna")
     assert found["endpoint"] == "not asked"
     assert "offline proposer" in found["key"]
+    assert found["sandbox"].split(";")[0] in LEVELS
     assert os.environ.get("OPENAI_API_KEY") is None
 
 

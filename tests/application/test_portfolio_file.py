@@ -91,7 +91,7 @@ def test_a_program_that_never_ends_leaves_the_others_their_time() -> None:
 
 
 def test_recommend_records_it_and_writes_it_beside_the_run(behavesim: Command) -> None:
-    arguments = ("--method", "best-of-n", "--budget", 30, "--set", "recommend=false")
+    arguments = ("--method", "best-of-n", "--budget", 15, "--set", "recommend=false")
     assert behavesim("run", "tsp", *arguments, "--name", "one").code == 0
     digest = bs.load_run("one").state.digest()
     assert behavesim("recommend", "one", "--portfolio", 3).code == 0
@@ -113,9 +113,9 @@ def test_recommend_records_it_and_writes_it_beside_the_run(behavesim: Command) -
 
 def test_the_choice_is_the_same_after_a_stop_and_with_more_workers(behavesim: Command) -> None:
     arguments = ("--method", "best-of-n", "--set", "recommend=false", "--seed", 4)
-    assert behavesim("run", "tsp", *arguments, "--budget", 30, "--name", "whole", "--workers", 2).code == 0
-    assert behavesim("run", "tsp", *arguments, "--budget", 12, "--name", "parts", "--workers", 1).code == 0
-    assert behavesim("resume", "parts", "--budget", 30).code == 0
+    assert behavesim("run", "tsp", *arguments, "--budget", 16, "--name", "whole", "--workers", 2).code == 0
+    assert behavesim("run", "tsp", *arguments, "--budget", 6, "--name", "parts", "--workers", 1).code == 0
+    assert behavesim("resume", "parts", "--budget", 16).code == 0
     chosen = [bs.load_run(name).portfolio(5).members for name in ("whole", "parts")]
     assert [m.candidate for m in chosen[0]] == [m.candidate for m in chosen[1]]
     assert [m.together for m in chosen[0]] == [m.together for m in chosen[1]]
