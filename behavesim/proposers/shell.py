@@ -58,6 +58,8 @@ async def _started(command: str, environment: Mapping[str, str]) -> Process:
 
 
 async def _write(stream: StreamWriter, text: str) -> None:
+    if stream.is_closing():  # uvloop would not have it written to
+        return
     with suppress(ConnectionError):  # who knows what to answer need not read on
         stream.write(text.encode(errors="replace"))
         await stream.drain()

@@ -15,6 +15,7 @@ from behavesim.caps import rejected_share
 from behavesim.members import Mean
 from behavesim.reports.curve import convergence
 from behavesim.reports.moment import Moment
+from behavesim.reports.runs import task_name
 from behavesim.reports.spending import spending
 from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
 from behavesim.state import RECENT, RunState
@@ -61,7 +62,8 @@ def _head(moment: Moment, name: Text) -> Group:
     about = Text.assemble(
         name,
         (settings.method, "bold cyan"),
-        f" on {settings.task}, proposer {settings.proposer}{model}, seed {settings.seed}, isolation {state.isolation}",
+        f" on {task_name(settings.task)}, proposer {settings.proposer}{model}, "
+        f"seed {settings.seed}, isolation {state.isolation}",
         no_wrap=True,
         overflow="ellipsis",
     )

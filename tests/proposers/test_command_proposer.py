@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -10,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from behavesim.errors import ProposerError, UsageError
 from behavesim.events import Reply, Responded
+from behavesim.proposers import shell
 from behavesim.proposers.command import MODEL, CommandProposer, CommandSettings
 from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand
@@ -45,6 +48,21 @@ async def test_it_is_told_its_number_and_the_seed_and_has_the_keys(monkeypatch: 
 
 async def test_a_command_that_reads_nothing_can_answer_a_prompt_of_any_length() -> None:
     assert (await proposer("echo yes").propose(prompt("x" * 2_000_000), 0)).text == "yes\n"
+
+
+def test_a_command_that_has_ended_before_it_is_written_to_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = shell._started
+
+    async def ended(*arguments: Any) -> Any:
+        process = await started(*arguments)
+        assert process.stdin is not None
+        while not process.stdin.is_closing():
+            await asyncio.sleep(0.001)
+        return process
+
+    monkeypatch.setattr(shell, "_started", ended)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(shell.carried_out("echo yes", "a prompt", dict(os.environ))).out == "yes\n"
 
 
 async def test_no_more_run_at_once_than_there_are_connections(tmp_path: Path) -> None:

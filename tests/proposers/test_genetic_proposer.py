@@ -93,6 +93,14 @@ async def test_without_a_grammar_programs_bring_the_library_they_use():
     assert not set().union(*(missing_names(source) for source in sources))
 
 
+async def test_a_library_that_the_template_imports_is_imported_once():
+    class Plain(TravellingSalesman):
+        template = "import numpy as np\n\n\ndef priority(weight: float) -> float:\n    return np.abs(weight)\n"
+        grammar = ""
+
+    assert (await program(GeneticProposer(Plain(), seed=0), 0)).count("import numpy as np") == 1
+
+
 async def test_a_timid_proposer_mostly_says_the_same_in_other_words(task):
     plain, timid = GeneticProposer(task, seed=1), GeneticProposer(task, seed=1, habit="timid")
     parents = [await program(plain, number) for number in range(2)]

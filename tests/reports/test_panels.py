@@ -133,6 +133,11 @@ def test_before_anything_has_come_nothing_is_claimed() -> None:
     assert line(moment(state=begun())).endswith(", nothing feasible yet, 1.0/s")
 
 
+def test_a_task_of_ones_own_is_called_by_its_name_and_not_by_its_place() -> None:
+    own = SETTINGS.model_copy(update={"task": "/home/somebody/a folder/knapsack.py"})
+    assert "funsearch+behavesim on knapsack, proposer" in shown(moment(settings=own))
+
+
 def test_the_template_has_its_score_from_the_start() -> None:
     early = begun()
     early.apply(Evaluated(TEMPLATE, "the template", 2.5, (2.5,), ()))

@@ -31,7 +31,7 @@ class Writer:
         function = next(
             node for node in tree.body[::-1] if isinstance(node, ast.FunctionDef) and node.name == entry_point
         )
-        self._head = "\n".join(map(ast.unparse, imports)) + "\n\n\n" if imports else ""
+        self._head = "\n".join(dict.fromkeys(map(ast.unparse, imports))) + "\n\n\n" if imports else ""
         self._signature = ast.unparse(
             ast.FunctionDef(
                 name=function.name,
