@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from behavesim.errors import BehavesimError, PartError, nearest
 from behavesim.text import one_line
@@ -80,7 +81,8 @@ class Kind:
         if not path.is_file():
             meant = nearest(path.name, (other.name for other in path.parent.glob("*.py")))
             raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
-        spec = importlib.util.spec_from_file_location(f"behavesim_{self.noun}_{path.stem}", path)
+        name = f"behavesim_{self.noun}_{path.stem}"
+        spec = importlib.util.spec_from_file_location(name, path, loader=_CompiledAnew(name, str(path)))
         assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses of the file look their module up there
@@ -100,6 +102,14 @@ class Kind:
         if not hasattr(module, self.noun):
             raise self.error(f"the {self.noun} file {path} names no `{self.noun}`; end it with `{self.noun} = …`")
         return getattr(module, self.noun)
+
+
+class _CompiledAnew(SourceFileLoader):
+    """Keeps nothing of what it compiles: of a file that is being worked on, Python would take what it was before for
+    what it is now wherever both have one length and were written within a second."""
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError("whether the file has changed is not asked")
 
 
 class TakesTooLong(Exception):

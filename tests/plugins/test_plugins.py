@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,13 @@ def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
     with pytest.raises(UsageError, match=r"endless\.py is not read after .* loop at its top level"):
         METHODS.load(str(tmp_path / "endless.py"))
     assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+def test_a_file_is_read_as_it_is_however_soon_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    for number in (1, 2):
+        file.write_text(f"method = {number}\n")
+        os.utime(file, (1, 1))
+        assert METHODS.load(str(file)) == number
+    assert list(tmp_path.iterdir()) == [file]
