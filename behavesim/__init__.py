@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from behavesim.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric
     from behavesim.analysis.report import RunReport
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Split, Task
     from behavesim.tokens import Usage
     from behavesim.trajectory import Samples, Trajectory
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "Added": "events",

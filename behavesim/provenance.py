@@ -14,6 +14,7 @@ from typing import Any
 from behavesim.errors import TaskError
 from behavesim.plugins import file_hash, is_own
 from behavesim.task import Split, Task, instances_of
+from behavesim.version import __version__
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """The parts that decide what programs are worth."""
@@ -31,7 +32,7 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
         "template": hashlib.sha256(task.template.encode()).hexdigest(),
         "direction": task.objective.direction,
         "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
-        "behavesim": version("behavesim"),
+        "behavesim": __version__,
         "genai-prices": version("genai-prices"),
         "numpy": version("numpy"),
         "python": platform.python_version(),

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from behavesim import __version__
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import RecommendedProgram, Summary
 from behavesim.errors import JournalError
 from behavesim.store.database import last_event
 from behavesim.store.folder import RunFolder
 from behavesim.tokens import Spending
+from behavesim.version import __version__
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run

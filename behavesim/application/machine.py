@@ -6,7 +6,6 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import date
-from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from behavesim.errors import BehavesimError, nearest
@@ -15,6 +14,7 @@ from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
+from behavesim.version import __version__
 
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
 
@@ -32,7 +32,7 @@ def has_endpoint() -> bool:
 async def findings(models: Sequence[str]) -> dict[str, str | int]:
     """What was found, by what it is about; the key itself is never among it."""
     return {
-        "behavesim": version("behavesim"),
+        "behavesim": __version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,

@@ -60,7 +60,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     modules = loaded(tmp_path, "--help")
     ours = {name for name in modules if name.startswith("behavesim")}
     assert ours == {
-        *("behavesim", "behavesim.errors", "behavesim.text"),
+        *("behavesim", "behavesim.errors", "behavesim.text", "behavesim.version"),
         *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
     }
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}

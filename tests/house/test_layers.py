@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CHAIN = [
-    {"clock", "errors", "finding", "requests", "similarity.kernels", "text", "tokens"},
+    {"clock", "errors", "finding", "requests", "similarity.kernels", "text", "tokens", "version"},
     {"config", "heartbeat", "notices", "plugins"},
     {"trajectory"},
     {"similarity", "task"},
