@@ -35,7 +35,7 @@ def _tokens(moment: Moment) -> str:
     known += f" of {most:,}" if most is not None else ""
     known += ", estimated from the text" if is_estimated else ""
     a_reply = _a_reply(moment, prompt + completion)
-    return known if a_reply is None else f"{known}; {60 * a_reply * moment.rate:,.0f}/min"
+    return known if a_reply is None or not moment.rate else f"{known}; {60 * a_reply * moment.rate:,.0f}/min"
 
 
 def _cost(moment: Moment) -> str:
@@ -45,8 +45,8 @@ def _cost(moment: Moment) -> str:
     a_reply = _a_reply(moment, moment.cost_usd)
     if a_reply is None:
         return known
-    whole = a_reply * moment.settings.budget
-    return f"{known}; {dollars(3600 * a_reply * moment.rate)}/h, {dollars(whole)} for the whole budget"
+    an_hour = f"{dollars(3600 * a_reply * moment.rate)}/h, " if moment.rate else ""
+    return f"{known}; {an_hour}{dollars(a_reply * moment.settings.budget)} for the whole budget"
 
 
 def _a_reply(moment: Moment, amount: float | None) -> float | None:

@@ -59,8 +59,11 @@ class RunFiles:
             self._tell_of_repeats(state)
         happened = NOTED.get(type(event))
         if happened is not None and not (isinstance(event, Regrouped) and event.selection):
-            reason = f" ({event.reason})" if isinstance(event, RunStopped) else ""
-            self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked")
+            why = event.reason if isinstance(event, RunStopped) else None
+            reason = "" if why is None else f" ({why})"
+            # whoever closed the terminal reads it nowhere else
+            go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
+            self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked{go_on}")
 
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):

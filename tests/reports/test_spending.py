@@ -13,7 +13,7 @@ from behavesim.task import Objective
 from behavesim.tokens import Usage
 
 
-def spent(replies: int = 10, cost_usd: float | None = 0.5, **caps: Any) -> dict[str, str]:
+def spent(replies: int = 10, cost_usd: float | None = 0.5, rate: float = 2.0, **caps: Any) -> dict[str, str]:
     """What is said at two replies a second, each of 900 tokens in and 100 out, of a budget of 100."""
     settings = resolve({"task": "tsp", "budget": 100, **caps})
     state = RunState(Objective("minimise"))
@@ -21,7 +21,7 @@ def spent(replies: int = 10, cost_usd: float | None = 0.5, **caps: Any) -> dict[
     for candidate in range(replies):
         state.apply(Asked(candidate, (), None, Prompt("", "template")))
         state.apply(Responded(candidate, Reply("", "m", (Usage(prompt=900, completion=100),))))
-    return spending(Moment("first", settings, state, 20.0, 2.0, cost_usd))
+    return spending(Moment("first", settings, state, 20.0, rate, cost_usd))
 
 
 def test_what_is_spent_is_said_with_its_rate_and_what_the_whole_budget_would_take() -> None:
@@ -41,6 +41,10 @@ def test_what_is_spent_stands_beside_its_cap() -> None:
 def test_no_rate_is_drawn_from_a_few_replies_or_from_an_unknown_price() -> None:
     assert spent(replies=9)["tokens"] == "8,100 in, 900 out"
     assert spent(cost_usd=None)["cost"] == "unknown"
+
+
+def test_an_unknown_rate_is_not_said_to_be_none() -> None:
+    assert spent(rate=0.0) == {"tokens": "9,000 in, 1,000 out", "cost": "$0.5000; $5.00 for the whole budget"}
 
 
 def test_nothing_is_said_where_nobody_was_asked() -> None:

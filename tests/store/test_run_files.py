@@ -83,6 +83,13 @@ def test_what_happens_to_a_run_is_logged_and_what_happens_in_it_is_not(tmp_path:
     assert written.log == ["islands made anew at 3 done, 5 asked", "stopped (budget) at 3 done, 5 asked"]
 
 
+def test_whoever_closed_the_terminal_reads_in_the_log_how_to_go_on(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.hears(RunStopped("interrupted"))
+    next_step = f"go on with: behavesim resume {written.folder.argument}"
+    assert written.log == [f"stopped (interrupted) at 3 done, 5 asked; {next_step}"]
+
+
 @pytest.mark.parametrize("kind", [Responded, NoteReceived])
 def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Responded] | type[NoteReceived]) -> None:
     written = Written(tmp_path)
