@@ -263,7 +263,10 @@ class RunFolder:
 
     def read_summary(self) -> str | None:
         """The run's summary as it was last found out, and what tells whether it still holds; None where it was not."""
-        return self._summary.read_text(encoding="utf-8") if self._summary.exists() else None
+        try:
+            return self._summary.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
 
     def write_summary(self, text: str) -> None:
         """Replace the summary, in one step; a folder that may only be read stays as it is."""

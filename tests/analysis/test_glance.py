@@ -43,3 +43,14 @@ def test_a_note_that_says_nothing_is_found_out_anew(run: Run, text: str) -> None
     run.folder.write_summary(text)
     assert glance(run.folder) == summary(run)
     assert glance(run.folder) == summary(run)
+
+
+def test_bytes_that_are_no_text_hide_no_run(run: Run) -> None:
+    glance(run.folder)
+    (run.folder.path / ".summary").write_bytes(b"\xff\xfe\x00\n{}")
+    assert glance(run.folder) == summary(run)
+
+
+def test_a_run_is_listed_where_its_summary_cannot_be_kept(run: Run) -> None:
+    (run.folder.path / ".summary").mkdir()
+    assert glance(run.folder) == summary(run)
