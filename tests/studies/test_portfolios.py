@@ -124,7 +124,7 @@ def fresh_of(runs: list[KeptRun], score: Callable[[str], list[float] | None]) ->
     best = {run.best[0].name for run in runs}
     starts = {name: [[9.0, 8.0]] * 9 + [[5.0, 8.0]] for name in best}
     return Fresh(
-        [9.0, 9.0], [4.0, 5.0], {name: score(name) for name in sources}, starts,
+        [9.0, 9.0], [4.0, 5.0], {name: score(name) for name in sorted(sources)}, starts,
         {name: [6.0, 6.0] for name in best}, dict.fromkeys(best, 0.5),
     )  # fmt: skip
 
@@ -171,6 +171,18 @@ def test_tests_are_corrected_for_those_on_their_task_and_for_all() -> None:
     assert [each.p_holm for each in found] == pytest.approx([4 * 2 / 64] * 4)
 
 
+def test_losses_that_only_rounding_tells_apart_are_equal() -> None:
+    drawn_once, drawn_often = 0.1, float(np.mean([0.1] * 20))
+    assert drawn_once != drawn_often
+    equal = [
+        Losses("tsp", method, seed, {"cleared": (drawn_once,) * 10, "by score": (drawn_often,) * 10}, 10, None)
+        for method in ("funsearch", "niche")
+        for seed in range(3)
+    ]
+    for tested in PortfolioStudy(tuple(equal)).primary():
+        assert (tested.comparison.better, tested.comparison.equal, tested.comparison.worse) == (0, 3, 0)
+
+
 def test_tests_are_paired_by_seed_and_corrected_together(
     runs: list[bs.LoadedRun], behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +206,9 @@ def test_tests_are_paired_by_seed_and_corrected_together(
             for seed in (1, 2, 3)
         ]  # fmt: skip
         assert each.difference.mean == pytest.approx(np.mean(differences))
-        assert (each.better, each.equal, each.worse) == tuple(sum(np.sign(differences) == s) for s in (1, 0, -1))
+        assert (each.better, each.equal, each.worse) == tuple(
+            sum(np.sign(np.round(differences, 11)) == s) for s in (1, 0, -1)
+        )
         assert tested.p_holm == tested.p_task >= each.difference.p  # type: ignore[operator]
     shown = behavesim("study", "portfolio", tmp_path, "--json")
     assert shown.code == 0, shown.err

@@ -21,6 +21,8 @@ from behavesim.task import Direction, TaskReference
 PRIMARY = ("funsearch", "niche")
 """The methods whose mean is what the primary tests are about."""
 SIZES = (3, 10)
+DIGITS = 12
+"""Of a loss, a fraction; further down the order in which it was summed would call equal sets better and worse."""
 OURS = "cleared"
 EQUAL_WORK = ("starts", "2-opt")
 """What the best program comes to alone when as much is done: from more starts, and with its solution improved."""
@@ -185,12 +187,13 @@ class PortfolioStudy:
         return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
 
     def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
-        """The mean loss over the methods for each seed that all of them have."""
+        """The mean loss over the methods for each seed that all of them have, equal where only rounding differs."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run.task == task and run.method in subject.methods:
                 found.setdefault(run.seed, []).append(run.sets[subject.name][size - 1])
-        return {seed: float(np.mean(each)) for seed, each in found.items() if len(each) == len(subject.methods)}
+        whole = {seed: each for seed, each in found.items() if len(each) == len(subject.methods)}
+        return {seed: round(float(np.mean(each)), DIGITS) for seed, each in whole.items()}
 
     def _curves(self) -> Table:
         sizes = range(1, TOP + 1)
