@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
 
-from behavesim.finding import Finding
 from behavesim.plugins import resolved
 from behavesim.rehearsal.examination import examined
 
 from .commands import PLAIN
+from .findings import report_findings
 from .options import AsJson
-from .output import print_json
-from .own_file import MARKS, write_example
+from .own_file import write_example
 
 method = typer.Typer(help="Write and examine a search method of your own.", no_args_is_help=True, **PLAIN)
 
@@ -36,17 +34,4 @@ def check(
 
     Exit code 1 where something is to be mended.
     """
-
-    async def examine() -> list[Finding]:
-        findings = []
-        async for finding in examined(resolved(path)):
-            findings.append(finding)
-            if not as_json:
-                typer.echo(f"{MARKS[finding.result]:5} {finding.name:28} {finding.message}")
-        return findings
-
-    findings = asyncio.run(examine())
-    if as_json:
-        print_json([vars(finding) for finding in findings])
-    if any(finding.result == "mend" for finding in findings):
-        raise typer.Exit(1)
+    report_findings(examined(resolved(path)), 28, as_json)

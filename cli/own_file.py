@@ -9,9 +9,6 @@ import typer
 
 from behavesim.errors import UsageError
 
-MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
-"""How a finding about such a file begins its line."""
-
 
 def write_example(noun: str, name: str) -> None:
     """Write NAME.py from the example of a task or a method; raises UsageError where it cannot be written."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
 
 from behavesim.checkup import checkup
-from behavesim.finding import Finding
 from behavesim.settings import resolve
 from behavesim.task import TaskReference
 
 from .commands import PLAIN
+from .findings import report_findings
 from .options import AsJson, Assignments
-from .output import print_json
-from .own_file import MARKS, write_example
+from .own_file import write_example
 
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
 
@@ -41,17 +39,4 @@ def check(
     reference = TaskReference(path).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text}, assignments, task=loaded)
-
-    async def examine() -> list[Finding]:
-        findings = []
-        async for finding in checkup(settings, loaded):
-            findings.append(finding)
-            if not as_json:
-                typer.echo(f"{MARKS[finding.result]:5} {finding.name:20} {finding.message}")
-        return findings
-
-    findings = asyncio.run(examine())
-    if as_json:
-        print_json([vars(finding) for finding in findings])
-    if any(finding.result == "mend" for finding in findings):
-        raise typer.Exit(1)
+    report_findings(checkup(settings, loaded), 20, as_json)
