@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from behavesim.analysis.table import FRACTION, SCORE, SECONDS, Column, Table
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
 from behavesim.reports.terminal import show
 from behavesim.sandbox import Limits
@@ -27,6 +27,13 @@ def evaluate(
     held_out: HeldOut = False,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
+    trajectories: Annotated[
+        bool | None,
+        typer.Option(
+            "--trajectories/--no-trajectories",
+            help="Print what each program did on each instance; the JSON document has it unless told otherwise.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score programs in the sandbox; exit code 3 where one is rejected."""
@@ -40,9 +47,10 @@ def evaluate(
     verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split))
     results = [_document(verdict, loaded.objective_on(split)) for verdict in verdicts]
     if as_json:
-        print_json(results)
+        hidden = "trajectories" if trajectories is False else None
+        print_json([{key: value for key, value in result.items() if key != hidden} for result in results])
     else:
-        show([_table(results)])
+        show([_table(results), *([_trajectories(results)] if trajectories else [])])
     if any(result["status"] == "rejected" for result in results):
         raise typer.Exit(REJECTED)
 
@@ -76,6 +84,16 @@ def _table(results: list[dict[str, Any]]) -> Table:
         for each in results
     )
     return Table("evaluation", f"isolation {results[0]['isolation']}", (*columns, Column("result")), tuple(rows))
+
+
+def _trajectories(results: list[dict[str, Any]]) -> Table:
+    columns = Column("program"), Column("instance", COUNT), Column("kind"), Column("values")
+    rows = (
+        (one_line(result["file"]), number, each["kind"], one_line(str(each["values"]), 10_000))
+        for result in results
+        for number, each in enumerate(result["trajectories"], 1)
+    )
+    return Table("trajectories", "what each program did on each instance", columns, tuple(rows))
 
 
 def _verdict(result: dict[str, Any]) -> str:

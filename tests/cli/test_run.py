@@ -143,6 +143,13 @@ def test_evaluate_knows_the_golden_values(behavesim: Command, task: str, score: 
     assert {each["kind"] for each in result["trajectories"]} == {"prefixes"}
 
 
+def test_evaluate_shows_what_programs_did_where_that_is_asked_for(behavesim: Command) -> None:
+    (result,) = behavesim("evaluate", "tsp", "template", "--no-trajectories", "--json").document
+    assert "trajectories" not in result
+    assert "prefixes" not in behavesim("evaluate", "tsp", "template").out
+    assert behavesim("evaluate", "tsp", "template", "--trajectories").out.count("prefixes") == 5
+
+
 @pytest.mark.parametrize(("task", "gap"), [("tsp", pytest.approx(0.2419, abs=5e-5)), ("asp", None)])
 def test_a_gap_on_held_out_instances_is_to_what_is_known_there(
     behavesim: Command, task: str, gap: float | None
