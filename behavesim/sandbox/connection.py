@@ -137,6 +137,9 @@ class ZygoteConnection:
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
         await asyncio.wait([self._listening], timeout=1)
+        if self._listening.done():  # it is on its way out; killed now, it might leave later than who waits for it here
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._process.wait, GRACE_S)
         self._process.kill()
         await asyncio.to_thread(self._process.wait)
         await asyncio.wait([self._listening])

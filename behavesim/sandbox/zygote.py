@@ -196,4 +196,4 @@ def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
 
 if __name__ == "__main__":
     main(Assignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
-    os._exit(0)  # the daemon takes the end of the socket for that of the process: Python would close it earlier
+    os._exit(0)  # nothing is left that Python would have to tidy

@@ -17,7 +17,8 @@ import pytest
 
 from behavesim.errors import SandboxError
 from behavesim.protocols import Solved
-from behavesim.sandbox import Limits, Pool
+from behavesim.sandbox import Limits, Pool, connection
+from behavesim.sandbox.connection import _start
 from behavesim.task import TaskReference
 from behavesim.verdict import Failure
 from tests.sandbox import cities as module_of_cities
@@ -26,6 +27,22 @@ from tests.sandbox.outside import processes_naming
 HONEST = "import numpy as np\ndef order(points):\n    return np.argsort(points)\n"
 SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
 PAUSE = "import time\ndef order(points):\n    time.sleep(0.2)\n    return points\n"
+SLOW_TO_GO = """
+import time
+
+
+class SlowToGo(np.ndarray):
+    def __del__(self):
+        time.sleep(0.5)
+
+
+class SlowCities(Cities):
+    def instances(self, split):
+        return [np.copy(each).view(SlowToGo) for each in super().instances(split)]
+
+
+task = SlowCities()
+"""
 LIMITS = Limits(timeout_s=10.0, memory_mb=256)
 """Time enough on a machine that is busy with others."""
 HASTY = Limits(timeout_s=0.3, memory_mb=256)
@@ -269,6 +286,18 @@ async def test_closing_the_pool_leaves_no_process_and_no_file(cities: TaskRefere
         await asyncio.wait([running])
     assert processes_naming(cities.text) == []
     assert open_files() == files
+
+
+async def test_closing_the_pool_waits_for_a_zygote_that_takes_its_time_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    monkeypatch.setattr(connection, "_start", lambda *given: started.append(_start(*given)) or started[-1])
+    slow = tmp_path / "slow.py"
+    slow.write_text(Path(module_of_cities.__file__).read_text() + SLOW_TO_GO)
+    async with Pool(TaskReference(str(slow)), "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()):
+        pass
+    assert [each.returncode for each in started] == [0]  # and not that of one who was killed
 
 
 async def test_programs_in_flight_when_the_pool_closes_end_with_it(cities: TaskReference) -> None:
