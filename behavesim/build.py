@@ -45,7 +45,7 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.upgrade import copy_journal
-from behavesim.task import Split, Task, TaskReference
+from behavesim.task import Split, Task, TaskReference, instances_of
 from behavesim.verdict import Failure
 
 
@@ -88,6 +88,8 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
+    if launch.settings.recommend:
+        instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
         proposer = await stack.enter_async_context(_proposer(launch))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+INTERRUPTED = 130
+"""The exit code where a person or the system ended a command."""
+
 
 class BehavesimError(Exception):
     """Anything behavesim itself reports; its message says what was expected, what came and what to do next."""

@@ -37,7 +37,7 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
 
 
 def _line(finding: Finding, width: int) -> str:
-    """A finding in one line; a terminal would break a long one amid its words."""
+    """A finding as a line, folded between words where a terminal is narrower."""
     margin = f"{MARKS[finding.result]:5} {finding.name:{width}} "
     if not sys.stdout.isatty():
         return margin + finding.message

@@ -11,8 +11,6 @@ from behavesim.text import printable
 
 REJECTED = 3
 """The exit code where a program that was given is rejected."""
-INTERRUPTED = 130
-"""The exit code where a person or the system ended the command, in order."""
 
 
 def tell(text: str) -> None:

@@ -19,7 +19,7 @@ from behavesim.errors import UsageError
 from behavesim.reports.summary import named
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
-from behavesim.task import Task, TaskReference
+from behavesim.task import Task, TaskReference, instances_of
 
 from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
 from .output import busy, print_json
@@ -49,7 +49,7 @@ def recommend(
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
     task = TaskReference(folders[0].with_task_at_hand(load_run(folders[0].path).settings).task).load()
-    is_one = len(folders) == 1 and (portfolio is None or bool(task.instances("validation")))
+    is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     chosen = _recommended(folders[0], task) if is_one else None
     found = None if portfolio is None else _assembled(folders, task, portfolio)
     if as_json:

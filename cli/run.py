@@ -17,7 +17,7 @@ from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
-from behavesim.errors import BehavesimError
+from behavesim.errors import INTERRUPTED, BehavesimError
 from behavesim.sandbox import Limits
 from behavesim.store.folder import RunFolder
 
@@ -34,7 +34,7 @@ from .options import (
     seconds,
     weighted_models,
 )
-from .output import INTERRUPTED, busy, tell
+from .output import busy, tell
 
 Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from behavesim.application.signals import run_until_asked_to_end
-from behavesim.errors import UsageError
+from behavesim.errors import INTERRUPTED, UsageError
 
 from .options import RUNS
-from .output import INTERRUPTED, tell
+from .output import tell
 
 NICE = 10
 """How far every search on this machine goes before what is shown of it."""

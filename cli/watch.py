@@ -10,12 +10,12 @@ from behavesim.analysis.run import load_run
 from behavesim.analysis.standing import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
+from behavesim.errors import INTERRUPTED
 from behavesim.reports.ending import ending
 from behavesim.reports.panels import line as plain
 from behavesim.text import printable
 
 from .options import RUNS, OneRun, RunsDir, run_folder
-from .output import INTERRUPTED
 
 
 def watch(

@@ -9,6 +9,7 @@ from behavesim.analysis.run import Candidate, Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.errors import UsageError
 from behavesim.prompts.parting import did, first_difference
+from behavesim.task import instances_of
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def difference(run: Run, a: int, b: int) -> Difference:
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
     behaviours = run.trajectories([one.candidate, other.candidate])
     measure, task = run.measure(), run.task()
-    problems = task.instances("search")
+    problems = instances_of(task, "search")
 
     def in_words(index: int, decision: int) -> str:
         return task.in_words(problems[index], decision)

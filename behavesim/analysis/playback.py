@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.run import Run
 from behavesim.errors import TaskError
 from behavesim.prompts.parting import first_difference
-from behavesim.task import Bins, Disks, Picture, Route
+from behavesim.task import Bins, Disks, Picture, Route, instances_of
 from behavesim.trajectory import Kind, Trajectory, trajectories_of
 
 INSTANCES = 5
@@ -56,7 +56,7 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
         return ()
     task = run.task()
     found = []
-    for index, instance in enumerate(task.instances("search")[: len(behaviours[0])]):
+    for index, instance in enumerate(instances_of(task, "search")[: len(behaviours[0])]):
         did, picture = [behaviour[index] for behaviour in behaviours], task.picture(instance)
         if picture is not None and not all(_suits(picture, each) for each in did):
             raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {picture!r:.80}")

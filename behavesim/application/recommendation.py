@@ -15,7 +15,7 @@ from behavesim.events import PortfolioChosen, Recommended
 from behavesim.reports.summary import named, percent
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
-from behavesim.task import Task
+from behavesim.task import Task, instances_of
 from behavesim.verdict import Verdict
 
 SECONDS = 60.0
@@ -28,7 +28,7 @@ async def recommended(run: Run, task: Task) -> None:
     Raises UsageError where nothing can be validated on.
     """
     folder = run.folder
-    if not task.instances("validation"):
+    if not len(instances_of(task, "validation")):
         raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
     with folder.locked():
         run.follow()
@@ -78,7 +78,7 @@ async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Por
 
 async def _validated(run: Run, task: Task, programs: Sequence[str]) -> tuple[Scores | None, ...]:
     """The scores of each program on validation instances, None of one that fails; nothing where there are none."""
-    if not task.instances("validation"):
+    if not len(instances_of(task, "validation")):
         return ()
     async with judging(run.folder.with_task_at_hand(run.settings), task, "validation") as judge:
         verdicts = await asyncio.gather(*map(judge.evaluate, programs))

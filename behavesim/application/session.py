@@ -20,6 +20,7 @@ from behavesim.loop import Search
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox
+from behavesim.task import instances_of
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
@@ -128,7 +129,7 @@ def _read(launch: Launch) -> Run:
 
 
 async def _recommend(launch: Launch, run: Run, tell: Tell) -> None:
-    if launch.settings.recommend and launch.task.instances("validation"):
+    if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import recommended
 
         tell(f"trying the best programs of {launch.folder.run} on validation instances")

@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 import uvloop
 
-T = TypeVar("T")
+from behavesim.errors import INTERRUPTED
 
-AS_INTERRUPTED = 130
-"""The exit code of a process that leaves at once."""
+T = TypeVar("T")
 
 
 def when_asked_to_end(act: Callable[[], object]) -> None:
@@ -43,7 +42,7 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
                 case 2:
                     again()
                 case _:
-                    os._exit(AS_INTERRUPTED)
+                    os._exit(INTERRUPTED)
 
         when_asked_to_end(end)
         return await work

@@ -16,7 +16,7 @@ from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import fenced_blocks
 from behavesim.provenance import instances_hash
 from behavesim.sandbox import Limits
-from behavesim.task import SPLITS, Split, Task, TaskReference
+from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
 from behavesim.verdict import Failure, Verdict
 
 GROWN = 50
@@ -57,7 +57,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         return
     yield unchanged(pristine["search"], instances_hash(task, "search"))
     for split in SPLITS[1:]:
-        if task.instances(split):
+        if len(instances_of(task, split)):
             yield await _elsewhere(settings, task, split)
     yield await _building_blocks(task)
 

@@ -16,7 +16,7 @@ from behavesim.finding import PROVOKED, Finding
 from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
-from behavesim.task import Solution, Task, number_from, raised
+from behavesim.task import Solution, Task, instances_of, number_from, raised
 from behavesim.text import duration
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 from behavesim.verdict import Failure
@@ -52,7 +52,7 @@ def examined(
 
 def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
     """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
-    pairs = list(zip(task.instances("search"), solutions, strict=True))
+    pairs = list(zip(instances_of(task, "search"), solutions, strict=True))
     scores = tuple(number_from(task, "score", _called(task, "score", *pair)) for pair in pairs)
     found = [_called(task, "trajectory", *pair) for pair in pairs]
     for number, score in enumerate(scores):
@@ -126,7 +126,7 @@ def _score_scale(task: Task, score: float) -> Finding:
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Hand `score` what a cheating program could return; nothing absurd may come out better than the template."""
     suspect = None
-    for instance, solution, honest in zip(task.instances("search"), solutions, scores, strict=True):
+    for instance, solution, honest in zip(instances_of(task, "search"), solutions, scores, strict=True):
         for forgery in forgeries(solution):
             score = _tried(task, instance, forgery.solution)
             if score is None or task.objective.utility(score) <= task.objective.utility(honest):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import indent
 
-from behavesim.task import Task
+from behavesim.task import Task, instances_of
 
 STATELESS = (
     "It must keep nothing between calls: some calls are made again in a fresh process and in another order, and a "
@@ -40,7 +40,7 @@ def _interface(task: Task) -> str:
 
 
 def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
-    count = len(task.instances("search"))
+    count = len(instances_of(task, "search"))
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
     together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
     return [

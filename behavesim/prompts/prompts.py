@@ -15,7 +15,7 @@ from behavesim.prompts.parting import PLACE, InWords, Parting
 from behavesim.prompts.shown import parts_of, prose, said_score
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state import RunState
-from behavesim.task import Objective, Task
+from behavesim.task import Objective, Task, instances_of
 
 HINT_SHOWN = 600
 """Characters of a hint that are shown again, however long it came."""
@@ -51,7 +51,7 @@ class Prompts:
         }
         wording = Wording.load(settings.prompts)
         objective = task.objective_on("search")
-        instances = task.instances("search")
+        instances = instances_of(task, "search")
 
         def in_words(index: int, decision: int) -> str:
             return task.in_words(instances[index], decision)

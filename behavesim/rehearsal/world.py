@@ -23,7 +23,7 @@ from behavesim.methods.installed import method_type
 from behavesim.protocols import Journal, Responder
 from behavesim.settings import resolve
 from behavesim.store.codec import decode, encode
-from behavesim.task import Objective, Split, Task
+from behavesim.task import Objective, Split, Task, instances_of
 from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
 from behavesim.verdict import Failure, Verdict
@@ -99,7 +99,7 @@ class ToyJudge:
         number = int(re.findall(r"return (\d+)", source)[0])
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)
-        pairs = [(instance, np.array([number])) for instance in self._task.instances("search")]
+        pairs = [(instance, np.array([number])) for instance in instances_of(self._task, "search")]
         scores = tuple(self._task.score(*pair) for pair in pairs)
         return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
 

@@ -15,7 +15,7 @@ from behavesim.errors import TaskError
 from behavesim.protocols import Sandbox, Solved
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import difference, script
-from behavesim.task import InvalidSolution, Split, Task, as_arrays, number_from, raised
+from behavesim.task import InvalidSolution, Split, Task, as_arrays, instances_of, number_from, raised
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 from behavesim.verdict import Failure, Verdict
 
@@ -40,7 +40,7 @@ class SandboxJudge:
 
     def __init__(self, task: Task, split: Split, sandbox: Sandbox) -> None:
         self._task = task
-        self._instances = task.instances(split)
+        self._instances = instances_of(task, split)
         self._sandbox = sandbox
         self._took_s = math.inf
 

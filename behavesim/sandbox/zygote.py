@@ -22,7 +22,7 @@ from behavesim.errors import BehavesimError, SandboxError
 from behavesim.sandbox import candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
-from behavesim.task import task_from
+from behavesim.task import instances_of, task_from
 
 FIRST_USE_S = 10.0
 """CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
@@ -183,7 +183,7 @@ def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
     """The work on the split's instances, and the files that no program may read."""
     task = task_from(assignment.task)
     name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
-    instances = tuple(task.instances(assignment.split))
+    instances = tuple(instances_of(task, assignment.split))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     for module in assignment.preloaded:

@@ -102,6 +102,11 @@ def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Comma
         ("return [np.random", "[np.random", "must return a list, not None"),
         ("for number in range(5)", "for number in range(0)", "gives none"),
         ("        seed = ", "        seed = 1 / 0  # ", "raised ZeroDivisionError: division by zero, in line "),
+        (
+            "        seed = ",
+            '        if split == "validation":\n            raise KeyError("no such file")\n        seed = ',
+            "`instances('validation')` of task 'mine' raised KeyError: 'no such file', in line ",
+        ),
         ("return float(", "float(", "`score` of task 'mine' must return a number, not None"),
         (
             "return float(",
@@ -127,6 +132,17 @@ def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
     (complaint,) = (line for line in ended.err.splitlines() if "trying the template" not in line)
     assert said in complaint
     assert not (example.parent / "runs").exists()
+
+
+def test_instances_may_be_an_array(behavesim: Command, example: Path) -> None:
+    text = example.read_text().replace("return [np.random", "return np.array([np.random")
+    example.write_text(text.replace("for number in range(5)]", "for number in range(5)])"))
+    assert behavesim("task", "check", "mine.py").code == 0
+    assert behavesim("run", "mine.py", "--proposer", "genetic", "--budget", "4", "--name", "array").code == 0
+    for command in ("verify", "recommend", "report"):
+        ended = behavesim(command, "array")
+        assert (ended.code, "Traceback" in ended.err) == (0, False)
+    assert behavesim("recommend", "array", "--portfolio", "2").code == 0
 
 
 def test_instances_without_end_end_in_a_line(

@@ -18,14 +18,12 @@ from behavesim.application.console import shown_search
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
-from behavesim.errors import BehavesimError
+from behavesim.errors import INTERRUPTED, BehavesimError
 from behavesim.sandbox.processes import die_with_parent
 from behavesim.settings import owned
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 from behavesim.text import printable
-
-INTERRUPTED = 130
 
 
 def main() -> None:
