@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +48,19 @@ NamedRun = Annotated[
     typer.Argument(metavar="RUN", help="A run's id, its beginning, or its folder.", autocompletion=complete_runs),
 ]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+
+
+def _print_aside(ctx: typer.Context, as_json: bool) -> bool:
+    """Whatever a task's own code prints goes to stderr until the command ends."""
+    if as_json:
+        ctx.with_resource(redirect_stdout(sys.stderr))
+    return as_json
+
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", callback=_print_aside, help="Print one JSON document on stdout and nothing else there."),
+]
 Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
 Models = Annotated[list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT; repeatable.")]
 HeldOut = Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")]

@@ -25,5 +25,5 @@ def busy(text: str) -> None:
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document on stdout."""
-    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)))
+    """Print one JSON document on stdout, where `--json` lets nothing else through."""
+    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)), file=sys.__stdout__)

@@ -41,6 +41,7 @@ def new_launch(
     if missing := proposer_type(settings.proposer).missing():
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
+    folder.refuse_at_once()
     return Launch(settings, loaded, folder, brought(settings, runs_dir, loaded))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import uvloop
 
 from behavesim.errors import INTERRUPTED
 
 T = TypeVar("T")
+SHOW_CURSOR = b"\x1b[?25h"
 
 
 def when_asked_to_end(act: Callable[[], object]) -> None:
@@ -21,6 +23,12 @@ def when_asked_to_end(act: Callable[[], object]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def _leave() -> NoReturn:
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), SHOW_CURSOR)  # which a live view has hidden
+    os._exit(INTERRUPTED)
 
 
 def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
@@ -42,7 +50,7 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
                 case 2:
                     again()
                 case _:
-                    os._exit(INTERRUPTED)
+                    _leave()
 
         when_asked_to_end(end)
         return await work

@@ -112,15 +112,28 @@ class RunFolder:
             shutil.rmtree(self.path, ignore_errors=True)
             raise
 
+    def refuse_at_once(self) -> None:
+        """Raise UsageError where it can be seen already that the folder cannot be made."""
+        if os.access(self.path, os.F_OK):
+            raise self._taken()
+        above = next(folder for folder in self.path.absolute().parents if os.access(folder, os.F_OK))
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise self._not_made(f"{above} cannot be written to")
+
+    def _taken(self) -> UsageError:
+        return UsageError(f"{self.path} exists; resume it, or choose another --name")
+
+    def _not_made(self, reason: str | None) -> UsageError:
+        return UsageError(f"cannot make the run's folder {self.path}: {reason}; choose another --runs-dir")
+
     def _create(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir()
         except FileExistsError:
-            raise UsageError(f"{self.path} exists; resume it, or choose another --name") from None
+            raise self._taken() from None
         except OSError as error:
-            reason = f"cannot make the run's folder {self.path}: {error.strerror}"
-            raise UsageError(f"{reason}; choose another --runs-dir") from None
+            raise self._not_made(error.strerror) from None
 
     @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:

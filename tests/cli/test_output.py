@@ -1,0 +1,45 @@
+"""Results are on stdout and nothing else is, and what cannot be kept is refused before anything is tried."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+
+
+def test_a_document_is_alone_on_stdout_though_a_task_prints(behavesim: Command) -> None:
+    assert behavesim("task", "init", "mine").code == 0
+    file = Path("mine.py")
+    file.write_text(file.read_text().replace("        packed = ", "        print('scored')\n        packed = ", 1))
+    file.write_text(f"{file.read_text()}\nprint('loaded')\n")
+    for command in (
+        ("run", "mine.py", "--proposer", "genetic", "--budget", "3", "--name", "printed"),
+        ("resume", "printed", "--budget", "4"),
+        ("recommend", "printed"),
+        ("evaluate", "mine.py", "template"),
+        ("task", "check", "mine.py"),
+    ):
+        ended = behavesim(*command, "--json")
+        assert json.loads(ended.out)
+        assert "scored\n" in ended.err
+        assert "loaded\n" in ended.err or command[0] != "run"
+    assert "scored\n" in behavesim("evaluate", "mine.py", "template").out
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (("--name", "taken"), "taken exists; resume it, or choose another --name"),
+        (("--runs-dir", "a-file/runs"), "a-file cannot be written to; choose another --runs-dir"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_refused_before_the_template_is_tried(
+    behavesim: Command, where: tuple[str, str], said: str
+) -> None:
+    Path("runs/taken").mkdir(parents=True)
+    Path("a-file").touch()
+    ended = behavesim("run", "bin_packing", "--proposer", "genetic", *where)
+    assert (ended.code, said in ended.err, "trying" in ended.err) == (2, True, False)
