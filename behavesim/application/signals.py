@@ -6,8 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from itertools import count
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import uvloop
@@ -18,11 +18,19 @@ T = TypeVar("T")
 SHOW_CURSOR = b"\x1b[?25h"
 
 
-def when_asked_to_end(act: Callable[[], object]) -> None:
-    """Call `act` on SIGINT, SIGTERM and SIGHUP from now on; one that is ignored (nohup does that) stays ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            asyncio.get_running_loop().add_signal_handler(number, act)
+@contextmanager
+def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` on SIGINT, SIGTERM and SIGHUP, amid whatever runs; one that is ignored (nohup does that) stays so."""
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in asked}
+    heard = [number for number in asked if before[number] is not signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, lambda *_: act())
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
 
 
 def _leave() -> NoReturn:
@@ -35,25 +43,22 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
     """Run to the end of some work, or until this process is asked to end: then it is cancelled, once.
 
     `again` is called when it is asked once more. Asked a third time the process ends as by a kill, whatever holds it
-    up: a thread of a task's own code can be waiting for ever. Raises CancelledError where the work was cancelled.
+    up: a task's own code can be waiting for ever, in a thread or on the event loop, which then hears nothing. Raises
+    CancelledError where the work was cancelled.
     """
-    asked = count(1)
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    loop = runner.get_loop()
+    working = loop.create_task(work)
+    acts = iter((working.cancel, again))
 
-    async def cancellable() -> T:
-        this = asyncio.current_task()
-        assert this is not None, "a coroutine that runs is a task's"
+    def end() -> None:
+        if (act := next(acts, None)) is None:
+            _leave()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(act)
 
-        def end() -> None:
-            match next(asked):
-                case 1:
-                    this.cancel()
-                case 2:
-                    again()
-                case _:
-                    _leave()
+    async def worked() -> T:
+        return await working
 
-        when_asked_to_end(end)
-        return await work
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(cancellable())
+    with _when_asked_to_end(end), runner:
+        return runner.run(worked())

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -55,6 +56,17 @@ def test_a_process_that_is_held_up_by_a_thread_ends_when_it_is_asked_a_third_tim
             assert process.stdout.readline() == said
             process.send_signal(signal.SIGTERM)
         assert process.wait() == 130
+
+
+def test_a_process_whose_event_loop_is_held_up_ends_when_it_is_asked_a_third_time() -> None:
+    blocked = HELD_UP.replace("await asyncio.to_thread(time.sleep, 1000)", "time.sleep(1000)")
+    with subprocess.Popen([sys.executable, "-c", blocked], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        while process.poll() is None:  # signals that arrive together are heard as one
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+        assert process.returncode == 130
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
