@@ -125,7 +125,7 @@ class CommandProposer(Proposer[CommandSettings]):
 
     async def _ask(self, text: str, number: int) -> str | _Fault:
         """The command once, in its turn."""
-        async with self._places, self._requests.one():
+        async with self._places, self._requests.one(self._patience.request_s):
             if self._fatal is not None:
                 raise ProposerError(self._fatal)
             try:

@@ -21,13 +21,9 @@ from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_settings import OpenAISettings, base_url
 from behavesim.proposers.proposer import Errand, Proposer
 from behavesim.requests import Requests
-from behavesim.text import number
 from behavesim.tokens import Usage
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
-
-SILENCE_S = 30.0
-"""How long nobody is answered before that is said."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +153,11 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     async def _ask(self, model: str, prompt: str) -> Completion | Fault:
         """One request, in its turn; the limiter learns from what comes back."""
-        async with self._limiter.slot() as cuts, self._requests.one():
+        async with self._limiter.slot() as cuts, self._requests.one(self._patience.request_s):
             if self._fatal is not None:
                 raise ProposerError(self._fatal)
             path, body = self._endpoint.path, self._dialect.body(model, prompt)
-            doubt = asyncio.get_running_loop().call_later(SILENCE_S, self._tell_silence, self._clock())
-            try:
-                result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
-            finally:
-                doubt.cancel()
+            result, headers = await self._endpoint.exchange(path, body, self._dialect.optional(body))
             if isinstance(result, Completion):
                 self._replied_at = self._clock()
                 self._limiter.succeeded(headers)
@@ -175,14 +167,6 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             elif result.meaning == "path" and path != self._endpoint.path:
                 return Fault("parameter", result.message)  # another request found the path in the meantime
             return result
-
-    def _tell_silence(self, since: float) -> None:
-        """Say that nobody is answered, where that is so: a person who waits sees no more than that nothing happens."""
-        silence = self._clock() - max(since, self._replied_at or since)
-        if silence > 0.9 * SILENCE_S:  # as of one clock or another
-            waiting = number(self._requests.under_way or 1, "request")
-            limit = f"each is given up after {self._patience.request_s:g} s (request_timeout_s)"
-            self._often("silence", f"no reply for {silence:.0f} s, {waiting} under way; {limit}")
 
     def _after_reply(self, reply: Completion, trials: _Trials) -> float | None:
         """The pause before a reply without content is asked for again; None where this one has to do."""

@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CHAIN = [
-    {"clock", "errors", "finding", "requests", "similarity.kernels", "text", "tokens", "version"},
+    {"clock", "errors", "finding", "similarity.kernels", "text", "tokens", "version"},
     {"config", "heartbeat", "notices", "plugins"},
-    {"trajectory"},
+    {"requests", "trajectory"},
     {"similarity", "task"},
     {"code_similarity", "events", "verdict"},
     {"members", "protocols", "provenance"},

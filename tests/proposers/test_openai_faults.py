@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -189,7 +188,7 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
             clock()
 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep, get_running_loop=asyncio.get_running_loop))
+    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
     async with OpenAIProposer(Sampling({"m": 1.0}), clock=clock) as proposer:
         with pytest.raises(ProposerError, match="no reply for 6"):
             await proposer.propose(prompt(), 0)
@@ -204,18 +203,6 @@ async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(300)]
     assert len(server.asked) > 300
-
-
-async def test_it_is_said_when_nobody_is_answered(
-    proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(openai, "SILENCE_S", 0.3)
-    server.behaviour = chat.script(chat.stall(0.6), chat.stall(0.6))
-    notes: list[str] = []
-    async with proposer_of(connections=2, notes=notes.append) as proposer:
-        await replies(proposer, 2)
-    (said,) = notes
-    assert re.fullmatch(r"no reply for \d+ s, 2 requests under way; each is given up after \d+ s \(request_t.*", said)
 
 
 async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(

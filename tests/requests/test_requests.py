@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
+
+import pytest
 
 from behavesim.requests import Requests
 
@@ -47,6 +50,35 @@ async def test_settling_ends_where_it_is_abandoned_or_takes_too_long() -> None:
     requests.abandon()
     await settling
     assert requests.under_way == 1
+    waiting.cancel()
+
+
+async def test_it_is_said_once_when_nothing_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("behavesim.requests.SILENCE_S", 0.2)
+    notes: list[str] = []
+    requests = Requests(notes.append)
+
+    async def unanswered(limit_s: float | None) -> None:
+        async with requests.one(limit_s):
+            await asyncio.sleep(0.5)
+
+    await asyncio.gather(*map(unanswered, (300.0, None)))
+    assert notes == ["nothing came back for 0 s; 2 requests under way, each for 300 s at most"]
+
+
+async def test_nothing_is_said_where_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("behavesim.requests.SILENCE_S", 0.01)
+    monkeypatch.setattr("behavesim.requests.time", SimpleNamespace(monotonic=lambda: now[0]))
+    notes: list[str] = []
+    requests, never, answered = Requests(notes.append), asyncio.Event(), asyncio.Event()
+    waiting = asyncio.create_task(made(requests, never))
+    await asyncio.sleep(0)
+    answered.set()
+    now[0] = 100.0
+    await made(requests, answered)
+    await asyncio.sleep(0.05)
+    assert notes == []
     waiting.cancel()
 
 
