@@ -30,6 +30,7 @@ class Assignment:
     limits: Limits
     layers: tuple[str, ...]
     preloaded: tuple[str, ...]
+    first_use_s: float
 
     def to_json(self) -> str:
         """The assignment as JSON, to be an argument of a command line."""

@@ -34,6 +34,8 @@ SCIENTIFIC = (
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )
 """What would cost a candidate most of a second to import anew, and all others a few milliseconds to be forked with."""
+FIRST_USE_S = 10.0
+"""CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
 
 
 class Pool:
@@ -61,7 +63,7 @@ class Pool:
     ) -> None:
         self._limits = limits or Limits()
         clock = clock or Heartbeat()
-        assignment = Assignment(task.place(), split, self._limits, layers, preloaded)
+        assignment = Assignment(task.place(), split, self._limits, layers, preloaded, FIRST_USE_S)
         self._basic = ZygoteSupervisor(assignment, self._accept, clock)
         with_scipy = replace(assignment, preloaded=preloaded + scientific)
         self._scientific = ZygoteSupervisor(with_scipy, self._accept, clock)

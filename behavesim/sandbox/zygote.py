@@ -24,9 +24,6 @@ from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
 from behavesim.task import instances_of, task_from
 
-FIRST_USE_S = 10.0
-"""CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
-
 
 @dataclass
 class _Child:
@@ -188,7 +185,7 @@ def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
     for module in assignment.preloaded:
         importlib.import_module(module)
-    candidate.rehearse(template, work, FIRST_USE_S)
+    candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
     return work, files

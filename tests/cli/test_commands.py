@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -23,18 +24,21 @@ finally:
     print(*sys.modules, sep="\\n", file=open("modules", "w"))
 """
 
-REPORT_MODULES_OF_EACH_HELP = """
-import os, sys
+REPORT_MODULES_OF_EACH = """
+import asyncio, json, os, sys
+import numpy, pydantic, rich.console  # which nearly all load
+import behavesim.settings
 from behavesim_cli.app import main
-for name in sys.argv[1:]:
+for line in sys.argv[1:]:
     if os.fork() == 0:
-        sys.argv = ["behavesim", name, "--help"]
+        sys.argv = ["behavesim", *line.split()]
         try:
             main()
         finally:
-            print(*sys.modules, sep="\\n", file=open(name, "w"), flush=True)
-            os._exit(0)
-    os.wait()
+            print(json.dumps([line, *sys.modules]), file=open("modules", "a"), flush=True)
+        sys.exit()
+    _, status = os.wait()
+    assert status == 0, line
 """
 
 
@@ -66,40 +70,38 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
 
 
+LIGHT = (
+    *("run tsp --budget 4 --method best-of-n --set recommend=false", "evaluate tsp template"),
+    *("list", "tasks", "task init mine", "settings", "doctor"),
+)
+"""Commands that compare nothing, ask nobody and draw nothing."""
+COMPARISON = "compare tsp template template"
+
+
 @pytest.fixture(scope="module")
-def loaded_by_help(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """The modules that each command's help has loaded, each in a fork of a process that knows what all know."""
+def loaded_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The modules that commands have loaded by their end, each in a fork of a process that has what most need."""
     folder = tmp_path_factory.mktemp("modules")
-    command = [sys.executable, "-c", REPORT_MODULES_OF_EACH_HELP, *COMMANDS]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return {name: set((folder / name).read_text().split()) for name in COMMANDS}
+    lines = [*(f"{name} --help" for name in COMMANDS), *LIGHT, COMPARISON]
+    subprocess.run([sys.executable, "-c", REPORT_MODULES_OF_EACH, *lines], cwd=folder, check=True, capture_output=True)
+    ended = map(json.loads, (folder / "modules").read_text().splitlines())
+    return {line: set(modules) for line, *modules in ended}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_a_command_loads_that_command_and_nothing_heavy(
-    loaded_by_help: dict[str, set[str]], name: str
-) -> None:
-    modules = loaded_by_help[name]
+def test_the_help_of_a_command_loads_that_command_and_nothing_heavy(loaded_by: dict[str, set[str]], name: str) -> None:
+    modules = loaded_by[f"{name} --help"]
     files = {command.target.partition(":")[0] for command in COMMANDS.values()}
     theirs = {file for file in files if f"behavesim_cli.{file}" in modules}
     assert theirs == {COMMANDS[name].target.partition(":")[0]}
     assert not modules & HEAVY
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "run tsp --budget 4 --method best-of-n --set recommend=false",
-        "evaluate tsp template",
-        "list",
-        "tasks",
-        "task init mine",
-        "settings",
-        "doctor",
-    ],
-)
-def test_a_command_that_compares_asks_and_draws_nothing_loads_nothing_heavy(tmp_path: Path, arguments: str) -> None:
-    assert not loaded(tmp_path, *arguments.split()) & HEAVY
+@pytest.mark.parametrize("line", LIGHT)
+def test_a_command_that_compares_asks_and_draws_nothing_loads_nothing_heavy(
+    loaded_by: dict[str, set[str]], line: str
+) -> None:
+    assert not loaded_by[line] & HEAVY
 
 
 def test_a_list_of_runs_that_are_summed_up_loads_nothing_that_only_their_events_need(tmp_path: Path) -> None:
@@ -108,8 +110,10 @@ def test_a_list_of_runs_that_are_summed_up_loads_nothing_that_only_their_events_
     assert not loaded(tmp_path, "list") & {"numpy", "asyncio", "behavesim.events", "behavesim.config"}
 
 
-def test_a_command_that_compares_and_draws_nothing_loads_no_figures_and_no_client(tmp_path: Path) -> None:
-    heavy = loaded(tmp_path, "compare", "tsp", "template", "template") & HEAVY
+def test_a_command_that_compares_and_draws_nothing_loads_no_figures_and_no_client(
+    loaded_by: dict[str, set[str]],
+) -> None:
+    heavy = loaded_by[COMPARISON] & HEAVY
     assert "numba" in heavy
     assert not heavy & {"matplotlib", "aiohttp", "pandas"}
 

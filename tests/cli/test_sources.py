@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -9,6 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from behavesim.store.database import count_registered
+from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
 
 ASK = """
@@ -22,7 +28,10 @@ print(f"```python\\n{code}\\n# {os.environ['BEHAVESIM_NUMBER']}\\n```")
 RUN = ("run", "tsp", "--method", "best-of-n", "--json", "--set", "recommend=false")
 
 
-def test_a_command_writes_the_programs_and_its_price_is_unknown(behavesim: Command) -> None:
+def test_a_command_writes_the_programs_and_its_price_is_unknown(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.proposers.command.backoff_s", lambda attempt, first_s, jitter: 0.0)
     Path("ask.py").write_text(ASK)
     proposer = f"command:{sys.executable} ask.py"
     ended = behavesim(*RUN, "--budget", 4, "--name", "c", "--proposer", proposer)
@@ -36,21 +45,24 @@ def test_a_command_writes_the_programs_and_its_price_is_unknown(behavesim: Comma
     assert (refused.code, "the price of command is unknown" in refused.err) == (2, True)
 
 
-def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(behavesim: Command) -> None:
+def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.proposers.folder.LOOK_S", 0.02)
     run = ("--budget", 4, "--name", "f", "--proposer", "folder:prompts", "--set", "reply_rest_s=0")
-    with answering(3):
-        stopped = behavesim(*RUN, *run, "--max-time", "5s")
-    assert (stopped.document["stopped_by"], stopped.document["asked"]) == ("max_time", 4)
+    with answering(3, then_interrupt=RunFolder(Path("runs/f"))):
+        stopped = behavesim(*RUN, *run)
+    assert (stopped.document["stopped_by"], stopped.document["asked"]) == ("interrupted", 4)
     assert stopped.document["unanswered"] == 0, "what waits in a folder is not lost"
     with answering(4):
-        ended = behavesim("resume", "f", "--set", "max_time_s=600", "--json")
+        ended = behavesim("resume", "f", "--json")
     assert (ended.code, ended.document["feasible"], ended.document["cost_usd"]) == (0, 4, None)
     assert len(list(Path("prompts").iterdir())) == 8
 
 
 @contextmanager
-def answering(count: int) -> Iterator[None]:
-    """Answer so many prompts, each with the program that it shows."""
+def answering(count: int, then_interrupt: RunFolder | None = None) -> Iterator[None]:
+    """Answer so many prompts, each with the program that it shows; Ctrl-C once a run has as many registered."""
     is_over = threading.Event()
 
     def answer() -> None:
@@ -61,7 +73,10 @@ def answering(count: int) -> Iterator[None]:
                     draft = path.with_suffix(".draft")
                     draft.write_text(path.read_text())
                     draft.replace(reply)
-            time.sleep(0.05)
+            if then_interrupt and then_interrupt.has_begun() and count_registered(then_interrupt.journal) == count:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            time.sleep(0.02)
 
     thread = threading.Thread(target=answer)
     thread.start()

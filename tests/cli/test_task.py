@@ -9,7 +9,7 @@ import pytest
 
 import behavesim as bs
 from behavesim import task
-from behavesim.sandbox import Pool
+from behavesim.sandbox import Pool, pool
 from tests.cli.command import Command
 
 
@@ -21,9 +21,10 @@ def example(behavesim: Command, tmp_path: Path) -> Path:
 
 
 def test_the_file_to_start_from_is_in_order_and_can_be_searched(behavesim: Command, example: Path) -> None:
-    ended = behavesim("task", "check", "mine.py", "--json")
+    ended = behavesim("task", "check", "mine.py")
     assert ended.code == 0
-    assert {finding["result"] for finding in ended.document} == {"ok"}
+    assert {line.split()[0] for line in ended.out.splitlines()} == {"ok"}
+    assert "trusted scoring" in ended.out
     run = behavesim("run", "mine.py", "--budget", 8, "--json").document
     assert run["asked"] == 8
 
@@ -41,53 +42,45 @@ def test_a_name_that_is_taken_or_is_none_is_refused(behavesim: Command, example:
     assert "Python name" in behavesim("task", "init", "my-task").err
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "finding", "said"),
-    [
-        ("return value\n'''", "return value / 0\n'''", "template", "ZeroDivisionError"),
-        ("[seed, number]", "None", "search instances", "different instances"),
-        (
-            'bs.Objective("maximise")',
-            'bs.Objective("minimise", best_known=100.0)',
-            "direction",
-            "direction or that value",
-        ),
-        ("normaliser = ITEMS", "normaliser = 2", "normaliser", "2"),
-        ("if len(np.unique(packed)) != len(packed):", "if False:", "trusted scoring", "everything twice"),
-    ],
-)
-def test_what_is_wrong_is_named_with_what_to_mend(
-    behavesim: Command, example: Path, before: str, after: str, finding: str, said: str
-) -> None:
-    text = example.read_text()
-    assert before in text
-    text = text.replace(before, after)
-    if finding == "trusted scoring":
-        text = text.replace("CAPACITY:\n            raise", "1e9:\n            raise")
-    example.write_text(text)
+def changed(file: Path, *changes: tuple[str, str]) -> None:
+    """Put something else for the one place of each text in a file."""
+    text = file.read_text()
+    for before, after in changes:
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    file.write_text(text)
+
+
+def found_wrong(behavesim: Command) -> dict[str, str]:
+    """What is not in order in the file, by the names of the findings."""
     ended = behavesim("task", "check", "mine.py", "--json")
     assert ended.code == 1
-    named = {each["name"]: each for each in ended.document}
-    assert named[finding]["result"] == "mend"
-    assert said in named[finding]["message"]
+    return {each["name"]: f"{each['result']}: {each['message']}" for each in ended.document if each["result"] != "ok"}
 
 
-def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Command, example: Path) -> None:
-    text = example.read_text()
-    text = text.replace(
-        "return [np.random", "return _KEPT[split] if split in _KEPT else _KEPT.setdefault(split, [np.random"
+def test_what_fails_or_differs_at_once_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
+    changed(example, ("    return value\n'''", "    return value / 0\n'''"))
+    assert re.match("mend: .*ZeroDivisionError", found_wrong(behavesim)["template"])
+    changed(example, ("[seed, number]", "None"))
+    assert re.match("mend: .*different instances", found_wrong(behavesim)["search instances"])
+
+
+def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
+    changed(
+        example,
+        ("from collections.abc", "import time\nfrom collections.abc"),
+        ("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)"),
+        ('bs.Objective("maximise")', 'bs.Objective("maximise", best_known=10.0)'),
+        ("normaliser = ITEMS", "normaliser = 2"),
+        ("if len(np.unique(packed)) != len(packed):", "if False:"),
+        ("sum() > CAPACITY", "sum() > 1e9"),
     )
-    text = text.replace("for number in range(5)]", "for number in range(5)])")
-    text = text.replace("CAPACITY = 50.0", "CAPACITY = 50.0\n_KEPT = {}")
-    text = text.replace(
-        "        packed = np.asarray(solution)",
-        "        items *= 1\n        items[:, 1] += 1\n        packed = np.asarray(solution)",
-    )
-    example.write_text(text)
-    ended = behavesim("task", "check", "mine.py", "--json")
-    found = {each["name"]: each for each in ended.document}["use"]
-    assert found["result"] == "mend"
-    assert "could be resumed" in found["message"]
+    wrong = found_wrong(behavesim)
+    assert set(wrong) == {"determinism", "direction", "trusted scoring", "normaliser"}
+    assert re.match("mend: .*on a second run", wrong["determinism"])
+    assert re.match("mend: .*direction or that value", wrong["direction"])
+    assert re.match("mend: .*everything twice", wrong["trusted scoring"])
+    assert re.match("mend: .*2", wrong["normaliser"])
 
 
 @pytest.mark.parametrize(
@@ -124,9 +117,7 @@ def test_instances_that_change_when_they_are_used_are_found_out(behavesim: Comma
 def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
     behavesim: Command, example: Path, before: str, after: str, said: str
 ) -> None:
-    text = example.read_text()
-    assert before in text
-    example.write_text(text.replace(before, after))
+    changed(example, (before, after))
     ended = behavesim("run", "mine.py", "--proposer", "genetic")
     assert ended.code == 2
     (complaint,) = (line for line in ended.err.splitlines() if "trying the template" not in line)
@@ -182,41 +173,31 @@ def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_i
         assert "ZeroDivisionError" in complaint
 
 
-def test_a_random_task_is_found_out(behavesim: Command, example: Path) -> None:
-    text = example.read_text()
-    text = text.replace("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)")
-    example.write_text("import time\n" + text)
-    ended = behavesim("task", "check", "mine.py", "--json")
-    assert {f["name"]: f["result"] for f in ended.document}["determinism"] == "mend"
-
-
-def test_findings_are_lines_for_people(behavesim: Command, example: Path) -> None:
-    ended = behavesim("task", "check", "mine.py")
-    assert ended.code == 0
-    assert "trusted scoring" in ended.out
-    assert "MEND" not in ended.out
-
-
 def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Command, example: Path) -> None:
-    text = example.read_text()
-    head, tail = text.index('    """Fill a knapsack'), text.index("    # CHANGE: the docstring above")
-    text = text[:head] + '    grammar = "scalar = weight | valu\\nresult: scalar\\nreturn result"\n' + text[tail:]
-    text = text.replace(
-        "        return [np.random",
-        '        if split == "validation":\n            return ["no items"]\n        return [np.random',
+    head, _, rest = example.read_text().partition('    """Fill a knapsack')
+    tail = rest[rest.index("    # CHANGE: the docstring above") :]
+    grammar = '    grammar = "scalar = weight | valu\\nresult: scalar\\nreturn result"\n'
+    example.write_text(head + grammar + tail)
+    changed(
+        example,
+        ("CAPACITY = 50.0", "CAPACITY = 50.0\nKEPT = {}"),
+        ("        packed = np.asarray(solution)", "        items[:, 1] += 1\n        packed = np.asarray(solution)"),
+        (
+            "        return [np.random",
+            '        if split == "validation":\n            return ["no items"]\n'
+            "        if split in KEPT:\n            return KEPT[split]\n        KEPT[split] = [np.random",
+        ),
+        (
+            "in range(5)]",
+            "in range(5)] + [{'a', 'b', 'c', 'd'}][5 * (split == 'search'):]\n        return KEPT[split]",
+        ),
     )
-    text = text.replace(
-        "for number in range(5)]", "for number in range(5)] + [{'a', 'b', 'c', 'd'}][5 * (split == 'search'):]"
-    )
-    example.write_text(text)
-    ended = behavesim("task", "check", "mine.py", "--json")
-    found = {each["name"]: each for each in ended.document}
-    assert found["description"]["result"] == "warning"
-    assert found["another process"]["result"] == "mend"
-    assert "held-out" in found["another process"]["message"]
-    assert found["on validation"]["result"] == "mend"
-    assert found["building blocks"]["result"] == "mend"
-    assert "valu" in found["building blocks"]["message"]
+    wrong = found_wrong(behavesim)
+    assert wrong["description"].startswith("warning: ")
+    assert re.match("mend: .*held-out", wrong["another process"])
+    assert re.match("mend: .*could be resumed", wrong["use"])
+    assert wrong["on validation"].startswith("mend: ")
+    assert re.match("mend: .*valu,", wrong["building blocks"])
 
 
 def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_from(
@@ -243,11 +224,10 @@ def test_the_offline_proposer_writes_programs_that_run_for_the_file_to_start_fro
     ids=["no text", "an error in solve", "a solve without end"],
 )
 def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
-    behavesim: Command, example: Path, before: str, after: str, said: str
+    behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
 ) -> None:
-    text = example.read_text()
-    assert text.count(before) == 1
-    example.write_text(text.replace(before, after))
+    monkeypatch.setattr(pool, "FIRST_USE_S", 0.1)
+    changed(example, (before, after))
     ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.5")
     assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended.err
     assert not Path("runs").exists()

@@ -103,7 +103,7 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
 
 
 async def test_a_zygote_that_may_start_no_process_says_so(cities: TaskReference) -> None:
-    link, _ = await ZygoteConnection.open(Assignment(cities.text, "search", Limits(), LAYERS, ()), Heartbeat())
+    link, _ = await ZygoteConnection.open(Assignment(cities.text, "search", Limits(), LAYERS, (), 1.0), Heartbeat())
     zygote = processes_naming(cities.text)
     try:
         with container(len(zygote), MEMORY_MB) as limits:

@@ -19,7 +19,7 @@ class Connections:
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
-        self._streams: set[object] = set()
+        self._streams: dict[object, asyncio.Task[None]] = {}
 
     def __call__(self) -> asyncio.Protocol:
         """A protocol that answers, or one that hangs up where too many are connected."""
@@ -39,12 +39,17 @@ class Connections:
 
     def begin_stream(self, request: web.Request) -> None:
         """Let a connection last."""
-        self._streams.add(request.protocol)
+        self._streams[request.protocol] = request.task
 
     def end_stream(self, request: web.Request) -> None:
         """Close a connection that was let last."""
-        self._streams.discard(request.protocol)
+        del self._streams[request.protocol]
         request.protocol.force_close()
+
+    def end_streams(self) -> None:
+        """End all connections that were let last: a server that is to end would wait for them."""
+        for answering in tuple(self._streams.values()):
+            answering.cancel()
 
     def _end(self, handler: web.RequestHandler) -> None:
         if handler not in self._streams and handler.transport is not None:

@@ -33,6 +33,8 @@ POLL_S = 1.0
 LIFE_SIGN_S = 15.0
 STALLED_S = 10.0
 """After so long a client that takes no more is let go."""
+SHUTDOWN_S = 1.0
+"""How long a server that is to end waits for pages that are being made."""
 
 HEADERS = {
     # the page names the scripts it allows itself; what stands here holds for all pages
@@ -93,7 +95,7 @@ class _Site:
                 web.get(f"{self._root}document/{{run:.+}}", self._document),
             ]
         )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         assert runner.server is not None, "a runner that is set up has a server"
         self._connections = Connections(runner.server)
@@ -108,6 +110,7 @@ class _Site:
             yield f"http://{name}:{server.sockets[0].getsockname()[1]}{self._root}"
         finally:
             server.close()
+            self._connections.end_streams()
             await runner.cleanup()
             self._reader.shutdown(wait=False, cancel_futures=True)
 
