@@ -79,6 +79,15 @@ def test_a_kernel_is_compiled_again_after_a_change_of_what_it_calls_in_another_f
     assert answer(package) == 14.0
 
 
+def test_kernels_that_are_compiled_are_read_without_what_only_compiling_needs():
+    from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence  # noqa: F401 - compiled now, if not yet
+
+    code = "from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence"
+    code += "; import sys; print(sorted({'numba.np.arraymath', 'scipy.linalg'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_multiplication_and_an_addition_are_rounded_once():
     @njit
     def fused(left, right, addend):

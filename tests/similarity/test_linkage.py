@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.spatial.distance import squareform
 
-from behavesim.similarity.linkage import average_linkage
+from behavesim.similarity.linkage import average_linkage, joins
 
 
 def line(*places: float) -> np.ndarray:
@@ -36,3 +38,20 @@ def test_groups_merge_by_the_mean_of_their_distances() -> None:
     # from {0, 3} to 7.6 it is 6.1 on average, 4.6 at least, 7.6 at most; from 7.6 to 13 it is 5.4
     assert average_linkage(line(0, 3, 7.6, 13), 2) == [0, 0, 1, 1]
     assert average_linkage(line(0, 3, 7.6, 13.8), 2) == [0, 0, 0, 1]
+
+
+def same_groups(labels: list[int], others: list[int]) -> bool:
+    return len(set(labels)) == len(set(others)) == len(set(zip(labels, others, strict=True)))
+
+
+@pytest.mark.parametrize("levels", [2, 5, 2**40])
+def test_groups_and_joins_are_those_of_scipy_among_equal_distances_too(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    for size in range(2, 30):
+        half = np.triu(rng.integers(0, levels, (size, size)) / levels, 1)
+        distances = half + half.T
+        tree = linkage(squareform(distances), method="average")
+        assert joins(distances, list(range(size))) == [(int(a), int(b), d) for a, b, d, _ in tree.tolist()]
+        for count in range(1, size + 1):
+            expected = cut_tree(tree, n_clusters=count).ravel().tolist()
+            assert same_groups(average_linkage(distances, count), expected)

@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit, types
+from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -16,6 +18,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 """The digest of every file of this folder."""
+
+
+class _Cache(FunctionCache):
+    """numba's cache of one function, which reads machine code with what that needs, and no more.
+
+    numba makes all ready for compiling first, whether the code is there or not: a hundred modules, scipy among them,
+    and four times what reading takes. Where there is nothing to read, its compiler does the same by itself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled for a signature; None where it has to be compiled."""
+        rtsys.initialize(target_context)  # compiled code calls it for every array that it makes
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 def kernel(*signatures: Any) -> Callable[[Function], Function]:
@@ -28,8 +44,12 @@ def kernel(*signatures: Any) -> Callable[[Function], Function]:
 
     def compiled(function: Function) -> Function:
         function.__qualname__ += f"-{SOURCES[:16]}"
-        compile_now = njit(list(signatures), cache=True, nogil=True, error_model="numpy")
-        return cast(Function, compile_now(function))
+        dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+        for signature in signatures:
+            dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        return cast(Function, dispatcher)
 
     return compiled
 

@@ -160,8 +160,9 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
     segments = min(x.shape[0], y.shape[0]) - 1
     total = 0.0
     for i in range(segments):
-        x_scale = np.abs(x[i + 1] - x[i]).max()  # a cosine does not change with the scale, but squares overflow
-        y_scale = np.abs(y[i + 1] - y[i]).max()
+        x_scale, y_scale = 0.0, 0.0  # a cosine does not change with the scale, but squares overflow
+        for k in range(x.shape[1]):
+            x_scale, y_scale = max(x_scale, abs(x[i + 1, k] - x[i, k])), max(y_scale, abs(y[i + 1, k] - y[i, k]))
         if x_scale > 0.0 and y_scale > 0.0:
             xy, xx, yy = 0.0, 0.0, 0.0
             for k in range(x.shape[1]):

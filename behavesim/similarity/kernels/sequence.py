@@ -175,7 +175,10 @@ def similarities(
         here = members[block * LANES : block * LANES + LANES + 1]
         path[:] = np.inf
         above[0], above[1:] = np.inf, 0.0  # into the first cell a path comes from the corner, at no cost
-        for j in range((here[1:] - here[:-1]).max()):
+        most_states = 0
+        for lane in range(here.size - 1):
+            most_states = max(most_states, here[lane + 1] - here[lane])
+        for j in range(most_states):
             _set_patterns(tokens, ends, backwards, numbers, here, j, patterns, masks, sizes)
             length = -1
             for i in range(x_ends.size):
