@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
 from tests.crash.model import endpoint, steadfast
-from tests.crash.processes import Subject, asked_again
+from tests.crash.processes import FEW_CITIES, Subject, asked_again
 from tests.crash.writer import killed
 from tests.proposers.chat_server import ChatServer
 
@@ -41,7 +41,7 @@ class Variant:
         chosen = ["--method", self.method, "--proposer", self.proposer, "--seed", str(self.seed)]
         size = ["--budget", str(BUDGET), "--window", "16", "--workers", "2", "--connections", "8"]
         islands = ["--set", "islands=4", "--set", "restart_every=20"] if self.method.startswith("funsearch") else []
-        return ["tsp", *chosen, *size, *islands]
+        return [FEW_CITIES, *chosen, *size, *islands]
 
     def __str__(self) -> str:
         return f"{self.method}, {self.proposer}, seed {self.seed}"

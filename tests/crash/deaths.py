@@ -12,7 +12,7 @@ from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.search.toys import DiskJournal, search
 
-SMALL = {"budget": 60, "window": 8, "islands": 4, "restart_every": 20}
+SMALL = {"budget": 45, "window": 8, "islands": 4, "restart_every": 15}
 METHODS = (
     "funsearch",
     "funsearch+behavesim",

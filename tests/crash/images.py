@@ -66,6 +66,8 @@ def inside(before: Image, after: Image, rng: random.Random) -> Image:
     return Image(before.db, torn(before.wal, after.wal, rng))
 
 
+UNFLUSHED = "PRAGMA synchronous = OFF"
+"""Nobody cuts the power of a photograph, nor of what it is taken of."""
 LOST = """
 SELECT count(*) FROM events, json_each(events.payload, '$.prompt.text') AS part
 WHERE events.type = 'Asked' AND part.value NOT IN (SELECT number FROM passages)
@@ -86,6 +88,7 @@ class PhotographedJournal(DiskJournal):
     async def __aenter__(self) -> PhotographedJournal:
         await super().__aenter__()
         self._db.execute(f"PRAGMA wal_autocheckpoint = {FEW_PAGES}")
+        self._db.execute(UNFLUSHED)
         return self
 
     async def append(self, events: Sequence[Event]) -> None:
@@ -106,7 +109,7 @@ class PhotographedJournal(DiskJournal):
 def rows(path: Path) -> list[tuple[str, str]]:
     """The type and payload of every event that SQLite finds committed in a journal, with all that they refer to."""
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA synchronous = OFF")  # nobody cuts the power of a photograph
+        db.execute(UNFLUSHED)
         assert db.execute(LOST).fetchall() == [(0,)], "a prompt and its passages are one commit"
         found: list[tuple[str, str]] = db.execute("SELECT type, payload FROM events ORDER BY seq").fetchall()
         return found

@@ -23,7 +23,12 @@ from behavesim.store.reading import read_events
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 
 
-CALM = ("tsp", "--method", "funsearch", "--budget", "60", "--window", "8", "--workers", "1", "--set", "recommend=false")
+FEW_CITIES = str(Path(__file__).parents[1] / "few_cities.py")
+"""The task that is run, as an argument of `run`."""
+CALM = (
+    *(FEW_CITIES, "--method", "funsearch", "--budget", "40", "--window", "8", "--workers", "1"),
+    *("--set", "recommend=false"),
+)
 """A run that many tests disturb, each in its own way."""
 
 
@@ -93,6 +98,11 @@ class Subject:
                 return int(db.execute("SELECT count(*) FROM events").fetchone()[0])
             except sqlite3.OperationalError:
                 return 0  # killed before its tables were there
+
+    async def reached(self, events: int) -> None:
+        """Wait until so many events are committed."""
+        while self.events() < events:
+            await asyncio.sleep(0.005)
 
     @property
     def digest(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.deaths import SMALL
-from tests.crash.processes import Subject, carried_out
+from tests.crash.processes import FEW_CITIES, Subject, carried_out
 from tests.search.toys import finished
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("replies_read_once")
 @pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh"])
 @pytest.mark.parametrize("window", [1, 8, 32])
 async def test_workers_connections_and_delays_change_nothing(method: str, window: int) -> None:
-    shapes = [(workers, connections) for workers in (1, 2, 4) for connections in (1, 32)]
+    shapes = [(workers, connections) for workers in (1, 4) for connections in (1, 32)]
     settings = [{**SMALL, "method": method, "window": window, "workers": w, "connections": c} for w, c in shapes]
     runs = [await finished(each, random.Random(number)) for number, each in enumerate(settings)]
     assert len({run.state.digest() for run in runs}) == 1
@@ -31,8 +31,8 @@ THERE = {"PYTHONHASHSEED": "77", "LC_ALL": "C.UTF-8", "TZ": "America/St_Johns", 
 async def test_hash_seed_locale_time_zone_and_threads_change_nothing(tmp_path: Path) -> None:
     digests = set()
     for name, env, workers in (("here", HERE, "1"), ("there", THERE, "2")):
-        settings = ("--set", "n_init=15", "--set", "restart_every=12", "--set", "recommend=false")
-        subject = Subject(tmp_path / name, ("tsp", "--budget", "40", "--workers", workers, *settings), env)
+        settings = ("--set", "n_init=8", "--set", "restart_every=12", "--set", "recommend=false")
+        subject = Subject(tmp_path / name, (FEW_CITIES, "--budget", "24", "--workers", workers, *settings), env)
         ended = await subject.finish()
         assert ended.code == 0, ended.stderr
         digests.add(subject.digest)
@@ -41,5 +41,5 @@ async def test_hash_seed_locale_time_zone_and_threads_change_nothing(tmp_path: P
     assert verified.code == 0, verified.stdout
     document = json.loads(verified.stdout)
     assert (document["run"], document["sound"], document["differences"], document["damage"]) == ("here", True, [], [])
-    assert document["decisions"] > 80
+    assert document["decisions"] > 2 * 24
     assert "verifying here" in verified.stderr

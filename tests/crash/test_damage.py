@@ -25,7 +25,7 @@ from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from behavesim.verify import verify
 from tests.cli.command import Command
-from tests.crash.processes import Subject
+from tests.crash.processes import FEW_CITIES, Subject
 
 BUDGET = 40
 PAGE = 4096
@@ -36,7 +36,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run that nothing has happened to, begun with a person's program; to be copied."""
     own = tmp_path_factory.mktemp("own")
     (own / "nearest.py").write_text(f"# mine\n{TaskReference('tsp').load().template}")
-    begun = ["tsp", "--budget", str(BUDGET), "--start-with", str(own)]
+    begun = [FEW_CITIES, "--budget", str(BUDGET), "--start-with", str(own)]
     settings = ["--set", "n_init=10", "--set", "restart_every=12", "--set", "islands=3"]
     subject = Subject(tmp_path_factory.mktemp("runs") / "sound", [*begun, *settings])
     ended = asyncio.run(subject.finish())

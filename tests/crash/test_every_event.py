@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
+from tests.crash.deaths import METHODS, SMALL, every_death, gone_on, uninterrupted
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
-STRIDE = 59
+STRIDE = 89
 """All deaths are looked at, one in so many is resumed from; `python -m tests.chaos --events` resumes from each."""
 
 
@@ -18,7 +18,7 @@ STRIDE = 59
 async def test_a_run_goes_on_from_any_death_as_if_nothing_had_happened(method: str, tmp_path: Path) -> None:
     kept = every_death(stride=STRIDE, first=METHODS.index(method))
     story, images, events = await uninterrupted(method, tmp_path / "whole", kept, seed=1)
-    assert events > 4 * 60
+    assert events > 4 * SMALL["budget"]
     assert len(images) == len([death for death in kept if death[0] <= events])
     for (event, moment), image in images.items():
         resumed = await gone_on(method, image, tmp_path / "resumed", seed=event)

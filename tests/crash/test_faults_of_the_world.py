@@ -67,7 +67,7 @@ async def test_a_folder_that_may_not_be_written_can_be_read(disk: Disk, calm: Su
     report = await carried_out("report", "run", "--json", *here)
     assert report.code == 0, report.stderr
     assert calm.digest in report.stdout
-    resumed = await carried_out("resume", "run", "--budget", "70", *here)
+    resumed = await carried_out("resume", "run", "--budget", "50", *here)
     assert resumed.code != 0
     assert "is yours to write" in resumed.stderr
     assert "Traceback" not in resumed.stderr
@@ -92,7 +92,7 @@ async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, ca
     process = await subject.start()
     copies: list[Path] = []
     while process.returncode is None:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
         if subject.events() and len(copies) < 12:
             copies.append(Path(shutil.copytree(subject.folder, tmp_path / f"copy-{len(copies)}")))
     assert (await ended(process)).code == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from behavesim.analysis.run import load_run
 from tests.crash.model import endpoint
-from tests.crash.processes import Subject, asked_again, ended
+from tests.crash.processes import FEW_CITIES, Subject, asked_again, ended
 from tests.proposers.chat_server import Answer, Asked, ChatServer, improving, says
 
 FORGER = """
@@ -41,7 +41,7 @@ class Forging:
 
 async def test_a_forged_frame_ends_neither_the_run_nor_its_resume(tmp_path: Path) -> None:
     async with ChatServer(Forging()) as server:
-        arguments = ["tsp", "--method", "funsearch", "--proposer", "openai", "--budget", "24", "--window", "6"]
+        arguments = [FEW_CITIES, "--method", "funsearch", "--proposer", "openai", "--budget", "24", "--window", "6"]
         subject = Subject(tmp_path / "poisoned", [*arguments, "--set", "recommend=false"], endpoint(server))
         for _ in range(2):
             process, known = await subject.start(), count(subject, "Responded")

@@ -23,12 +23,6 @@ from behavesim.verify import verify
 from tests.cli.command import Command
 from tests.crash.processes import CALM, Subject, ended, start
 
-
-async def reached(subject: Subject, events: int) -> None:
-    while subject.events() < events:
-        await asyncio.sleep(0.005)
-
-
 SIGNALLED = """
 import os
 from behavesim.proposers.genetic.proposer import GeneticProposer
@@ -48,7 +42,7 @@ proposer = Signalled
 async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Path, calm: Subject) -> None:
     (tmp_path / "signalled.py").write_text(SIGNALLED)
     subject = Subject(tmp_path / "asked", (*CALM, "--proposer", str(tmp_path / "signalled.py")))
-    for number, at in ((signal.SIGTERM, 4), (signal.SIGINT, 20), (signal.SIGHUP, 36)):
+    for number, at in ((signal.SIGTERM, 4), (signal.SIGINT, 14), (signal.SIGHUP, 24)):
         said = await replace(subject, env={"AT": str(at), "SIGNAL": str(int(number))}).finish()
         assert said.code == 130, said.stderr
         assert f"interrupted; what has arrived is kept, go on with: behavesim resume {subject.folder}\n" in said.stderr
@@ -56,7 +50,7 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
         assert said.stdout.count("interrupted") == 1
         assert load_run(subject.folder).state.stopped == "interrupted"
     process = await subject.start()
-    await reached(subject, subject.events() + 10)
+    await subject.reached(subject.events() + 10)
     os.killpg(process.pid, signal.SIGSTOP)  # as a laptop that is closed
     await asyncio.sleep(0.5)
     os.killpg(process.pid, signal.SIGCONT)
@@ -65,9 +59,10 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
 
 
 async def test_a_run_that_is_asked_to_end_before_it_began_leaves_nothing_behind(tmp_path: Path) -> None:
-    starts = [await Subject(tmp_path / f"early-{number}", CALM).start() for number in range(4)]
+    long = (*CALM, "--budget", "5000")
+    starts = [await Subject(tmp_path / f"early-{number}", long).start() for number in range(4)]
     for number, process in enumerate(starts):
-        await asyncio.sleep(0.2 * number)
+        await asyncio.sleep(0.1 * number)
         os.kill(process.pid, signal.SIGTERM)
         said = await ended(process)
         assert said.code in (130, -signal.SIGTERM), said.stderr  # the latter while Python itself still starts
@@ -93,7 +88,7 @@ async def test_an_experiment_that_is_asked_to_end_says_what_is_done_and_how_to_g
     file = tmp_path / "long.toml"
     file.write_text(EXPERIMENT)
     process = await start("experiment", str(file), "--jobs", "1", "--runs-dir", str(tmp_path / "kept"))
-    await reached(Subject(tmp_path / "kept/long/tsp-eoh-seed1", ()), 20)
+    await Subject(tmp_path / "kept/long/tsp-eoh-seed1", ()).reached(20)
     os.kill(process.pid, signal.SIGTERM)
     said = await ended(process)
     assert said.code == 130, said.stderr
@@ -128,7 +123,7 @@ settings = { method = "niche", budget = 5000 }
 def test_what_changed_is_named_and_a_fork_goes_on_with_it(behavesim: Command, tmp_path: Path, calm: Subject) -> None:
     shutil.copytree(calm.folder, tmp_path / "first")
     here = ("--runs-dir", str(tmp_path))
-    changes = ("--set", "restart_every=10", "--set", "p_s1=0.5", "--budget", "80")
+    changes = ("--set", "restart_every=10", "--set", "p_s1=0.5", "--budget", "52")
     refused = behavesim("resume", "first", *changes, *here)
     assert refused.code == 2
     assert "restart_every was 500 and is 10" in refused.err
@@ -139,10 +134,10 @@ def test_what_changed_is_named_and_a_fork_goes_on_with_it(behavesim: Command, tm
     assert second[: len(first)] == first
     assert isinstance(second[len(first)], RunForked)
     run = load_run(tmp_path / "second")
-    assert (run.state.registered, run.settings.flat()["p_s1"]) == (80, 0.5)
-    # the founding, the restart that was overdue at the fork, and the one at 70
+    assert (run.state.registered, run.settings.flat()["p_s1"]) == (52, 0.5)
+    # the founding, the restart that was overdue at the fork, and the one at 50
     assert sum(isinstance(event, Regrouped) for event in second) == 3
-    assert load_run(tmp_path / "first").state.registered == 60
+    assert load_run(tmp_path / "first").state.registered == 40
     verified = behavesim("verify", "second", *here)
     assert verified.code == 0, verified.out
     islands = behavesim("resume", "first", "--set", "islands=3", "--fork", "third", *here)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
-from tests.crash.processes import CALM, Subject, carried_out, ended
+from tests.crash.processes import CALM, Subject, ended, start
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs
 ) -> None:
     replay = [*CALM, "--proposer", "replay:first", "--json", "--runs-dir", str(runs)]
     same = behavesim("run", *replay, "--name", "same").document
-    assert same["replay"] == {"of": "first", "candidates": 60, "differing": {}, "first": {}}
+    assert same["replay"] == {"of": "first", "candidates": 40, "differing": {}, "first": {}}
     assert same["digest"] == calm.digest
     other = behavesim("run", *replay, "--name", "other", "--set", "placement=random").document
     differing = other["replay"]["differing"]
@@ -57,19 +58,23 @@ def test_verify_checks_as_many_candidates_as_it_is_asked_to(behavesim: Command, 
     assert whole["events"] == some["events"]
     assert 0 < some["decisions"] < whole["decisions"]
     left_out = some["unchecked"].pop("not in the sample")
-    assert left_out == 50
-    assert behavesim("verify", *arguments, "--sample", "60").document["evaluations"] == whole["evaluations"]
+    assert left_out == 30
+    assert behavesim("verify", *arguments, "--sample", "40").document["evaluations"] == whole["evaluations"]
 
 
 async def test_watch_follows_a_run_to_its_end_and_tells_what_is_said_of_it(tmp_path: Path) -> None:
     subject = Subject(tmp_path / "watched", CALM)
     process = await subject.start()
-    while subject.events() < 5:
-        await asyncio.sleep(0.005)
+    await subject.reached(5)
+    os.killpg(process.pid, signal.SIGSTOP)  # until it is watched
     RunFolder(tmp_path / "watched").note("the endpoint is away")
-    watching = await carried_out("watch", "watched", "--runs-dir", str(tmp_path))
+    watcher = await start("watch", "watched", "--runs-dir", str(tmp_path))
+    assert watcher.stderr is not None
+    first = (await watcher.stderr.readline()).decode()
+    os.killpg(process.pid, signal.SIGCONT)
     assert (await ended(process)).code == 0
+    watching = await ended(watcher)
     assert watching.code == 0, watching.stderr
-    assert "the endpoint is away\n" in watching.stderr
-    assert "60/60 done" in watching.stderr
+    assert "the endpoint is away\n" in first + watching.stderr
+    assert "40/40 done" in watching.stderr
     assert "run watched is finished" in watching.stdout
