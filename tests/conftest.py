@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from functools import lru_cache
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import behavesim as bs
 from behavesim.programs.extract import extract
 from tests.cli.command import Command
 
@@ -40,3 +42,17 @@ def behavesim(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     return Command(monkeypatch, capfd)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run, only to be copied: it has found what beats the template, and recommends that."""
+    runs = tmp_path_factory.mktemp("made")
+    return bs.search_sync("tsp", proposer="genetic", budget=12, seed=4, runs_dir=runs, name="first").folder.path
+
+
+@pytest.fixture
+def finished(behavesim: Command, made: Path) -> Command:
+    """The command beside a copy of that run, `first`."""
+    shutil.copytree(made, "runs/first")
+    return behavesim

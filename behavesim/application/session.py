@@ -83,20 +83,25 @@ async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search
 
 @asynccontextmanager
 async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
-    """Whatever is put into the inbox is put into the search, and taken out once it is committed."""
+    """Whatever is put into the inbox, before or after, is put into the search, and taken out once it is committed."""
 
     async def look() -> None:
-        while True:
-            for name, source in await asyncio.to_thread(inbox.waiting):
-                if search.inject(name, source):
-                    inbox.remove(name)
-            await asyncio.sleep(LOOK_S)
+        for name, source in await asyncio.to_thread(inbox.waiting):
+            if search.inject(name, source):
+                inbox.remove(name)
 
-    looking = asyncio.create_task(look())
+    async def look_again() -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await look()
+
+    await look()  # or a run of which little is left would spend that on questions
+    looking = asyncio.create_task(look_again())
     try:
         yield
     finally:
         looking.cancel()
+        await look()
 
 
 async def _ended_in_order(launch: Launch, search: Search) -> str:

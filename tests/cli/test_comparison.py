@@ -14,33 +14,31 @@ from tests.cli.command import Command
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    for method in ("best-of-n", "eoh"):
-        bs.search_sync("tsp", method=method, proposer="genetic", budget=12, runs_dir=folder, name=method)
-    return folder
+def eoh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("runs")
+    return bs.search_sync("tsp", method="eoh", proposer="genetic", budget=12, runs_dir=runs, name="eoh").folder.path
 
 
 @pytest.fixture
-def two(behavesim: Command, runs: Path) -> Command:
-    """The command beside two finished runs, `best-of-n` and `eoh`."""
-    shutil.copytree(runs, "runs")
-    return behavesim
+def two(finished: Command, eoh: Path) -> Command:
+    """The command beside two finished runs, `first` and `eoh`."""
+    shutil.copytree(eoh, "runs/eoh")
+    return finished
 
 
 def test_the_tables_of_a_report_are_printed_for_a_paper_and_for_a_page(two: Command) -> None:
-    shown = two("report", "best-of-n", "eoh", "--latex").out
+    shown = two("report", "first", "eoh", "--latex").out
     assert shown.startswith("% \\usepackage{booktabs}")
     assert shown.count("\\begin{tabular}") == shown.count("\\bottomrule") > 4
-    assert "### comparison on tsp: what was found" in two("report", "best-of-n", "eoh", "--markdown").out
+    assert "### comparison on tsp: what was found" in two("report", "first", "eoh", "--markdown").out
     assert two("report", "eoh", "--latex", "--json").code == 2
 
 
 def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(two: Command, tmp_path: Path) -> None:
-    ended = two("report", "best-of-n", "eoh", "--held-out", "--csv", "tables", "--json")
+    ended = two("report", "first", "eoh", "--held-out", "--csv", "tables", "--json")
     assert ended.code == 0
     (entry,) = ended.document["comparison"]
-    assert [group["label"] for group in entry["groups"]] == ["best-of-n", "eoh"]
+    assert [group["label"] for group in entry["groups"]] == ["funsearch+behavesim", "eoh"]
     assert {path.name for path in (tmp_path / "tables").iterdir()} >= {
         "runs.csv", "convergence.csv", "diversity.csv", "top.csv", "islands.csv", "clusters.csv", "held_out.csv",
         "groups.csv", "groups_over_time.csv", "tests.csv", "choice.csv",
@@ -65,21 +63,20 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     assert mended["held_out"] == held_out
 
     shutil.copytree(tmp_path / "runs/eoh", tmp_path / "runs/copy")
-    copied = two("report", "best-of-n", "eoh", "copy", "--json")
+    copied = two("report", "first", "eoh", "copy", "--json")
     assert copied.err == "behavesim: made twice, with equal settings and seed, and counted once: copy\n"
-    assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["best-of-n"], ["eoh"]]
+    assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["first"], ["eoh"]]
 
-    assert "comparison on tsp" in two("report", "best-of-n", "eoh").out
+    assert "comparison on tsp" in two("report", "first", "eoh").out
     assert "on held-out instances" in two("report", "eoh", "--held-out").out
 
 
-def test_what_takes_a_while_is_said_on_a_terminal(behavesim: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    behavesim("run", "tsp", "--budget", 4, "--name", "first", "--json")
+def test_what_takes_a_while_is_said_on_a_terminal(finished: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert behavesim("report", "first").err == "behavesim: reading first …\n"
-    assert behavesim("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
-    compared = behavesim("compare", "tsp", "template", "template")
+    assert finished("report", "first").err == "behavesim: reading first …\n"
+    assert finished("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
+    compared = finished("compare", "tsp", "template", "template")
     assert compared.err == "behavesim: trying template, template on search instances …\n"
-    tried = behavesim("evaluate", "tsp", "template", "--set", "timeout_s=20").err
+    tried = finished("evaluate", "tsp", "template", "--set", "timeout_s=20").err
     limit = "each at most 20 s of CPU time (timeout_s) and 42 s by the clock"
     assert tried == f"behavesim: trying template on search instances, {limit} …\n"

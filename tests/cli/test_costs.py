@@ -111,19 +111,17 @@ def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
 
 @pytest.mark.parametrize("begin", [("run", "tsp", "--name"), ("resume", "first", "--fork")], ids=["run", "fork"])
 def test_a_cap_that_cannot_hold_is_refused_before_there_is_a_folder(
-    behavesim: Command, monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
+    finished: Command, monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
 ) -> None:
-    assert behavesim("run", "tsp", *PLAIN, "--proposer", "genetic", "--name", "first").code == 0
     monkeypatch.setattr("behavesim.admission.models_asked", lambda settings: ["unheard-of"])
-    refused = behavesim(*begin, "second", "--max-cost", 1)
+    refused = finished(*begin, "second", "--max-cost", 1)
     assert refused.code == 2
     assert "the price of unheard-of is unknown" in refused.err
     assert not Path("runs/second").exists()
 
 
-def test_a_budget_is_not_lowered_and_it_is_said_why(behavesim: Command) -> None:
-    assert behavesim("run", "tsp", *PLAIN, "--proposer", "genetic", "--name", "first").code == 0
-    refused = behavesim("resume", "first", "--budget", 3)
+def test_a_budget_is_not_lowered_and_it_is_said_why(finished: Command) -> None:
+    refused = finished("resume", "first", "--budget", 3)
     assert refused.code == 2
-    assert "budget was 4 and is 3" in refused.err
+    assert "budget was 12 and is 3" in refused.err
     assert "a budget can only be raised" in refused.err

@@ -78,7 +78,7 @@ def test_a_program_is_put_into_a_run_that_ended_and_tried_on_resume(behavesim: C
     assert RunFolder(Path("runs/r")).inbox.waiting() == [], "all of them or none"
     said = behavesim("inject", "r", "mine.py")
     assert (said.code, "--budget 4" in said.out) == (0, True)
-    assert behavesim("resume", "r", "--budget", 60).code == 0
+    assert behavesim("resume", "r", "--budget", 4).code == 0
     assert list(tried("r").values()) == [f"# mine\n{TEMPLATE}"]
     assert RunFolder(Path("runs/r")).inbox.waiting() == []
     assert behavesim("verify", "r").code == 0

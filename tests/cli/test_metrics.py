@@ -94,7 +94,7 @@ def test_an_experiment_names_files_of_metrics_and_is_refused_before_a_run_where_
     behavesim: Command,
 ) -> None:
     described = 'name = "e"\ntasks = ["tsp"]\nmethods = ["best-of-n"]\nseeds = 1\nheld_out = false\n'
-    Path("e.toml").write_text(f'{described}metrics = ["mine.py"]\n[settings]\nbudget = 4\n')
+    Path("e.toml").write_text(f'{described}metrics = ["mine.py"]\n[settings]\nbudget = 4\nrecommend = false\n')
     Path("mine.py").write_text("metric = 3")
     assert behavesim("experiment", "e.toml").code == 2
     assert not Path("runs").exists()

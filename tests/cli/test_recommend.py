@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-
-import pytest
 
 import behavesim as bs
 from behavesim.analysis.recommendation import recommend, shortlist
 from behavesim.events import TEMPLATE
 from behavesim.verdict import Failure, Verdict
 from tests.cli.command import Command
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run with a recommended program."""
-    runs = tmp_path_factory.mktemp("runs")
-    return bs.search_sync(
-        "tsp", budget=24, method="best-of-n", proposer="genetic", runs_dir=runs, name="first"
-    ).folder.path
-
-
-@pytest.fixture
-def finished(behavesim: Command, made: Path) -> Command:
-    shutil.copytree(made, "runs/first")
-    return behavesim
 
 
 def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished: Command, tmp_path: Path) -> None:
