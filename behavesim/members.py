@@ -77,7 +77,7 @@ class Mean:
 
     def and_of(self, numbers: Collection[float]) -> Mean:
         """That of these numbers too."""
-        return self + Mean(sum(numbers), len(numbers))
+        return Mean(self.total + sum(numbers), self.count + len(numbers))
 
 
 @dataclass

@@ -36,7 +36,7 @@ from behavesim.events import (
 )
 from behavesim.members import Group, Member, Note, OpenCandidate
 from behavesim.task import Objective
-from behavesim.tokens import Tokens
+from behavesim.tokens import NO_TOKENS, Tokens
 from behavesim.trajectory import packed
 
 RECENT = 100
@@ -261,11 +261,11 @@ class RunState:
     def _apply_reply(self, reply: Reply) -> None:
         self.unanswered += reply.unanswered
         self.most_unanswered = max(self.most_unanswered, reply.unanswered)
-        known = self.tokens.setdefault(reply.model, Tokens())
+        known = self.tokens.setdefault(reply.model, NO_TOKENS)
         if reply.calls:  # what nobody was asked for says nothing of what the next request may take
             own = Tokens.of(reply.calls)
             self.tokens[reply.model] = known + own
-            self.largest[reply.model] = self.largest.get(reply.model, Tokens()).or_more(own.with_estimates())
+            self.largest[reply.model] = self.largest.get(reply.model, NO_TOKENS).or_more(own.with_estimates())
 
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 BYTES_PER_TOKEN = 2
@@ -69,26 +71,30 @@ class Tokens:
 
     @classmethod
     def of(cls, calls: Sequence[Usage]) -> Tokens:
-        """What some requests took together."""
-        silent = [call.prompt is None or call.completion is None for call in calls]
-        costs = [call.cost_usd or 0.0 for call in calls]
+        """What some requests took together, one at least."""
+        return reduce(operator.add, map(cls._of_one, calls))
+
+    @classmethod
+    def _of_one(cls, call: Usage) -> Tokens:
+        is_silent = call.prompt is None or call.completion is None
+        cost_usd = call.cost_usd or 0.0
         return cls(
-            calls=len(calls),
-            prompt=sum(call.prompt or 0 for call in calls),
-            cached=sum(call.cached or 0 for call in calls),
-            completion=sum(call.completion or 0 for call in calls),
-            reasoning=sum(call.reasoning or 0 for call in calls),
-            cache_write=sum(call.cache_write or 0 for call in calls),
-            cost_usd=sum(cost for cost, is_silent in zip(costs, silent, strict=True) if not is_silent),
-            unpriced=sum(call.cost_usd is None for call in calls),
-            unreported=sum(silent),
-            estimated_prompt=sum(call.estimated_prompt or 0 for call in calls),
-            estimated_completion=sum(call.estimated_completion or 0 for call in calls),
-            estimated_cost_usd=sum(cost for cost, is_silent in zip(costs, silent, strict=True) if is_silent),
+            calls=1,
+            prompt=call.prompt or 0,
+            cached=call.cached or 0,
+            completion=call.completion or 0,
+            reasoning=call.reasoning or 0,
+            cache_write=call.cache_write or 0,
+            cost_usd=0.0 if is_silent else cost_usd,
+            unpriced=int(call.cost_usd is None),
+            unreported=int(is_silent),
+            estimated_prompt=call.estimated_prompt or 0,
+            estimated_completion=call.estimated_completion or 0,
+            estimated_cost_usd=cost_usd if is_silent else 0.0,
         )
 
     def __add__(self, other: Tokens) -> Tokens:
-        return self._with(other, lambda ours, theirs: ours + theirs)
+        return self._with(other, operator.add)
 
     def or_more(self, other: Tokens) -> Tokens:
         """The greater of both counts, each by itself."""
@@ -96,6 +102,8 @@ class Tokens:
 
     def with_estimates(self) -> Tokens:
         """The same with the estimates among prompt, completion and cost."""
+        if not self.unreported:
+            return self
         return replace(
             self,
             prompt=self.prompt + self.estimated_prompt,
@@ -111,6 +119,9 @@ class Tokens:
             *map(combine, vars(self).values(), vars(other).values())
         )  # `astuple` would copy deeply, and slowly
 
+
+NO_TOKENS = Tokens()
+"""What no request takes."""
 
 Price = Callable[[str, Tokens], float | None]
 """The cost of some tokens of a model in USD; None where its price is unknown."""

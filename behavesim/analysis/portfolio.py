@@ -10,12 +10,14 @@ from statistics import fmean
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table
 from behavesim.errors import UsageError
 from behavesim.similarity.measure import BehaveSim
-from behavesim.similarity.niches import Niches
+from behavesim.similarity.niches import BASE, Niches, Preference
 from behavesim.task import Objective
 from behavesim.trajectory import AlgorithmRun, packed
 
 Scores = tuple[float, ...]
 """A program's score on each of some instances."""
+AT_ONCE = 256
+"""Behaviours that are measured before it is looked whether they are enough to choose from."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,21 @@ class Clearing:
         One stands for a behaviour: the best, then the shorter, then the older. Prefixes nest: fewer programs are the
         first of more.
         """
-        niches = Niches(self.measure)
+        best: dict[bytes, Preference] = {}
         for place, each in enumerate(entrants):
-            niches.add(each.behaviour, (-self.objective.utility(each.score), len(each.source), place))
-        return [entrants[place] for place in niches.clear(self.radius, count)]
+            worth = (-self.objective.utility(each.score), len(each.source), place)
+            best[packed(each.behaviour)] = min(worth, best.get(packed(each.behaviour), worth))
+        ranking = sorted(best.values())
+        niches, chosen = Niches(self.measure), list[int]()
+        for worth in list(best.values())[:BASE]:  # which say what is far
+            niches.add(entrants[worth[2]].behaviour, worth)
+        for first in range(0, len(ranking), AT_ONCE):  # mostly the best are enough, and no other is measured
+            for worth in ranking[first : first + AT_ONCE]:
+                niches.add(entrants[worth[2]].behaviour, worth)
+            chosen = niches.clear(self.radius, count)
+            if len(chosen) == count and chosen[-1] in (place for _, _, place in ranking[: first + AT_ONCE]):
+                break
+        return [entrants[place] for place in chosen]
 
 
 @dataclass(frozen=True)

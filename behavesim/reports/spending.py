@@ -6,7 +6,7 @@ from behavesim.analysis.standing import tokens
 from behavesim.reports.moment import FEW, Moment
 from behavesim.reports.summary import dollars
 from behavesim.state import RunState
-from behavesim.tokens import Tokens
+from behavesim.tokens import NO_TOKENS
 
 
 def spending(moment: Moment) -> dict[str, str]:
@@ -27,7 +27,7 @@ def _tokens(moment: Moment) -> str:
     used = tokens(state)
     prompt, completion = used["prompt"], used["completion"]
     if is_estimated := _is_estimated(state):
-        whole = sum((each.with_estimates() for each in state.tokens.values()), Tokens())
+        whole = sum((each.with_estimates() for each in state.tokens.values()), NO_TOKENS)
         prompt, completion = whole.prompt, whole.completion
     if prompt is None or completion is None:
         return "unknown"

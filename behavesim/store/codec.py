@@ -51,8 +51,9 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
     values = from_json(payload, allow_inf_nan=False)
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
+    text = ""
     if isinstance(prompt := values.get("prompt"), dict) and isinstance(numbers := prompt.get("text"), list):
-        prompt["text"] = joined(numbers, passages)
+        text, prompt["text"] = joined(numbers, passages), ""
     try:
         event: Event = _adapter(kind).validator.validate_python(values)  # a call less than the adapter's own
     except ValidationError as error:
@@ -60,8 +61,11 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
     if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
         raise ValueError("no candidate has such a number")
+    # nobody else has the event yet; and what needs no looking at, pydantic would be long about
     if isinstance(event, Evaluated):
-        object.__setattr__(event, "trajectories", Behaviour(blob))  # nobody else has it yet
+        object.__setattr__(event, "trajectories", Behaviour(blob))
+    elif text and isinstance(event, Asked | NoteAsked):
+        object.__setattr__(event.prompt, "text", text)
     return event
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields
@@ -24,6 +25,10 @@ from behavesim.store.database import check_time, open_to_read, translated, unrea
 from behavesim.store.passages import Passages
 from behavesim.trajectory import Behaviour
 
+_BEHAVIOURS = """
+SELECT candidate, data FROM json_each(?) AS wanted CROSS JOIN events ON candidate = wanted.value
+WHERE events.type = 'Evaluated'
+"""
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 OUTCOME = """
 SELECT seq, type, payload, data FROM events
@@ -82,14 +87,12 @@ def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
 
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
     """The trajectories of some feasible candidates, in the order asked for."""
-    query = "SELECT data FROM events WHERE candidate = ? AND type = 'Evaluated'"
     with translated(path), closing(open_to_read(path)) as connection:
-        try:
-            return [
-                Behaviour(*connection.execute(query, (candidate,)).fetchone() or (None,)) for candidate in candidates
-            ]
-        except ValueError as error:
-            raise JournalError(f"{path}: a program's behaviour cannot be read: {error}") from error
+        found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
+    try:
+        return [Behaviour(found.get(candidate)) for candidate in candidates]
+    except ValueError as error:
+        raise JournalError(f"{path}: a program's behaviour cannot be read: {error}") from error
 
 
 def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.analysis.portfolio import Portfolio
+from behavesim.analysis.portfolio import AT_ONCE, Clearing, Entrant, Portfolio
 from behavesim.errors import UsageError
+from behavesim.similarity.niches import BASE, Niches
+from behavesim.trajectory import Behaviour, Trajectory, pack
 from tests.cli.command import Command
 
 
@@ -44,6 +46,31 @@ def test_it_is_cleared_greedily_from_the_best(runs: list[bs.LoadedRun]) -> None:
         if all(1 - run.matrix([candidate.candidate, each])[0, 1] >= far for each in kept):
             kept.append(candidate.candidate)
     assert [member.candidate for member in run.portfolio(6).members] == kept[:6]
+
+
+def entrants(count: int) -> list[Entrant]:
+    """Programs of which the later ones are mostly the better, and some repeat a behaviour."""
+    rng = np.random.default_rng(count)
+    behaviours = [Behaviour(pack([Trajectory.prefixes(rng.permutation(9))])) for _ in range(count)]
+    behaviours[BASE + 1 :: 5] = behaviours[BASE::5][: len(behaviours[BASE + 1 :: 5])]
+    scores = (np.arange(count) + rng.integers(0, 50, count)).tolist()
+    return [Entrant("r", n, "x" * (n % 7), score, (score,), behaviours[n]) for n, score in enumerate(scores)]
+
+
+@pytest.mark.parametrize(("radius", "count"), [(0.3, 10), (0.9, 30), (1.3, 10), (0.0, 400)])
+def test_of_many_the_same_are_chosen_as_if_all_were_measured(radius: float, count: int) -> None:
+    given, everyone = entrants(3 * AT_ONCE), Niches(bs.BehaveSim(9.0))
+    for place, each in enumerate(given):
+        everyone.add(each.behaviour, (-each.score, len(each.source), place))
+    chosen = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), radius).of(given, count)
+    assert [each.candidate for each in chosen] == everyone.clear(radius, count)
+
+
+def test_behaviours_that_come_too_late_to_be_chosen_are_not_looked_at() -> None:
+    given = entrants(3 * AT_ONCE)
+    worst = [replace(each, score=-1.0 - n, behaviour=Behaviour(bytes([n]))) for n, each in enumerate(given[:9])]
+    clearing = Clearing(bs.Objective("maximise"), bs.BehaveSim(9.0), 0.3)
+    assert clearing.of(given + worst, 10) == clearing.of(given, 10)
 
 
 def test_prefixes_nest_and_together_they_are_as_good_as_the_best_on_each_instance(runs: list[bs.LoadedRun]) -> None:
