@@ -189,8 +189,10 @@ def similarities(
                     for word in range(words):
                         at = (word * rows + min(place, most)) * 2 * LANES
                         _next_column(patterns[word, x[begin + place]], carry, columns[at : at + 4 * LANES])
-                    if place >= most:
-                        table[most::rows] = table[most + 1 :: rows]
+                    if place >= most:  # by loops: numba takes seconds to compile how slices refuse other shapes
+                        for word in range(words):
+                            for cell in range(2 * LANES):
+                                table[word * rows + most, cell] = table[word * rows + most + 1, cell]
                 edits[:] = end - begin
                 for word in range(words):
                     at = (word * rows + min(end - begin, most)) * 2 * LANES
