@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from behavesim.heartbeat import Heartbeat
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from tests.proposers import chat_server
 from tests.proposers.asking import KEY
@@ -24,11 +25,12 @@ QUICK = Patience(request_s=30.0, backoff_s=0.01)
 
 @pytest.fixture
 def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpenAIProposer]:
-    """Makes proposers that ask the server, with a key and short pauses; the caller closes them."""
+    """Makes proposers that ask the server, with a key, short pauses and a quick clock; the caller closes them."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
     def make(connections: int = 8, patience: Patience = QUICK, notes: Any = print, **sampling: Any) -> OpenAIProposer:
-        return OpenAIProposer(Sampling(**{"models": {"m": 1.0}, **sampling}), connections, patience, notes)
+        chosen = Sampling(**{"models": {"m": 1.0}, **sampling})
+        return OpenAIProposer(chosen, connections, patience, notes, Heartbeat(beat_s=0.02))
 
     return make

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.events import Asked, Responded, RunResumed, RunStopped
+from behavesim.events import Asked, Responded
 from behavesim.store.reading import read_events
 from behavesim.tokens import estimated_tokens
-from tests.crash.processes import Ended, carried_out
+from tests.crash.processes import FEW_CITIES, Ended, carried_out
 from tests.proposers import chat_server as chat
 
 UNCOUNTED = "nobody says what replies took; tokens are estimated from the text, at the cautious end"
@@ -21,10 +21,10 @@ SETTINGS = ("--model", "m", "--method", "best-of-n", "--workers", "1", "--set", 
 
 @pytest.fixture
 def run(server: Any, tmp_path: Path) -> Any:
-    """Carries out `behavesim run tsp` on the server, as run `costly`, or any other verb on it."""
+    """Carries out `behavesim run` on the server, as run `costly`, or any other verb on it."""
 
     async def carry_out(*arguments: str, verb: str = "run") -> Ended:
-        subject = ("run", "tsp", *SETTINGS, "--name", "costly") if verb == "run" else (verb, "costly")
+        subject = ("run", FEW_CITIES, *SETTINGS, "--name", "costly") if verb == "run" else (verb, "costly")
         env = {"OPENAI_BASE_URL": server.url}
         return await carried_out(*subject, "--runs-dir", str(tmp_path), *arguments, env=env)
 
@@ -96,24 +96,6 @@ async def test_prompts_that_are_all_given_up_end_a_run_in_the_words_of_the_endpo
     lines = [line for line in done.stderr.splitlines() if "is given up" in line]
     assert len(lines) == 1
     assert lines[0][2::3][:2] == "::", "a notice begins with the time of day"
-
-
-async def test_the_time_of_a_run_ends_it_and_says_what_may_have_been_billed(
-    run: Any, server: Any, tmp_path: Path
-) -> None:
-    server.behaviour = chat.script(chat.improving, chat.improving, then=chat.stall(600))
-    done = await run("--budget", "40", "--max-time", "8", "--connections", "4")
-    assert done.code == 0, done.stderr
-    assert "its time of 8 s is up" in done.stdout
-    assert "4 requests under way may have been billed" in done.stdout
-    events = [event for _, _, event in read_events(tmp_path / "costly/run.db")]
-    assert events[-1] == RunStopped("max_time", under_way=4)
-    server.behaviour = chat.improving
-    more = await run("--max-time", "600", "--json", verb="resume")
-    found = json.loads(more.stdout)
-    assert (found["stopped_by"], found["unanswered"]) == ("budget", 4)
-    resumed = [event for _, _, event in read_events(tmp_path / "costly/run.db") if isinstance(event, RunResumed)]
-    assert [event.unanswered for event in resumed] == [4]
 
 
 async def test_a_cap_on_cost_without_a_price_is_refused_before_anything_is_made(

@@ -38,7 +38,7 @@ def task(request):
 async def test_every_operator_is_answered_with_one_program_for_the_entry_point(task, operator):
     proposer = GeneticProposer(task, seed=1)
     examples = [await program(proposer, number) for number in (1, 2)]
-    for number in range(20):
+    for number in range(8):
         reply = await proposer.propose(prompt(operator, *examples), number)
         found = extract(reply.text, task.template, task.entry_point)
         assert isinstance(found, Program), found
@@ -59,7 +59,7 @@ async def test_the_same_programs_seed_and_candidate_give_the_same_reply_whatever
 async def test_replies_begin_with_the_thought_in_braces_on_one_line_where_it_is_asked_for(task, operator):
     proposer = GeneticProposer(task, seed=1)
     examples = [await program(proposer, number) for number in (1, 2)]
-    for number in range(10):
+    for number in range(5):
         asked = replace(prompt(operator, *examples), asks_thought=True)
         text = (await proposer.propose(asked, number)).text
         assert re.match(r"\{[A-Z][^{}\n]*\.\}\n\n```python\n", text)

@@ -51,7 +51,7 @@ def well_typed(program: Term, grammar):
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)
 def test_a_child_is_well_typed_and_can_be_written_and_read(task, move):
     children = 0
-    for couple in couples(task, 15):
+    for couple in couples(task, 8):
         child = move(couple)
         if child is None:
             continue

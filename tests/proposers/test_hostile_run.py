@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY
 from tests.proposers.test_planted_key import in_a_process
@@ -49,7 +50,7 @@ def test_what_an_endpoint_writes_does_nothing_to_a_terminal_and_gives_no_key_awa
 async def hostile_run(folder: Path) -> str:
     """All that a run of five candidates prints."""
     options = ("--proposer", "openai", "--budget", "5", "--connections", "1", "--workers", "1", "--name", "hostile")
-    run = ("run", "tsp", *options, "--set", "n_init=0", "--method", "funsearch")
+    run = ("run", FEW_CITIES, *options, "--set", "n_init=0", "--method", "funsearch")
     async with chat.ChatServer(chat.script(*HOSTILE, then=chat.says(PROGRAM))) as server:
         code, printed = await in_a_process(*run, folder=folder, url=server.url)
     assert code == 0, printed.decode()

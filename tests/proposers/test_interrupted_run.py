@@ -1,8 +1,9 @@
-"""A run of a model that a person ends: what is being paid for arrives first, or is counted and said."""
+"""A run of a model that a person ends, or its time: what is being paid for arrives first, or is counted and said."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,19 +16,24 @@ from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.build import Launch
-from behavesim.events import Responded, RunResumed
+from behavesim.events import Responded, RunResumed, RunStopped
 from behavesim.loop import Search
 from behavesim.reports.ending import ending
 from behavesim.store.reading import read_events
+from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
 
-GIVEN = {"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1, "recommend": False}
+TIME_S = 600.0
+GIVEN = {
+    **{"budget": 20, "method": "best-of-n", "models": {"m": 1.0}, "connections": 4, "workers": 1, "recommend": False},
+    **{"max_time_s": TIME_S},
+}
 
 
 @pytest.fixture
 def launch(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    return new_launch("tsp", tmp_path, GIVEN, name="first")
+    return new_launch(FEW_CITIES, tmp_path, GIVEN, name="first")
 
 
 async def interrupted(launch: Launch, then: Callable[[], object] = lambda: None) -> Run:
@@ -58,7 +64,7 @@ async def interrupted(launch: Launch, then: Callable[[], object] = lambda: None)
 async def test_replies_that_are_under_way_are_waited_for_and_no_others_are_asked_for(
     launch: Launch, server: Any
 ) -> None:
-    server.behaviour = chat.slow(chat.improving, 2.0)  # long enough for all connections to be in use
+    server.behaviour = chat.slow(chat.improving, 0.5)  # long enough for all connections to be in use
     run = await interrupted(launch)
     (notice,) = launch.notices.said
     assert notice.text == "waiting for 4 replies under way (at most 30 s); Ctrl-C again to leave now"
@@ -77,13 +83,46 @@ async def test_whoever_does_not_wait_is_told_how_many_requests_may_be_billed_for
     said = "4 requests under way may have been billed, and are made again on resume"
     assert said in ending(run, launch.settings, "interrupted")
     server.behaviour = chat.improving
+    await goes_on_knowing_of_four(launch, {})
+
+
+async def test_the_time_of_a_run_ends_it_and_says_what_may_have_been_billed(launch: Launch, server: Any) -> None:
+    server.behaviour = chat.script(chat.improving, chat.improving, then=chat.stall(600))
+
+    @asynccontextmanager
+    async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
+        passing = asyncio.create_task(pass_time())
+        yield
+        await passing
+
+    async def pass_time() -> None:
+        while len(server.asked) < 2 + 4:
+            await asyncio.sleep(0.01)
+        launch.clock.world = map(float, itertools.count()).__next__  # a second whenever somebody looks
+        while launch.clock() < TIME_S:
+            pass
+
+    ended = await session.begin(launch, view, pytest.fail)
+    assert ended.reason == "max_time"
+    said = ending(ended.run, launch.settings, ended.reason)
+    assert "stopped: its time of 10 min is up; " in said[0]
+    assert "4 requests under way may have been billed, and are made again on resume" in said
+    *_, (_, _, last) = read_events(launch.folder.journal)
+    assert last == RunStopped("max_time", under_way=4)
+    server.behaviour = chat.improving
+    await goes_on_knowing_of_four(launch, {"max_time_s": 2 * TIME_S})
+
+
+async def goes_on_knowing_of_four(launch: Launch, changes: dict[str, Any]) -> None:
+    """Resumed, the run goes to its end, and counts the four requests that were given up."""
 
     @asynccontextmanager
     async def unseen(launch: Launch, search: Search) -> AsyncIterator[None]:
         yield
 
-    assert (await session.resume(next_launch(launch.folder, {}), unseen, pytest.fail)).reason == "budget"
-    resumed = [event for _, _, event in read_events(run.folder.journal) if isinstance(event, RunResumed)]
+    ended = await session.resume(next_launch(launch.folder, changes), unseen, pytest.fail)
+    assert (ended.reason, summary(ended.run).unanswered) == ("budget", 4)
+    resumed = [event for _, _, event in read_events(launch.folder.journal) if isinstance(event, RunResumed)]
     assert [event.unanswered for event in resumed] == [4]
 
 

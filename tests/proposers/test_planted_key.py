@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY
 
@@ -56,7 +57,7 @@ async def test_the_key_is_in_no_file_of_a_run_and_in_nothing_it_prints(
     server.behaviour = chat.script(*NOISY, then=then)
     options = ("--proposer", "openai", "--budget", "4", "--connections", "2", "--workers", "1", "--name", "spied")
     returned, printed = await in_a_process(
-        *("run", "tsp", *options, "--runs-dir", "runs", "--set", "temperature=0.5", "--set", "n_init=0"),
+        *("run", FEW_CITIES, *options, "--runs-dir", "runs", "--set", "temperature=0.5", "--set", "n_init=0"),
         folder=tmp_path,
         url=server.url,
     )
