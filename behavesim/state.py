@@ -128,8 +128,10 @@ class RunState:
     @property
     def leader(self) -> Member | None:
         """The best program there is: the template until a candidate is better; None before it is evaluated."""
-        known = [member for member in (self.template, self.best) if member is not None]
-        return max(known, key=lambda member: member.utility, default=None)
+        template, best = self.template, self.best
+        if template is None or best is None:
+            return template or best
+        return best if best.utility > template.utility else template
 
     @property
     def gain(self) -> float | None:

@@ -195,7 +195,11 @@ def _first(
 
 def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
     """A program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
-    source = completed(program.source, [*(other.definitions for other in programs), wanted.template, offered()])
+    donors = [*(other.definitions for other in programs), wanted.template, offered()]
+    lacking = program.names - program.definitions.places.keys()  # or a local name: only a closer look tells
+    if all(lacking.isdisjoint(donor.places) for donor in donors):
+        return program
+    source = completed(program.source, donors)
     return program if source == program.source else parse(source)
 
 

@@ -24,10 +24,14 @@ class TooLong(SyntaxError):
 
 @dataclass(frozen=True)
 class Parsed:
-    """A program's text and its syntax tree; `rest` says why what stood behind it was left out, where something was."""
+    """A program's text, its syntax tree, and the names in it, in whatever scope and whether read or bound.
+
+    `rest` says why what stood behind it was left out, where something was.
+    """
 
     source: str
     tree: ast.Module
+    names: frozenset[str]
     rest: SyntaxError | None = None
 
     @cached_property
@@ -72,7 +76,7 @@ def parse_beginning(code: str, tries: int) -> Parsed:
             if not any(lines):
                 break
         else:
-            return Parsed(parsed.source, parsed.tree, first)
+            return replace(parsed, rest=first)
     raise first or SyntaxError("there is no code")
 
 
@@ -94,21 +98,25 @@ def _compiled(code: str) -> Parsed:
         raise TooLong(f"the program has {len(code)} characters; at most {LONGEST_PROGRAM} are taken")
     try:
         tree = ast.parse(code)
-        _refuse_deep(tree)
+        names = _names(tree)
         compile(tree, "<program>", "exec", dont_inherit=True)
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise SyntaxError(f"{type(error).__name__}: {error}") from error
-    return Parsed(code, tree)
+    return Parsed(code, tree, names)
 
 
-def _refuse_deep(tree: ast.Module) -> None:
+def _names(tree: ast.Module) -> frozenset[str]:
+    """The names in a tree; raises SyntaxError where it is too deep for those who go through it after this."""
     level: list[ast.AST] = [tree]
+    found: set[str] = set()
     for _ in range(DEEPEST):
         if not level:
-            return
+            break
         level = [child for node in level for child in children(node)]
+        found.update([node.id for node in level if isinstance(node, ast.Name)])
     if level:
         raise SyntaxError(f"expressions or branches are nested more than {DEEPEST} levels deep")
+    return frozenset(found)
 
 
 def _compiled_or_none(code: str) -> Parsed | None:

@@ -89,12 +89,14 @@ class SandboxJudge:
 
     def _timed(self, solved: Solved) -> Verdict | Failure:
         begun = time.thread_time()
-        verdict = self._score(solved)
+        with np.errstate(all="ignore"):
+            verdict = self._score(solved)
         self._took_s = time.thread_time() - begun
         return verdict
 
     def _script(self, source: str, solved: Solved) -> bytes:
-        return self._called("solve", script, source, self._task, self._instances, solved.solutions, solved.answers)
+        with np.errstate(all="ignore"):
+            return self._called("solve", script, source, self._task, self._instances, solved.solutions, solved.answers)
 
     def _score(self, solved: Solved) -> Verdict | Failure:
         pairs = list(zip(self._instances, solved.solutions, strict=True))
@@ -117,8 +119,7 @@ class SandboxJudge:
         The template's solutions went through the same code, so the program's are what it could not take.
         """
         try:
-            with np.errstate(all="ignore"):
-                return function(*args, **kwargs)
+            return function(*args, **kwargs)
         except InvalidSolution:
             raise
         except (Exception, SystemExit) as error:

@@ -27,6 +27,7 @@ MAX_STATES = 2**31 - 1
 
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
 _STORED = tuple(np.dtype(name) for name in _DTYPES)
+_RANGES = tuple((int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), dtype) for dtype in _STORED[:-1])
 _LENGTHS = np.dtype("<u4")
 _NO_LENGTHS = np.empty(0, _LENGTHS)
 _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
@@ -197,8 +198,8 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
     if array.dtype.kind not in "iu":
         raise TrajectoryError(f"{what} must be integers of 64 bits; got {array.dtype}: number the choices 0, 1, 2, …")
     low, high = int(array.min()), int(array.max())
-    for dtype in (np.int8, np.int16, np.int32, np.int64):
-        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+    for least, most, dtype in _RANGES:
+        if least <= low and high <= most:
             return array.astype(dtype)
     raise TrajectoryError(f"{what} must be integers of 64 bits; got {high}")
 
