@@ -34,7 +34,7 @@ THREADS = (
     """),
     body_of("a thread that waits", "forbidden", "import threading\nthreading.Timer(1000, print).start()"),
     body_of("a watchdog's thread", "exception", "import faulthandler\nfaulthandler.dump_traceback_later(1000)"),
-    body_of("threads of the Fourier transform", "forbidden", """
+    body_of("threads of the Fourier transform", "forbidden exception", """
         import numpy as np
         from scipy import fft
         fft.fft(np.ones((64, 64)), workers=8)

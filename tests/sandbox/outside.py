@@ -126,6 +126,7 @@ class Outside:
                 "BEHAVESIM_TEST_SECRET": SECRET,
                 "OPENAI_API_KEY": SECRET,
                 "PATH": os.environ["PATH"],
+                "LD_LIBRARY_PATH": str(Path(self.interpreter.executable).parents[1] / "lib"),
                 "PYTHONDONTWRITEBYTECODE": "1",
             },
             user=self.user,
