@@ -47,7 +47,8 @@ class Watched(Method[Any]):
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
-        before, own = _seen(state), deepcopy(vars(self._method))
+        frozen = {id(given): given for given in (self.settings, self.brief)}
+        before, own = _seen(state), deepcopy(vars(self._method), frozen)
         first, second = decide(), decide()
         if first != second:
             raise Impure(f"`{name}` decides otherwise when it is asked again: draw from self.generator(number) alone")

@@ -10,6 +10,8 @@ from behavesim.errors import UsageError
 from behavesim.finding import Finding
 from behavesim.rehearsal.examination import examined
 
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
 SOUND = (Path(__file__).parents[2] / "cli/examples/method.py.txt").read_text()
 
 

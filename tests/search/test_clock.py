@@ -79,10 +79,12 @@ async def test_what_was_decided_by_the_clock_follows_from_the_journal() -> None:
 
 
 async def test_a_run_that_was_killed_goes_on_by_the_time_it_had_read() -> None:
+    brief = {"budget": 24, "restart_every_s": 9.0}
     wholes = [MemoryJournal() for _ in range(3)]
-    (expected,) = {await finished(journal, order) for order, journal in enumerate(wholes)}
-    for k in range(3, len(wholes[0].rows), 5):
-        assert await finished(MemoryJournal(wholes[k % 3].rows[:k]), -k) == expected, f"after event {k}"
+    (expected,) = {await finished(journal, order, **brief) for order, journal in enumerate(wholes)}
+    assert restarts(wholes[0]) == [11, 21]
+    for k in range(3, len(wholes[0].rows), 2):
+        assert await finished(MemoryJournal(wholes[k % 3].rows[:k]), -k, **brief) == expected, f"after event {k}"
 
 
 async def test_a_replay_goes_by_the_time_of_its_original_however_fast_it_is() -> None:

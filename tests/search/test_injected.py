@@ -102,7 +102,7 @@ async def test_a_replay_tries_each_program_in_the_turn_it_had_and_ends_the_same(
 
 @pytest.mark.parametrize("method", ["funsearch", "reevo"])
 async def test_a_run_that_begins_with_programs_dies_anywhere_and_goes_on_as_if_it_had_not(method: str) -> None:
-    settings = {**SMALL, "method": method, "budget": 16, "repair": 1}
+    settings = {**SMALL, "method": method, "budget": 12, "window": 4, "repair": 1}
     first = [Injected(f"{number}.py", program(number)) for number in (28, 13, 3)]
 
     async def begun(journal: MemoryJournal, order: int) -> Search:
