@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import sys
+from contextlib import AsyncExitStack
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.task import TaskReference
@@ -24,35 +25,41 @@ from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
 
 ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS, *ON_THE_SEARCH, *ON_THE_JUDGE)
 PATIENT = Limits(timeout_s=30, memory_mb=512)
-HASTY = Limits(timeout_s=0.25, memory_mb=512)
-"""For programs that may well be out of time, as all may be that no filter of calls stops; others it might condemn."""
+HASTY = Limits(timeout_s=0.1, memory_mb=512)
+"""For programs that never end."""
+WARY = Limits(timeout_s=0.25, memory_mb=512)
+"""For programs that may well wait for ever where no filter of calls stops them."""
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
     """Evaluate the named attacks with their words filled in, and then an honest program; all attacks if none is named,
     and beside them a demanding program."""
-    reference, switched_on = TaskReference(task), tuple(layers)
+    reference = TaskReference(task)
     attacks = [attack for attack in ATTACKS if not names or attack.name in names]
-    async with (
-        Pool(reference, "search", 4, PATIENT, True, switched_on) as pool,
-        Pool(reference, "search", 12, HASTY, True, switched_on, preloaded=()) as hasty_pool,
-    ):
-        judge, hasty = (
-            SandboxJudge(reference.load(), "search", pool),
-            SandboxJudge(reference.load(), "search", hasty_pool),
-        )
+    limits = [limits_for(attack, layers) for attack in attacks]
+    async with AsyncExitStack() as stack:
+        pools = {
+            each: await stack.enter_async_context(Pool(reference, "search", 12, each, True, tuple(layers)))
+            for each in dict.fromkeys((PATIENT, *limits))
+        }
+        judges = {each: SandboxJudge(reference.load(), "search", pool) for each, pool in pools.items()}
+        judge = judges[PATIENT]
         demanding = [] if names else [asyncio.create_task(judge.evaluate(SCIPY_AND_NUMBA_HEURISTIC))]
-        endless = [attack for attack in attacks if "timeout" in attack.expected or "seccomp" not in layers]
-        chosen = [hasty if attack in endless else judge for attack in attacks]
         verdicts = await asyncio.gather(
-            *[each.evaluate(filled(attack.source, words)) for each, attack in zip(chosen, attacks, strict=True)]
+            *[judges[each].evaluate(filled(attack.source, words)) for each, attack in zip(limits, attacks, strict=True)]
         )
         return {
-            "isolation": pool.isolation,
-            "notes": pool.notes,
+            "isolation": pools[PATIENT].isolation,
+            "notes": pools[PATIENT].notes,
             "outcomes": {attack.name: described(each) for attack, each in zip(attacks, verdicts, strict=True)},
             "honest": [described(await each) for each in (judge.evaluate(NUMPY_HEURISTIC), *demanding)],
         }
+
+
+def limits_for(attack: Attack, layers: list[str]) -> Limits:
+    if "timeout" in attack.expected:
+        return HASTY
+    return PATIENT if "seccomp" in layers else WARY
 
 
 def filled(source: str, words: dict[str, str]) -> str:

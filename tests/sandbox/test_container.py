@@ -24,22 +24,8 @@ from tests.sandbox.container import NoContainer, container
 from tests.sandbox.outside import processes_naming
 
 RUN = (
-    *(
-        "run",
-        "tsp",
-        "--proposer",
-        "openai",
-        "--model",
-        "m",
-        "--budget",
-        "40",
-        "--window",
-        "8",
-        "--workers",
-        "2",
-        "--json",
-    ),
-    *("--set", "memory_mb=700", "--set", "recommend=false", "--set", "prompt_angles=true"),
+    *("run", "tsp", "--proposer", "openai", "--model", "m", "--budget", "16", "--window", "8", "--workers", "2"),
+    *("--json", "--set", "memory_mb=700", "--set", "recommend=false", "--set", "prompt_angles=true"),
 )
 PROCESSES, MEMORY_MB = 40, 500
 THREADS = """
