@@ -97,10 +97,9 @@ class Behaviours:
         self, candidate: CandidateId, groups: Mapping[GroupName, Sequence[CandidateId]]
     ) -> dict[GroupName, float]:
         """The mean similarity of an evaluated candidate to all members of each group (paper, "Register Algorithms")."""
-        similarity = self._to_all(self._raw, candidate)
+        similarity, row = self._to_all(self._raw, candidate).__getitem__, self._rows.__getitem__
         return {
-            group: math.fsum(similarity[self._rows[member]] for member in members) / len(members)
-            for group, members in groups.items()
+            group: math.fsum(map(similarity, map(row, members))) / len(members) for group, members in groups.items()
         }
 
     def similarities(self, candidate: CandidateId, members: Sequence[CandidateId]) -> dict[CandidateId, float]:

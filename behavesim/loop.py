@@ -253,7 +253,7 @@ class Search:
             decision = due(self.state, self.method, self.rules, permits)
         if decision is None or isinstance(decision, DECISIONS):
             return decision
-        if not isinstance(decision, Measurement):
+        if not isinstance(decision, Comparison | Measurement):  # most are the first; to look at a protocol takes longer
             raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
         return self._measured(decision)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -202,16 +203,16 @@ class FunSearch(Method[FunSearchSettings]):
         """
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
-        drawn = self._draw_islands(state, min(count, len(state.groups)) if across else 1, rng)
+        islands = deque(self._draw_islands(state, min(count, len(state.groups)) if across else 1, rng).tolist())
         chosen: list[tuple[GroupName, Member]] = []
-        for turn in range(count):
+        for _ in range(count):
             taken = {member.identity for _, member in chosen}
-            for index in np.roll(drawn, -turn).tolist():  # one with nothing new to show leaves its turn
-                island = str(index)
+            for island in map(str, islands):  # one with nothing new to show leaves its turn
                 if fresh := [member for member in state.members_of(island) if member.identity not in taken]:
                     used = {member.score for other, member in chosen if other == island}
                     chosen.append((island, self._pick(state, island, fresh, used, rng)))
                     break
+            islands.rotate(-1)
         chosen.sort(key=lambda pair: (pair[1].utility, -pair[1].candidate))
         return chosen[-1][0], [member for _, member in chosen]
 
