@@ -15,5 +15,9 @@ if sys.platform != "linux":  # they look into /proc
 @pytest.fixture
 def cities(tmp_path: Path) -> TaskReference:
     """The task under a path of its own, which all processes that work on it name in their command lines."""
-    shutil.copy(Path(__file__).parent / "cities.py", tmp_path / "cities.py")
-    return TaskReference(str(tmp_path / "cities.py"))
+    return cities_in(tmp_path)
+
+
+def cities_in(folder: Path) -> TaskReference:
+    shutil.copy(Path(__file__).parent / "cities.py", folder / "cities.py")
+    return TaskReference(str(folder / "cities.py"))

@@ -7,9 +7,11 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from behavesim.errors import UsageError
 from behavesim.protocols import Solved
@@ -17,6 +19,7 @@ from behavesim.sandbox import Pool
 from behavesim.sandbox.layers import LAYERS
 from behavesim.task import TaskReference
 from behavesim.verdict import Failure
+from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import REPOSITORY, processes_naming
 
 HONEST = "def order(points):\n    return points.argsort()\n"
@@ -32,15 +35,29 @@ LEVELS = {
 }
 
 
-@pytest.mark.parametrize(("layers", "level"), LEVELS.items(), ids=[" and ".join(each) or "none" for each in LEVELS])
-async def test_the_level_is_that_of_the_layers_that_hold(
-    cities: TaskReference, layers: tuple[str, ...], level: str
-) -> None:
-    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
-        assert pool.isolation == level
-        assert isinstance(await pool.evaluate(HONEST), Solved)
-        notes = " ".join(pool.notes).lower()
-        assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> TaskReference:
+    """The task of `held`, under a path that only its processes name."""
+    return cities_in(tmp_path_factory.mktemp("task"))
+
+
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="module", params=LEVELS, ids=[" and ".join(each) or "none" for each in LEVELS]
+)
+async def held(request: pytest.FixtureRequest, task: TaskReference) -> AsyncIterator[tuple[tuple[str, ...], Pool]]:
+    """Some layers, and a pool that has those."""
+    layers: tuple[str, ...] = request.param
+    async with Pool(task, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
+        yield layers, pool
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_level_is_that_of_the_layers_that_hold(held: tuple[tuple[str, ...], Pool]) -> None:
+    layers, pool = held
+    assert pool.isolation == LEVELS[layers]
+    assert isinstance(await pool.evaluate(HONEST), Solved)
+    notes = " ".join(pool.notes).lower()
+    assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
 
 
 @pytest.mark.parametrize("layers", [(), ("namespaces",), ("landlock",), ("seccomp",)])
@@ -110,12 +127,11 @@ async def test_a_program_has_one_thread_whoever_it_runs_as(cities: TaskReference
         assert (await seen_from_outside(pool, cities, THREADS, 0.3))["Threads"] == "1"
 
 
-@pytest.mark.parametrize("layers", LEVELS, ids=[" and ".join(each) or "none" for each in LEVELS])
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_program_has_no_capabilities_even_where_it_is_root(
-    cities: TaskReference, layers: tuple[str, ...]
+    held: tuple[tuple[str, ...], Pool], task: TaskReference
 ) -> None:
-    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
-        status = await seen_from_outside(pool, cities, SLEEP, 0.3)
+    status = await seen_from_outside(held[1], task, SLEEP, 0.3)
     assert {status[f"Cap{kind}"] for kind in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from behavesim.errors import SandboxError
 from behavesim.protocols import Solved
@@ -23,7 +24,10 @@ from behavesim.sandbox.connection import _start
 from behavesim.task import TaskReference
 from behavesim.verdict import Failure
 from tests.sandbox import cities as module_of_cities
+from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import processes_naming
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HONEST = "import numpy as np\ndef order(points):\n    return np.argsort(points)\n"
 SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
@@ -51,16 +55,22 @@ HASTY = Limits(timeout_s=0.3, memory_mb=256)
 """For programs that never end."""
 
 
-@pytest.fixture
-async def pool(cities: TaskReference) -> AsyncIterator[Pool]:
-    async with Pool(cities, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> TaskReference:
+    """The task of the shared pool, under a path that only its processes name."""
+    return cities_in(tmp_path_factory.mktemp("task"))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool(task: TaskReference) -> AsyncIterator[Pool]:
+    async with Pool(task, "search", 2, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
         yield pool
 
 
-async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, cities: TaskReference) -> None:
+async def test_a_program_returns_a_solution_for_each_instance(pool: Pool, task: TaskReference) -> None:
     solved = await pool.evaluate(HONEST)
     assert isinstance(solved, Solved)
-    for instance, solution in zip(cities.load().instances("search"), solved.solutions, strict=True):
+    for instance, solution in zip(task.load().instances("search"), solved.solutions, strict=True):
         assert np.array_equal(solution, np.argsort(instance))
     assert 0 < solved.cpu_s < LIMITS.timeout_s
 
@@ -258,27 +268,27 @@ async def test_a_split_has_its_own_instances(cities: TaskReference) -> None:
     assert np.array_equal(np.array(solved.solutions), cities.load().instances("validation"))
 
 
-async def test_no_more_programs_run_at_once_than_there_are_workers(pool: Pool, cities: TaskReference) -> None:
-    idle = len(processes_naming(cities.text))
+async def test_no_more_programs_run_at_once_than_there_are_workers(pool: Pool, task: TaskReference) -> None:
+    idle = len(processes_naming(task.text))
     running = [asyncio.create_task(pool.evaluate(SLEEP)) for _ in range(6)]
-    while len(processes_naming(cities.text)) - idle < 2:
+    while len(processes_naming(task.text)) - idle < 2:
         await asyncio.sleep(0.02)
     await asyncio.sleep(0.3)
-    assert len(processes_naming(cities.text)) - idle == 2
+    assert len(processes_naming(task.text)) - idle == 2
     for each in running:
         each.cancel()
     await asyncio.wait(running)
 
 
-async def test_cancelling_kills_the_program_before_it_returns(pool: Pool, cities: TaskReference) -> None:
-    idle = len(processes_naming(cities.text))
+async def test_cancelling_kills_the_program_before_it_returns(pool: Pool, task: TaskReference) -> None:
+    idle = len(processes_naming(task.text))
     running = asyncio.create_task(pool.evaluate(SLEEP))
-    while len(processes_naming(cities.text)) == idle:
+    while len(processes_naming(task.text)) == idle:
         await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert len(processes_naming(cities.text)) == idle
+    assert len(processes_naming(task.text)) == idle
     assert isinstance(await pool.evaluate(HONEST), Solved)
 
 
@@ -314,27 +324,28 @@ async def test_programs_in_flight_when_the_pool_closes_end_with_it(cities: TaskR
     assert processes_naming(cities.text) == []
 
 
-async def test_ctrl_c_in_the_terminal_is_not_the_zygotes(pool: Pool, cities: TaskReference) -> None:
-    for pid in processes_naming(cities.text):
+async def test_ctrl_c_in_the_terminal_is_not_the_zygotes(pool: Pool, task: TaskReference) -> None:
+    for pid in processes_naming(task.text):
         assert os.getpgid(pid) != os.getpgid(0)
         os.kill(pid, signal.SIGINT)
     assert isinstance(await pool.evaluate(HONEST), Solved)
 
 
-async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: Pool, cities: TaskReference) -> None:
-    before = processes_naming(cities.text)
+async def test_a_zygote_that_dies_is_replaced_and_its_programs_run_again(pool: Pool, task: TaskReference) -> None:
+    before = processes_naming(task.text)
     running = [asyncio.create_task(pool.evaluate(PAUSE)) for _ in range(2)]
     await asyncio.sleep(0.1)
     for pid in before:
         os.kill(pid, signal.SIGKILL)
     assert all(isinstance(each, Solved) for each in await asyncio.gather(*running))
-    assert not set(before) & set(processes_naming(cities.text))
+    assert not set(before) & set(processes_naming(task.text))
 
 
 async def test_a_zygote_that_goes_silent_is_replaced(cities: TaskReference, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("behavesim.sandbox.connection.GRACE_S", 0.1)
-    monkeypatch.setattr(Limits, "longest_s", 3.0)
-    async with Pool(cities, "search", 1, HASTY, allow_weak_isolation=True, preloaded=()) as pool:
+    patience_s = iter([0.1])
+    monkeypatch.setattr(Limits, "longest_s", property(lambda self: next(patience_s, 60.0)))
+    async with Pool(cities, "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
         before = processes_naming(cities.text)
         for pid in before:
             os.kill(pid, signal.SIGSTOP)
@@ -372,7 +383,7 @@ async def test_a_pool_must_be_entered(cities: TaskReference) -> None:
 
 
 async def test_five_hundred_mixed_programs_leak_nothing_and_are_all_judged_alike(
-    pool: Pool, cities: TaskReference
+    pool: Pool, task: TaskReference
 ) -> None:
     mixture = {
         "solved": HONEST,
@@ -385,13 +396,13 @@ async def test_five_hundred_mixed_programs_leak_nothing_and_are_all_judged_alike
         "forbidden": "def order(points): return open('/etc/passwd')\n" if pool.isolation != "process" else "1/0",
     }
     await pool.evaluate(HONEST)
-    files, processes = open_files(), processes_naming(cities.text)
+    files, processes = open_files(), processes_naming(task.text)
     kinds = [list(mixture)[number % len(mixture)] for number in range(500)]
     results = await asyncio.gather(*[pool.evaluate(mixture[kind]) for kind in kinds])
     reasons = [each.reason if isinstance(each, Failure) else "solved" for each in results]
     assert reasons == kinds if pool.isolation != "process" else "timeout" not in reasons
     assert open_files() == files
-    assert processes_naming(cities.text) == processes
+    assert processes_naming(task.text) == processes
 
 
 def open_files() -> int:
