@@ -16,6 +16,7 @@ from behavesim.application.bundled import Found, InvalidSolution, best_of
 from behavesim.events import PortfolioChosen
 from behavesim.task import Task, TaskReference, installed_tasks
 from tests.cli.command import Command
+from tests.cli.test_bad_input import TASK
 
 BARE = """
 import json, runpy, sys
@@ -90,17 +91,15 @@ def test_a_program_that_never_ends_leaves_the_others_their_time() -> None:
     assert best_of(programs, "guess", Guess(), 3.0, 4.0).program == 2
 
 
-def test_recommend_records_it_and_writes_it_beside_the_run(behavesim: Command) -> None:
-    arguments = ("--method", "best-of-n", "--budget", 15, "--set", "recommend=false")
-    assert behavesim("run", "tsp", *arguments, "--name", "one").code == 0
-    digest = bs.load_run("one").state.digest()
-    assert behavesim("recommend", "one", "--portfolio", 3).code == 0
-    run = bs.load_run("one")
+def test_recommend_records_it_and_writes_it_beside_the_run(finished: Command) -> None:
+    digest = bs.load_run("first").state.digest()
+    assert finished("recommend", "first", "--portfolio", 3).code == 0
+    run = bs.load_run("first")
     assert run.state.digest() == digest
     event = run.state.portfolio
     assert isinstance(event, PortfolioChosen)
     assert event.programs == tuple((each.run, each.candidate) for each in run.portfolio(3).members)
-    document = behavesim("recommend", "one", "--portfolio", 3, "--json").document["portfolio"]
+    document = finished("recommend", "first", "--portfolio", 3, "--json").document["portfolio"]
     task = run.task()
     for scores, member in zip(event.validation, document, strict=True):
         assert scores is not None
@@ -123,8 +122,9 @@ def test_the_choice_is_the_same_after_a_stop_and_with_more_workers(behavesim: Co
 
 def test_where_decisions_are_final_no_file_is_offered(behavesim: Command) -> None:
     assert TaskReference("bin_packing").load().online
+    Path("mine.py").write_text(TASK.replace("    objective", "    online = True\n    objective"))
     arguments = ("--method", "best-of-n", "--budget", 2, "--set", "recommend=false")
-    assert behavesim("run", "bin_packing", *arguments, "--name", "packs").code == 0
-    found = behavesim("recommend", "packs", "--portfolio", 2)
-    assert "no portfolio.py for bin_packing" in found.out
-    assert not bs.load_run("packs").folder.portfolio.exists()
+    assert behavesim("run", "mine.py", *arguments, "--name", "one").code == 0
+    found = behavesim("recommend", "one", "--portfolio", 2)
+    assert "no portfolio.py for mine" in found.out
+    assert not bs.load_run("one").folder.portfolio.exists()

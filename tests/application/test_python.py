@@ -21,7 +21,8 @@ CLIMBING: dict[str, Any] = {"budget": 8, "method": "hill-climbing", "proposer": 
 async def test_it_makes_the_run_that_the_command_makes(tmp_path: Path) -> None:
     run = await bs.search("tsp", runs_dir=tmp_path / "runs", name="mine", workers=2, **CLIMBING)
     flags = ("--budget", "8", "--method", "hill-climbing", "--proposer", "genetic", "--window", "4")
-    made = await carried_out("run", "tsp", *flags, "--name", "its", cwd=tmp_path)
+    given = ("tsp", *flags, "--set", "recommend=false")
+    made = await carried_out("run", *given, "--name", "its", cwd=tmp_path)
     assert made.code == 0, made.stderr
     assert bs.load_run(tmp_path / "runs/its").state.digest() == run.state.digest()
     assert run.folder.best.read_text().startswith("# run mine")
@@ -62,12 +63,13 @@ async def test_cancelling_stops_in_order_and_resume_goes_on(tmp_path: Path) -> N
 
 
 async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
-    assert bs.search_sync("tsp", runs_dir=tmp_path, name="a", **CLIMBING).state.registered == 8
+    unchosen = {**CLIMBING, "recommend": False}
+    assert bs.search_sync("tsp", runs_dir=tmp_path, name="a", **unchosen).state.registered == 8
     assert bs.resume_sync(tmp_path / "a", budget=9).state.registered == 9
 
 
 async def test_parts_are_given_as_objects_where_a_file_names_them(tmp_path: Path) -> None:
-    settings = {**CLIMBING, "method": Niche, "n_init": 2}
+    settings = {**CLIMBING, "method": Niche, "n_init": 2, "recommend": False}
     assert (await bs.search("tsp", runs_dir=tmp_path, **settings)).settings.method == "niche"
 
     class Mine(bs.Method[bs.MethodSettings]):

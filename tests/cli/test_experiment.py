@@ -134,14 +134,15 @@ def test_an_estimate_is_for_the_tier_that_is_asked_for(
     assert cost == pytest.approx(share * (prompt * 0.10 + completion * 0.50) / 1e6, rel=1e-3)
 
 
-def test_a_run_that_fails_is_named_and_the_others_are_compared(behavesim: Command, files: Path) -> None:
-    (files / "small.toml").write_text(FILE.replace('"near.py"]', '"near.py", "broken.py"]'))
+def test_a_run_that_fails_is_named_and_the_others_are_reported(behavesim: Command, files: Path) -> None:
+    one_method = FILE.replace(', "eoh"]', "]").replace(TESTS, "")
+    (files / "small.toml").write_text(one_method.replace('"near.py"]', '"near.py", "broken.py"]'))
     (files / "broken.py").write_text(TASK.replace("return 20.0 * size", "return None"))
     ended = behavesim("experiment", "small.toml", "--json")
     assert ended.code == 1
-    assert "2 runs failed (broken-best-of-n-seed0, broken-eoh-seed0)" in ended.err
-    assert [entry["task"] for entry in ended.document["comparison"]] == [str(files / "near.py")]
-    assert "template" in (files / "runs/small/broken-eoh-seed0.log").read_text()
+    assert "1 run failed (broken-best-of-n-seed0)" in ended.err
+    assert [run["run"] for run in ended.document["runs"]] == ["near-best-of-n-seed0"]
+    assert "template" in (files / "runs/small/broken-best-of-n-seed0.log").read_text()
 
 
 def test_any_setting_reaches_the_run_as_it_was_planned(behavesim: Command, files: Path) -> None:

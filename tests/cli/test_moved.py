@@ -16,7 +16,8 @@ def moved(behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     behavesim("task", "init", "mine")
-    made = behavesim("run", "mine.py", "--method", "best-of-n", "--budget", 6, "--name", "first", "--json")
+    short = ("--budget", 6, "--set", "recommend=false")
+    made = behavesim("run", "mine.py", "--method", "best-of-n", *short, "--name", "first", "--json")
     assert made.code == 0, made.err
     shutil.move(tmp_path / "here/runs", tmp_path / "there")
     shutil.move(tmp_path / "here/mine.py", tmp_path / "elsewhere.py")

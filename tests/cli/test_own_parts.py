@@ -74,7 +74,6 @@ def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_
     subject = Subject(tmp_path / "runs" / "killed", given)
     asyncio.run(killed_after(60, subject))
     assert behavesim("resume", "killed", "--json").document["digest"] == whole["digest"]
-    assert behavesim("verify", "killed").code == 0
 
 
 @pytest.mark.parametrize(

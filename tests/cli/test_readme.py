@@ -29,7 +29,7 @@ def test_the_library_example_gives_the_values_it_names(behavesim: Command, made:
 
 async def test_the_search_example_searches_and_goes_on(behavesim: Command) -> None:
     shown: dict[str, object] = {"bs": bs}
-    shorter = SEARCH.replace("budget=300", "budget=8").replace("budget=400", "budget=12")
+    shorter = SEARCH.replace("budget=300", "budget=8, recommend=False").replace("budget=400", "budget=12")
     await eval(compile(shorter, "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), shown)
     assert isinstance(shown["run"], bs.Run)
     assert shown["run"].state.registered == 12

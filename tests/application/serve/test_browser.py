@@ -45,6 +45,7 @@ async def test_all_tabs_follow_a_run_and_a_browser_holds_one_stream(
     await asyncio.to_thread(write, tmp_path / "first", feasible(1, 3.0))
     for page in (first, second):
         await expect(page.locator("#summary")).to_contain_text("candidate 1")
+    await first.bring_to_front()  # or it would be clicked when a tab behind another is drawn next, after two seconds
     await first.get_by_role("link", name="All runs").click()
     await expect(first.get_by_role("heading", name="Runs")).to_be_visible()
     await asyncio.to_thread(write, tmp_path / "first", feasible(2, 2.5))
