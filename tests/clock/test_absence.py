@@ -59,7 +59,7 @@ async def test_a_run_that_was_stopped_pays_for_no_reply_twice(tmp_path: Path) ->
         return chat.improving(asked).after(0.5)
 
     arguments = ("tsp", "--method", "funsearch", "--budget", "16", "--window", "8", "--connections", "8")
-    settings = ("--set", "request_timeout_s=4", "--set", "recommend=false", "--model", "m")
+    settings = ("--set", "request_timeout_s=3", "--set", "recommend=false", "--model", "m")
     async with chat.ChatServer(behave) as server:
         env = {"OPENAI_BASE_URL": server.url}
         process = await start("run", *arguments, *settings, "--name", "run", "--runs-dir", str(tmp_path), env=env)
@@ -67,7 +67,7 @@ async def test_a_run_that_was_stopped_pays_for_no_reply_twice(tmp_path: Path) ->
             if len(server.asked) == 8 and server.in_flight and not stopped:
                 os.kill(process.pid, signal.SIGSTOP)
                 stopped = True
-                await asyncio.sleep(5.0)
+                await asyncio.sleep(3.5)
                 os.kill(process.pid, signal.SIGCONT)
             await asyncio.sleep(0.01)
         said = await ended(process)

@@ -137,7 +137,7 @@ def test_a_process_that_was_stopped_finds_what_was_sent_and_no_deadline_passed()
         os.kill(process.pid, signal.SIGSTOP)
         process.stdin.write("sent meanwhile\n")
         process.stdin.flush()
-        time.sleep(2.5)
+        time.sleep(2.1)
         os.kill(process.pid, signal.SIGCONT)
         lived, outside = map(float, process.stdout.readline().split())
         assert process.wait() == 0

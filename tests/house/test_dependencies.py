@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def declared(*extras: str) -> set[str]:
     return {re.split(r"[^\w.-]", text)[0].replace("-", "_") for text in texts}
 
 
-def imported(folder: str) -> set[str]:
+@cache
+def imported(folder: str) -> frozenset[str]:
     """The packages of others that a folder's modules import, wherever in them."""
     names: set[str] = set()
     for path in (ROOT / folder).rglob("*.py"):
@@ -37,7 +39,7 @@ def imported(folder: str) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
                 names.add(node.module.partition(".")[0])
-    return names - set(sys.stdlib_module_names) - OURS - PEERS
+    return frozenset(names - set(sys.stdlib_module_names) - OURS - PEERS)
 
 
 @pytest.mark.parametrize(

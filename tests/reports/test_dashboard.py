@@ -60,7 +60,8 @@ def test_a_small_terminal_shows_what_a_run_found_what_it_costs_how_diverse_it_is
 
 def test_parts_are_left_out_in_one_order_as_a_terminal_gets_lower() -> None:
     order = ["curve", "failures", "diversity"]
-    seen = [parts(moment(state=compared()), 80, height) for height in range(60, 9, -1)]
+    now = moment(state=compared())
+    seen = [parts(now, 80, height) for height in range(60, 9, -1)]
     assert seen[0] == {"head", "figures", "islands", *order}
     for higher, lower in pairwise(seen):
         assert lower <= higher
@@ -76,9 +77,9 @@ def test_of_the_islands_the_best_stay_where_not_all_find_room() -> None:
 
 def test_columns_are_left_out_in_one_order_as_a_terminal_gets_narrower() -> None:
     order = ["gap", "mean", "inside", "clusters"]
-    seen = []
+    now, seen = moment(state=compared()), []
     for width in range(100, 39, -1):
-        (header,) = (line for line in shown(moment(state=compared()), width, 60).splitlines() if " size  " in line)
+        (header,) = (line for line in shown(now, width, 60).splitlines() if " size  " in line)
         seen.append(header.split())
     assert seen[0] == ["island", "size", "clusters", "best", "gap", "mean", "inside", "better", "trend"]
     for header in seen:

@@ -84,7 +84,7 @@ def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Pat
 def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: Command, tmp_path: Path) -> None:
     for method in ("niche", "funsearch"):
         for seed in range(2):
-            given = ("--method", method, "--seed", seed, "--budget", 12, "--set", "recommend=false")
+            given = ("--method", method, "--seed", seed, "--budget", 8, "--set", "recommend=false")
             behavesim("run", "tsp", *given, "--name", f"{method}-{seed}")
     assert behavesim("report", "funsearch-0", "--figures", "one").code == 0
     assert behavesim("report", "funsearch-0", "funsearch-1", "niche-0", "niche-1", "--figures", "all").code == 0
