@@ -13,13 +13,13 @@ from behavesim.task import Objective, Split
 
 
 class FewCities(TravellingSalesman):
-    """The first cities of the first instances."""
+    """The first cities of each instance."""
 
     objective = Objective("minimise")
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Two of ten cities each."""
-        return [Cities(each.name, each.distances[:10, :10]) for each in super().instances(split)[:2]]
+        """As many as of the real one, of ten cities each."""
+        return [Cities(each.name, each.distances[:10, :10]) for each in super().instances(split)]
 
     def objective_on(self, split: Split) -> Objective:
         """Nobody knows the shortest tours."""

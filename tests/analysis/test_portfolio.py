@@ -15,6 +15,7 @@ from behavesim.errors import UsageError
 from behavesim.similarity.niches import BASE, Niches
 from behavesim.trajectory import Behaviour, Trajectory, pack
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[bs.LoadedRun]:
     """Two runs, only to be looked at."""
     folder = tmp_path_factory.mktemp("runs")
     given = {"budget": 30, "method": "best-of-n", "proposer": "genetic", "recommend": False}
-    return [bs.search_sync("tsp", **given, seed=seed, runs_dir=folder, name=f"s{seed}") for seed in (1, 2)]
+    return [bs.search_sync(FEW_CITIES, **given, seed=seed, runs_dir=folder, name=f"s{seed}") for seed in (1, 2)]
 
 
 def portfolio(runs: list[bs.LoadedRun], count: int) -> Portfolio:

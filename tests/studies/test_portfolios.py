@@ -27,7 +27,7 @@ MEASURE = bs.BehaveSim(normaliser=50)
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[bs.LoadedRun]:
     """Three runs of each of two methods, only to be looked at."""
     folder = tmp_path_factory.mktemp("runs")
-    given = {"budget": 25, "proposer": "genetic", "recommend": False}
+    given = {"budget": 15, "proposer": "genetic", "recommend": False}
     return [
         bs.search_sync("tsp", **given, method=method, seed=seed, runs_dir=folder, name=f"{method}-{seed}")
         for method in ("best-of-n", "niche")

@@ -13,6 +13,7 @@ import behavesim as bs
 from behavesim.errors import UsageError
 from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 
 
 def test_targets_are_those_of_the_definition() -> None:
@@ -33,7 +34,7 @@ def test_targets_are_those_of_the_definition() -> None:
 def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Command, tmp_path: Path) -> None:
     for seed in (1, 2):
         arguments = ("--method", "best-of-n", "--budget", 10, "--seed", seed, "--set", "recommend=false")
-        assert behavesim("run", "tsp", *arguments, "--name", f"s{seed}").code == 0
+        assert behavesim("run", FEW_CITIES, *arguments, "--name", f"s{seed}").code == 0
     found = behavesim("study", "prediction", "s1", "s2", "--json")
     assert found.code == 0, found.err
     document = found.document
@@ -49,7 +50,7 @@ def test_a_run_is_asked_about_its_programs_on_held_out_instances(behavesim: Comm
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> bs.LoadedRun:
     given = {"budget": 12, "method": "best-of-n", "proposer": "genetic", "recommend": False}
-    return bs.search_sync("tsp", **given, runs_dir=tmp_path_factory.mktemp("runs"))
+    return bs.search_sync(FEW_CITIES, **given, runs_dir=tmp_path_factory.mktemp("runs"))
 
 
 def test_means_and_differences_are_over_runs(run: bs.LoadedRun) -> None:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from behavesim.code_similarity.executions import traced
 from behavesim.studies import paper, sampling, similarity
-from behavesim.studies.dataset import PAIRS, Pair, Solved
+from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
 from behavesim.studies.problems import VERTICES, Problem
 from behavesim.studies.similarity import BESIDE, TYPES, SimilarityStudy, measures
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _done_once() -> Iterator[None]:
+    """A program stands in several pairs, which are looked at in several ways: what it does is found out once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Program, "solve", remembered(Program.solve))
+        patch.setattr(Program, "trace", remembered(Program.trace))
+        yield
+
+
+def remembered(work: Callable[[Program, Any], Any]) -> Callable[[Program, Any], Any]:
+    known: dict[tuple[Program, str], Any] = {}
+
+    def done(program: Program, instance: Any) -> Any:
+        key = program, repr(instance)
+        if key not in known:
+            known[key] = work(program, instance)
+        return known[key]
+
+    return done
 
 
 @cache
