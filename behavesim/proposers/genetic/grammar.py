@@ -130,11 +130,11 @@ class Grammar:
                 return depths
             depths = {NUMBER: 0, **found}
 
-    def depth(self, rule: Rule) -> int:
-        """The least depth of an expression that follows the rule."""
-        depth = _depth(rule, self.depths)
-        assert depth is not None, "check() has seen that every type can end"
-        return depth
+    @cached_property
+    def least(self) -> Mapping[Rule, int]:
+        """The least depth of an expression that follows each rule; one without a finite one is missing."""
+        found = {rule: _depth(rule, self.depths) for rules in self.rules.values() for rule in rules}
+        return {rule: depth for rule, depth in found.items() if depth is not None}
 
     @cached_property
     def needs(self) -> Mapping[Rule | None, frozenset[str]]:

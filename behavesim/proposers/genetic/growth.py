@@ -45,10 +45,9 @@ def rounded(value: float) -> float | int:
 
 def _rule(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Rule:
     rules = grammar.rules[kind]
-    within = [rule for rule in rules if grammar.depth(rule) <= depth]
+    within = [rule for rule in rules if grammar.least[rule] <= depth]
     if not within:
-        least = grammar.depths[kind]
-        return choose([rule for rule in rules if grammar.depth(rule) == least], random)
+        return choose([rule for rule in rules if grammar.least[rule] == grammar.depths[kind]], random)
     ends = [rule for rule in within if not rule.holes]
     goes_on = [rule for rule in within if rule.holes]
     if not goes_on or (ends and random.random() < STOP):

@@ -44,4 +44,7 @@ class Term:
 
     def rules(self) -> frozenset[Rule]:
         """All rules the tree follows."""
-        return frozenset(term.rule for _, term in self.sites() if term.rule is not None)
+        terms = [self]
+        for term in terms:
+            terms += term.children
+        return frozenset([term.rule for term in terms if term.rule is not None])
