@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
@@ -13,6 +14,13 @@ from behavesim.reports.summary import summary_table
 
 class LoadedRun(Run):
     """A run that can be drawn."""
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """A run that has been read already, which takes a long one a moment."""
+        loaded = cls.__new__(cls)
+        vars(loaded).update(vars(run))
+        return loaded
 
     @property
     def plot(self) -> Plots:

@@ -16,7 +16,7 @@ from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.application.loaded import LoadedRun, load_run
+from behavesim.application.loaded import LoadedRun
 from behavesim.build import Launch
 from behavesim.errors import UsageError
 from behavesim.events import Event
@@ -66,8 +66,8 @@ async def search(
         **settings,
     }
     launch = new_launch(_reference(TASKS, task), Path(runs_dir), given, name=name)
-    await session.begin(launch, _view(on_event), _quiet)
-    return load_run(launch.folder.path)
+    ended = await session.begin(launch, _view(on_event), _quiet)
+    return LoadedRun.of(ended.run)
 
 
 async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> LoadedRun:
@@ -76,8 +76,8 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
-    await session.resume(next_launch(folder, changes), _view(on_event), _quiet)
-    return load_run(folder.path)
+    ended = await session.resume(next_launch(folder, changes), _view(on_event), _quiet)
+    return LoadedRun.of(ended.run)
 
 
 def search_sync(task: str | Task, **arguments: Any) -> LoadedRun:

@@ -28,12 +28,16 @@ def ast_similarity(a: str, b: str) -> float:
 
 @lru_cache(64)  # of programs that are compared with one another, each would be read once for every other
 def _postorder(source: str) -> tuple[Array, Array, Array]:
-    """The kind of each node, children before parents, the first leaf below it, and the keyroots."""
+    """The kind of each node, children before parents, the first leaf below it, and the keyroots.
+
+    The last child comes first: what is said last in Python mostly has most below it, so that there is less to repeat
+    for the others, and the distance is half the work; it is the same from either end.
+    """
     labels: list[int] = []
     firsts: list[int] = []
 
     def visit(node: Any) -> int:
-        below = [visit(child) for child in ast.iter_child_nodes(node)]
+        below = [visit(child) for child in reversed(list(ast.iter_child_nodes(node)))]
         first = below[0] if below else len(labels)
         labels.append(KINDS[type(node).__name__])
         firsts.append(first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,24 @@ async def test_it_makes_the_run_that_the_command_makes(tmp_path: Path) -> None:
     assert bs.load_run(tmp_path / "runs/its").state.digest() == run.state.digest()
     assert run.folder.best.read_text().startswith("# run mine")
     assert run.state.recommended is not None
+
+
+async def test_what_it_returns_is_the_run_as_it_was_read_once_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_at: list[int] = []
+
+    def counted(path: Path, after: int = 0) -> Iterator[tuple[int, float, Event]]:
+        begun_at.append(after)
+        return read_events(path, after)
+
+    monkeypatch.setattr("behavesim.analysis.run.read_events", counted)
+    run = await bs.search("tsp", runs_dir=tmp_path, **CLIMBING)
+    assert begun_at.count(0) == 1
+    monkeypatch.undo()
+    again = bs.load_run(run.folder.path)
+    assert (run.candidates, run.recommended, run.archives) == (again.candidates, again.recommended, again.archives)
+    assert run.events_at == again.events_at
 
 
 async def test_every_event_is_told_once_it_is_committed(tmp_path: Path) -> None:

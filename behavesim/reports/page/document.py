@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +145,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
 def _columns(run: Run) -> Columns:
     candidates = run.candidates
     names = [name for name in Columns.__dataclass_fields__ if name != "gap"]
-    columns = {name: tuple(getattr(candidate, name) for candidate in candidates) for name in names}
+    columns = {name: tuple(map(attrgetter(name), candidates)) for name in names}
     return Columns(**columns, gap=tuple(run.gap(candidate.score) for candidate in candidates))
 
 
