@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -46,12 +47,25 @@ def cancelled(times: int) -> session.View:
     return view
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A finished run whose session nobody has disturbed, only to be copied."""
+    launch = new_launch("tsp", tmp_path_factory.mktemp("runs"), UNCHOSEN, name="calm")
+    assert asyncio.run(session.begin(launch, unseen, pytest.fail)).reason == "budget"
+    return launch.folder
+
+
+@pytest.fixture
+def first(calm: RunFolder, tmp_path: Path) -> RunFolder:
+    """A copy of it."""
+    return RunFolder(shutil.copytree(calm.path, tmp_path / "first"))
+
+
 @pytest.mark.parametrize(("times", "stopped"), [(1, "interrupted"), (2, None)])
 async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing_had_happened(
-    tmp_path: Path, times: int, stopped: str | None
+    calm: RunFolder, tmp_path: Path, times: int, stopped: str | None
 ) -> None:
-    calm, cut = (new_launch("tsp", tmp_path, UNCHOSEN, name=name) for name in ("calm", "cut"))
-    assert (await session.begin(calm, unseen, pytest.fail)).reason == "budget"
+    cut = new_launch("tsp", tmp_path, UNCHOSEN, name="cut")
     with pytest.raises(asyncio.CancelledError):
         await session.begin(cut, cancelled(times), pytest.fail)
     left = load_run(cut.folder.path).state
@@ -59,25 +73,21 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
     assert left.registered < 12
     assert left.registered >= 5 or stopped is None, "decisions that were not committed are taken again"
     assert (await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail)).reason == "budget"
-    assert load_run(cut.folder.path).state.digest() == load_run(calm.folder.path).state.digest()
+    assert load_run(cut.folder.path).state.digest() == load_run(calm.path).state.digest()
 
 
-async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended_if_none_is(tmp_path: Path) -> None:
+async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended_if_none_is(first: RunFolder) -> None:
     told: list[str] = []
-    launch = new_launch("tsp", tmp_path, UNCHOSEN, name="first")
-    await session.begin(launch, unseen, pytest.fail)
-    again = next_launch(launch.folder, {"recommend": True})
+    again = next_launch(first, {"recommend": True})
     for _ in range(2):
         assert (await session.resume(again, unseen, told.append)).reason == "finished"
     assert told == ["trying the best programs of first on validation instances"]
-    assert launch.folder.recommended.exists()
+    assert first.recommended.exists()
 
 
-async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(tmp_path: Path) -> None:
-    first = new_launch("tsp", tmp_path, UNCHOSEN, name="first")
-    await session.begin(first, unseen, pytest.fail)
-    digest = load_run(first.folder.path).state.digest()
-    fork = next_launch(first.folder, {"budget": 16}, fork=RunFolder.named(tmp_path, "second"))
-    assert (await session.fork(fork, first.folder, unseen, pytest.fail)).reason == "budget"
+async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(first: RunFolder, tmp_path: Path) -> None:
+    digest = load_run(first.path).state.digest()
+    fork = next_launch(first, {"budget": 16}, fork=RunFolder.named(tmp_path, "second"))
+    assert (await session.fork(fork, first, unseen, pytest.fail)).reason == "budget"
     assert load_run(fork.folder.path).state.registered == 16
-    assert load_run(first.folder.path).state.digest() == digest
+    assert load_run(first.path).state.digest() == digest

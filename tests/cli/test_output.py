@@ -16,7 +16,7 @@ def test_a_document_is_alone_on_stdout_though_a_task_prints(behavesim: Command) 
     file.write_text(file.read_text().replace("        packed = ", "        print('scored')\n        packed = ", 1))
     file.write_text(f"{file.read_text()}\nprint('loaded')\n")
     for command in (
-        ("run", "mine.py", "--proposer", "genetic", "--budget", "3", "--name", "printed"),
+        ("run", "mine.py", "--proposer", "genetic", "--budget", "3", "--name", "printed", "--set", "recommend=false"),
         ("resume", "printed", "--budget", "4"),
         ("recommend", "printed"),
         ("evaluate", "mine.py", "template"),
