@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,7 +84,9 @@ def loaded_by(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules that commands have loaded by their end, each in a fork of a process that has what most need."""
     folder = tmp_path_factory.mktemp("modules")
     lines = [*(f"{name} --help" for name in COMMANDS), *LIGHT, COMPARISON]
-    subprocess.run([sys.executable, "-c", REPORT_MODULES_OF_EACH, *lines], cwd=folder, check=True, capture_output=True)
+    command = [sys.executable, "-c", REPORT_MODULES_OF_EACH, *lines]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # threads would not outlive a fork
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     ended = map(json.loads, (folder / "modules").read_text().splitlines())
     return {line: set(modules) for line, *modules in ended}
 

@@ -42,7 +42,7 @@ def test_a_name_that_is_taken_or_is_none_is_refused(behavesim: Command, example:
     assert "Python name" in behavesim("task", "init", "my-task").err
 
 
-def changed(file: Path, *changes: tuple[str, str]) -> None:
+def change(file: Path, *changes: tuple[str, str]) -> None:
     """Put something else for the one place of each text in a file."""
     text = file.read_text()
     for before, after in changes:
@@ -59,14 +59,14 @@ def found_wrong(behavesim: Command) -> dict[str, str]:
 
 
 def test_what_fails_or_differs_at_once_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
-    changed(example, ("    return value\n'''", "    return value / 0\n'''"))
+    change(example, ("    return value\n'''", "    return value / 0\n'''"))
     assert re.match("mend: .*ZeroDivisionError", found_wrong(behavesim)["template"])
-    changed(example, ("[seed, number]", "None"))
+    change(example, ("[seed, number]", "None"))
     assert re.match("mend: .*different instances", found_wrong(behavesim)["search instances"])
 
 
 def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: Command, example: Path) -> None:
-    changed(
+    change(
         example,
         ("from collections.abc", "import time\nfrom collections.abc"),
         ("return np.array(packed)", "return np.random.default_rng(time.time_ns()).permutation(packed)"),
@@ -117,7 +117,7 @@ def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: 
 def test_a_run_of_a_task_that_cannot_be_right_ends_in_a_line_and_leaves_nothing(
     behavesim: Command, example: Path, before: str, after: str, said: str
 ) -> None:
-    changed(example, (before, after))
+    change(example, (before, after))
     ended = behavesim("run", "mine.py", "--proposer", "genetic")
     assert ended.code == 2
     (complaint,) = (line for line in ended.err.splitlines() if "trying the template" not in line)
@@ -178,7 +178,7 @@ def test_what_only_a_run_would_stumble_over_is_found_before_it(behavesim: Comman
     tail = rest[rest.index("    # CHANGE: the docstring above") :]
     grammar = '    grammar = "scalar = weight | valu\\nresult: scalar\\nreturn result"\n'
     example.write_text(head + grammar + tail)
-    changed(
+    change(
         example,
         ("CAPACITY = 50.0", "CAPACITY = 50.0\nKEPT = {}"),
         ("        packed = np.asarray(solution)", "        items[:, 1] += 1\n        packed = np.asarray(solution)"),
@@ -227,7 +227,7 @@ def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
     behavesim: Command, example: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, said: str
 ) -> None:
     monkeypatch.setattr(pool, "FIRST_USE_S", 0.1)
-    changed(example, (before, after))
+    change(example, (before, after))
     ended = behavesim("run", "mine.py", "--budget", 2, "--set", "timeout_s=0.5")
     assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended.err
     assert not Path("runs").exists()
