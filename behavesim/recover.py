@@ -15,6 +15,7 @@ from behavesim.caps import Caps
 from behavesim.config import Settings
 from behavesim.errors import JournalError
 from behavesim.events import (
+    INJECTED,
     TEMPLATE,
     Added,
     Asked,
@@ -37,6 +38,7 @@ from behavesim.events import (
 from behavesim.loop import Search
 from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
+from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import injected_again
@@ -81,11 +83,17 @@ class Salvage:
 
     @property
     def put_in(self) -> list[Injected]:
-        """What people put in: what had its turn has it again, the rest comes behind all that was asked for."""
+        """What people put in: what had its turn has it again, the rest comes behind all that was asked for.
+
+        Whose question is lost had its turn where the reply is that program.
+        """
         again = injected_again(self.asked.values())
         tried = {program.source for program in again}
-        behind = max(self.asked, default=-1) + 1
-        return [*again, *(replace(each, not_before=behind) for each in self.injected if each.source not in tried)]
+        replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
+        turns = {reply.text: candidate for candidate, reply in replies if reply.model == INJECTED}
+        behind = max((*self.asked, *self.replies), default=-1) + 1
+        rest = (each for each in self.injected if each.source not in tried)
+        return [*again, *(replace(each, not_before=turns.get(fenced(each.source), behind)) for each in rest)]
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:

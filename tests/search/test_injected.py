@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from behavesim.audit import Audit, discrepancy
 from behavesim.errors import JournalError
 from behavesim.events import DECISIONS, INJECTED, Asked, Evaluated, Event, Injected, Prompt, Rejected, Reply, Responded
 from behavesim.loop import Search
+from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import ReplayProposer, injected_again
+from behavesim.recover import Salvage
 from behavesim.state import RunState
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
@@ -165,3 +168,10 @@ def test_a_journal_in_which_nobody_put_in_what_is_tried_is_refused() -> None:
     state = RunState(Toy.objective)
     with pytest.raises(JournalError, match="nobody put in the program that candidate 0 is"):
         state.apply(Asked(0, (), None, Prompt(program(3), INJECTED)))
+
+
+def test_what_is_salvaged_has_its_turn_again_though_its_question_is_lost() -> None:
+    tried, waiting = Injected("a.py", program(3)), Injected("b.py", program(4))
+    replies = [Responded(4, Reply(fenced(tried.source), INJECTED)), Responded(9, Reply("", "m"))]
+    salvage = Salvage.of([tried, waiting, Asked(2, (), None, Prompt("", "improve")), *replies])
+    assert salvage.put_in == [replace(tried, not_before=4), replace(waiting, not_before=10)]
