@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
 import numpy as np
 from numba import njit, types
 from numba.core.caching import FunctionCache
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+TRIED = "0.68."
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 """The digest of every file of this folder."""
 
@@ -24,11 +26,14 @@ class _Cache(FunctionCache):
     """numba's cache of one function, which reads machine code with what that needs, and no more.
 
     numba makes all ready for compiling first, whether the code is there or not: a hundred modules, scipy among them,
-    and four times what reading takes. Where there is nothing to read, its compiler does the same by itself.
+    and four times what reading takes. Where there is nothing to read, its compiler does the same by itself. In a numba
+    that this was not tried with, it is left as it is: machine code that misses a symbol ends the process.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled for a signature; None where it has to be compiled."""
+        if not numba.__version__.startswith(TRIED):
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         rtsys.initialize(target_context)  # compiled code calls it for every array that it makes
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
