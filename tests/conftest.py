@@ -15,9 +15,13 @@ from tests.cli.command import Command
 
 
 def pytest_configure() -> None:
-    """Keep what Python compiles, as containers often forbid: tests start hundreds of processes that all import us."""
+    """Keep what Python compiles, as containers often forbid: tests start hundreds of processes that all import us.
+
+    And let no sum of ours wait for a thread, as the command does: xdist's workers share the cores already.
+    """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True, scope="session")
