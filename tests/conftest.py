@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import behavesim as bs
 from behavesim.programs.extract import extract
@@ -17,11 +18,14 @@ from tests.cli.command import Command
 def pytest_configure() -> None:
     """Keep what Python compiles, as containers often forbid: tests start hundreds of processes that all import us.
 
-    And let no sum of ours wait for a thread, as the command does: xdist's workers share the cores already.
+    Let no sum of ours wait for a thread, as the command does: xdist's workers share the cores already. And try the same
+    examples on every machine.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    settings.register_profile("same", derandomize=True, deadline=None)
+    settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -200,13 +200,13 @@ def holds(text: str, finish_reason: str | None) -> None:
         assert "pick" in names or "pick =" in outcome.source or "pick:" in outcome.source.replace(" ", "")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(text=WORDS, finish_reason=FINISHED)
 def test_no_reply_raises_and_no_accepted_program_lacks_the_entry_point(text: str, finish_reason: str | None) -> None:
     holds(text, finish_reason)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(data=st.data(), finish_reason=FINISHED)
 def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason: str | None) -> None:
     text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))

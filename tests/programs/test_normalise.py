@@ -198,7 +198,7 @@ def result(source: str) -> tuple[str, Any]:
         return type(error).__name__, None
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(body=BODY, value=EXPRESSION)
 def test_a_normal_form_behaves_like_its_program(body: str, value: str) -> None:
     source = f"def f(a, b):\n    c = total = v0 = 1\n    {indented(body)}\n    return {value}"

@@ -209,7 +209,7 @@ SHAPES: list[Callable[[np.ndarray], Any]] = [
 
 @pytest.mark.parametrize("name", ["tsp", "asp", "cpp", "bin_packing"])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_our_own_tasks_refuse_by_their_rules_whatever_is_done_to_a_solution(name: str, data: st.DataObject) -> None:
     task, solutions = honest(name)
     damaged = solutions[0]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
 
-CHECKED = settings(deadline=None, derandomize=True, max_examples=100)
 MEMBERS = 8
 
 
@@ -134,7 +133,6 @@ measures = st.builds(
 
 
 @pytest.mark.parametrize("kind", DISTANCES)
-@CHECKED
 @given(measure=measures, seed=st.integers(0, 2**32), longest=st.integers(1, 12), width=st.integers(1, 9))
 def test_every_kind_and_measure_in_batches_of_unequal_lengths(kind, measure, seed, longest, width):
     if kind == "vectors" and measure.normaliser == "pair":
@@ -147,7 +145,6 @@ def test_every_kind_and_measure_in_batches_of_unequal_lengths(kind, measure, see
         assert similarity == measure.similarity(x, y) == measure.similarity(y, x) == measure.between([x], [y])
 
 
-@CHECKED
 @given(seed=st.integers(0, 2**32), clip=st.booleans(), skip=st.integers(0, 2))
 def test_cosine(seed, clip, skip):
     rng = np.random.default_rng(seed)
@@ -169,7 +166,7 @@ def prefix_table(x, y):
     return [row[1:] for row in table[1:]]
 
 
-@settings(CHECKED, max_examples=12)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 2**32), tokens=st.sampled_from([2, 30, 3000]))
 def test_longer_prefixes(seed, tokens):
     rng = np.random.default_rng(seed)
@@ -185,7 +182,7 @@ def test_longer_prefixes(seed, tokens):
 
 
 @pytest.mark.parametrize(("kind", "width"), [("vectors", 0), ("sequences", 40), ("sequences", 130), ("sets", 40)])
-@settings(CHECKED, max_examples=5)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 2**32))
 def test_more_and_larger_states_of_other_kinds_than_one_word_takes(kind, width, seed):
     rng = np.random.default_rng(seed)
