@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 
 import behavesim as bs
 from behavesim.programs.extract import extract
+from behavesim.sandbox import connection
 from tests.cli.command import Command
 
 
@@ -32,6 +34,15 @@ def pytest_configure() -> None:
 def _hung_up_on() -> None:
     """SIGHUP ends a process here as everywhere, though the tests be run under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _bound_as_needed() -> Iterator[None]:
+    """Symbols are bound when they are called: to bind all takes a fifth of a zygote's start, and pays after a hundred
+    programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(connection._ENVIRONMENT, "LD_BIND_NOW")
+        yield
 
 
 @pytest.fixture
