@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -16,6 +17,7 @@ from behavesim.finding import PROVOKED, Finding
 from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
+from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.task import Solution, Task, instances_of, number_from, raised
 from behavesim.text import duration
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
@@ -155,10 +157,15 @@ def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
     return score if math.isfinite(score) else None
 
 
+def _time_with_a_core() -> float:
+    """Seconds in which others on the machine did not keep this process waiting."""
+    return time.perf_counter() - seconds_without_a_core(os.getpid())
+
+
 def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
-    began = time.perf_counter()
+    began = _time_with_a_core()
     _judged(task, solutions)
-    seconds = time.perf_counter() - began
+    seconds = _time_with_a_core() - began
     message = f"{1000 * seconds:.1f} ms for scoring all instances"
     if seconds > SLOW_SCORE_S:
         return Finding("scoring time", "warning", f"{message}; it runs in the trusted process, let `solve` do the work")

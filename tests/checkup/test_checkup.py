@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from behavesim.checkup import solutions
 from behavesim.checkup.instances import known_again, present
 from behavesim.checkup.solutions import examined
 from behavesim.errors import TaskError
@@ -208,3 +210,13 @@ async def test_another_process_that_cannot_load_the_task_says_why() -> None:
     found = await known_again(TaskReference("nowhere.py"), dict.fromkeys(SPLITS, ""))
     assert found.result == "mend"
     assert "there is no task file nowhere.py" in found.message
+
+
+@pytest.mark.parametrize(("waited_s", "result"), [(10.0, "ok"), (0.0, "warning")])
+def test_what_others_on_the_machine_take_is_not_the_time_of_scoring(
+    monkeypatch: pytest.MonkeyPatch, waited_s: float, result: str
+) -> None:
+    passing, waiting = iter((0.0, 10.0)), iter((0.0, waited_s))
+    monkeypatch.setattr(solutions, "time", SimpleNamespace(perf_counter=passing.__next__))
+    monkeypatch.setattr(solutions, "seconds_without_a_core", lambda pid: next(waiting))
+    assert findings(Picks())["scoring time"].result == result
