@@ -72,7 +72,7 @@ class Launch:
     @cached_property
     def requests(self) -> Requests:
         """What the session has asked for and is not answered yet."""
-        return Requests(self.notices)
+        return Requests(self.notices, self.clock)
 
     def journal(self) -> SqliteJournal:
         """The run's journal, not opened yet."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from behavesim.notices import Sparing
+from behavesim.heartbeat import Heartbeat
+from behavesim.notices import OFTEN_S, Sparing
 from behavesim.text import number
 
 SILENCE_S = 30.0
@@ -17,12 +17,16 @@ SILENCE_S = 30.0
 class Requests:
     """Counts what is sent and not answered yet; a proposer whose requests may be billed sends each within `one`.
 
-    `tell` is told, once a minute, where nothing comes back: a person would see no more than that nothing happens.
+    `tell` is told, once a minute, where nothing comes back: a person would see no more than that nothing happens. By
+    `clock`, so that nobody is told so of the time that the machine slept.
     """
 
-    def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
-        self._often = Sparing(tell, time.monotonic)
-        self._came_back_at = time.monotonic()
+    def __init__(self, tell: Callable[[str], None] = lambda text: None, clock: Heartbeat | None = None) -> None:
+        self._clock = clock or Heartbeat()
+        self._often = Sparing(tell, self._clock)
+        self._came_back_at = 0.0
+        self._limit_s: float | None = None
+        self._listening: asyncio.Task[None] | None = None  # while there is something to wait for
         self._under_way: int | None = None
         self._is_closed = False
         self._settled = asyncio.Event()
@@ -38,23 +42,31 @@ class Requests:
         good, for whoever cancels it."""
         if self._is_closed:
             await asyncio.get_running_loop().create_future()
+        self._limit_s = limit_s
         self._under_way = (self._under_way or 0) + 1
-        doubt = asyncio.get_running_loop().call_later(SILENCE_S, self._tell_silence, time.monotonic(), limit_s)
+        if self._listening is None:
+            self._came_back_at = self._clock()
+            self._listening = asyncio.create_task(self._listen())
         try:
             yield
         finally:
-            doubt.cancel()
-            self._came_back_at = time.monotonic()
+            self._came_back_at = self._clock()
             self._under_way -= 1
-            if self._is_closed and not self._under_way:
-                self._settled.set()
+            if not self._under_way:
+                self._listening.cancel()
+                self._listening = None
+                if self._is_closed:
+                    self._settled.set()
 
-    def _tell_silence(self, since: float, limit_s: float | None) -> None:
-        silence = time.monotonic() - max(since, self._came_back_at)
-        if silence > 0.9 * SILENCE_S:  # as of one clock or the other
-            waiting = number(self._under_way or 0, "request")
-            most = "" if limit_s is None else f", each for {limit_s:g} s at most"
-            self._often("silence", f"nothing came back for {silence:.0f} s; {waiting} under way{most}")
+    async def _listen(self) -> None:
+        """Say so whenever nothing came back for a while."""
+        while True:
+            silence = self._clock() - self._came_back_at
+            if silence >= SILENCE_S:
+                waiting = number(self._under_way or 0, "request")
+                most = "" if self._limit_s is None else f", each for {self._limit_s:g} s at most"
+                self._often("silence", f"nothing came back for {silence:.0f} s; {waiting} under way{most}")
+            await self._clock.sleep(SILENCE_S - silence if silence < SILENCE_S else OFTEN_S)
 
     async def settle(self, within_s: float) -> None:
         """Let no more be sent, and wait until all are answered or given up, but for `within_s` seconds at most."""

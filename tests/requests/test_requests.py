@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+import re
 
-import pytest
-
+from behavesim.heartbeat import Heartbeat
 from behavesim.requests import Requests
 
 LONG_S = 600.0
@@ -53,30 +52,61 @@ async def test_settling_ends_where_it_is_abandoned_or_takes_too_long() -> None:
     waiting.cancel()
 
 
-async def test_it_is_said_once_when_nothing_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("behavesim.requests.SILENCE_S", 0.2)
+class World:
+    """Seconds of the world outside, which go on by so many whenever somebody looks."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now_s, self.step_s = 0.0, step_s
+
+    def __call__(self) -> float:
+        self.now_s += self.step_s
+        return self.now_s
+
+
+def requests_in(world: World) -> tuple[Requests, list[str]]:
+    """Requests by a clock that beats a thousand times a second, and what is said of them."""
     notes: list[str] = []
-    requests = Requests(notes.append)
+    return Requests(notes.append, Heartbeat(world, beat_s=0.001)), notes
+
+
+async def test_it_is_said_once_a_minute_that_nothing_comes_back() -> None:
+    world = World(step_s=0.5)
+    requests, notes = requests_in(world)
 
     async def unanswered(limit_s: float | None) -> None:
         async with requests.one(limit_s):
-            await asyncio.sleep(0.5)
+            while world.now_s < 100.0:
+                await asyncio.sleep(0.001)
 
-    await asyncio.gather(*map(unanswered, (300.0, None)))
-    assert notes == ["nothing came back for 0 s; 2 requests under way, each for 300 s at most"]
+    await asyncio.gather(*map(unanswered, (None, 300.0)))
+    said = [
+        re.fullmatch(r"nothing came back for (\d+) s; 2 requests under way, each for 300 s at most", note)
+        for note in notes
+    ]
+    first, second = (int(each[1]) for each in said if each)
+    assert 30 <= first < 40 <= 90 <= second < 100
 
 
-async def test_nothing_is_said_where_others_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("behavesim.requests.SILENCE_S", 0.01)
-    monkeypatch.setattr("behavesim.requests.time", SimpleNamespace(monotonic=lambda: now[0]))
-    notes: list[str] = []
-    requests, never, answered = Requests(notes.append), asyncio.Event(), asyncio.Event()
+async def test_nothing_is_said_where_others_are_answered() -> None:
+    world = World(step_s=0.5)
+    requests, notes = requests_in(world)
+    never, answered = asyncio.Event(), asyncio.Event()
     waiting = asyncio.create_task(made(requests, never))
-    await asyncio.sleep(0)
     answered.set()
-    now[0] = 100.0
-    await made(requests, answered)
+    while world.now_s < 100.0:
+        await made(requests, answered)
+        await asyncio.sleep(0.001)
+    assert notes == []
+    waiting.cancel()
+
+
+async def test_nothing_is_said_of_the_time_that_the_machine_slept() -> None:
+    world = World(step_s=0.0)
+    requests, notes = requests_in(world)
+    never = asyncio.Event()
+    waiting = asyncio.create_task(made(requests, never))
+    await asyncio.sleep(0.01)
+    world.now_s += 3000.0
     await asyncio.sleep(0.05)
     assert notes == []
     waiting.cancel()
