@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.standing import summary
-from behavesim.reports.markup import html
-from behavesim.reports.plots import Plots
-from behavesim.reports.summary import summary_table
+
+if TYPE_CHECKING:
+    from behavesim.reports.plots import Plots
 
 
 class LoadedRun(Run):
     """A run that can be drawn."""
 
-    @classmethod
-    def of(cls, run: Run) -> Self:
-        """A run that has been read already, which takes a long one a moment."""
-        loaded = cls.__new__(cls)
-        vars(loaded).update(vars(run))
-        return loaded
-
     @property
     def plot(self) -> Plots:
         """Its figures, such as `run.plot.convergence()`, by matplotlib."""
+        from behavesim.reports.plots import Plots  # which a session that only ends has no use for
+
         return Plots(self)
 
     def _repr_html_(self) -> str:
+        from behavesim.analysis.standing import summary
+        from behavesim.reports.markup import html
+        from behavesim.reports.summary import summary_table
+
         return html([summary_table(summary(self), {})])
 
 

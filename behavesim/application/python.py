@@ -66,8 +66,7 @@ async def search(
         **settings,
     }
     launch = new_launch(_reference(TASKS, task), Path(runs_dir), given, name=name)
-    ended = await session.begin(launch, _view(on_event), _quiet)
-    return LoadedRun.of(ended.run)
+    return (await session.begin(launch, _view(on_event), _quiet)).run
 
 
 async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> LoadedRun:
@@ -76,8 +75,7 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
     Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
-    ended = await session.resume(next_launch(folder, changes), _view(on_event), _quiet)
-    return LoadedRun.of(ended.run)
+    return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
 
 
 def search_sync(task: str | Task, **arguments: Any) -> LoadedRun:

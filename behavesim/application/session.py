@@ -23,7 +23,7 @@ from behavesim.store.inbox import Inbox
 from behavesim.task import instances_of
 
 if TYPE_CHECKING:
-    from behavesim.analysis.run import Run
+    from behavesim.application.loaded import LoadedRun
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Ended:
     """
 
     reason: str
-    run: Run
+    run: LoadedRun
 
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
@@ -127,13 +127,13 @@ async def _settled(launch: Launch) -> None:
         await launch.requests.settle(REPLIES_S)
 
 
-def _read(launch: Launch) -> Run:
-    from behavesim.analysis.run import load_run  # whose modules no request waits for
+def _read(launch: Launch) -> LoadedRun:
+    from behavesim.application.loaded import load_run  # whose modules no request waits for
 
     return load_run(launch.folder.path)
 
 
-async def _recommend(launch: Launch, run: Run, tell: Tell) -> None:
+async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import recommended
 
