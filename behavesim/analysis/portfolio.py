@@ -54,21 +54,28 @@ class Clearing:
         One stands for a behaviour: the best, then the shorter, then the older. Prefixes nest: fewer programs are the
         first of more.
         """
-        best: dict[bytes, Preference] = {}
-        for place, each in enumerate(entrants):
-            worth = (-self.objective.utility(each.score), len(each.source), place)
-            best[packed(each.behaviour)] = min(worth, best.get(packed(each.behaviour), worth))
-        ranking = sorted(best.values())
+        standing = self._standing(entrants)
+        ranking = sorted(standing)
         niches, chosen = Niches(self.measure), list[int]()
-        for worth in list(best.values())[:BASE]:  # which say what is far
+        for worth in standing[:BASE]:  # which say what is far
             niches.add(entrants[worth[2]].behaviour, worth)
-        for first in range(0, len(ranking), AT_ONCE):  # mostly the best are enough, and no other is measured
-            for worth in ranking[first : first + AT_ONCE]:
+        for first in range(0, len(ranking), AT_ONCE):
+            best = ranking[: first + AT_ONCE]
+            for worth in best[first:]:
                 niches.add(entrants[worth[2]].behaviour, worth)
             chosen = niches.clear(self.radius, count)
-            if len(chosen) == count and chosen[-1] in (place for _, _, place in ranking[: first + AT_ONCE]):
-                break
+            if len(chosen) == count and chosen[-1] in {place for _, _, place in best}:
+                break  # what is worse would change nothing, and need not be measured
         return [entrants[place] for place in chosen]
+
+    def _standing(self, entrants: Sequence[Entrant]) -> list[Preference]:
+        """What stands for each behaviour, in the order in which they first appear."""
+        standing: dict[bytes, Preference] = {}
+        for place, each in enumerate(entrants):
+            worth = (-self.objective.utility(each.score), len(each.source), place)
+            behaviour = packed(each.behaviour)
+            standing[behaviour] = min(worth, standing.get(behaviour, worth))
+        return list(standing.values())
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ class ZygoteConnection:
                 await asyncio.wait([exchange])  # before its socket is closed
 
     async def close(self) -> None:
-        """End the zygote and all its children; on return they are gone."""
+        """End the zygote and all its children; on return they are gone, or dying where it did not answer."""
         self.alive = False
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TRIED = "0.68."
+"""The versions of numba whose cache is read the short way."""
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 """The digest of every file of this folder."""
 
