@@ -13,8 +13,8 @@ class Member:
     """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
 
     `parents` are the programs its prompt showed, `operator` is what it asked for, and `origin` is the group it says the
-    parents were drawn from; `program_hash` names its normal
-    form; `similarity` holds BehaveSim in [0, 1] to the members it was compared with on its way in.
+    parents were drawn from; `program_hash` names its normal form; `similarity` holds BehaveSim in [0, 1] to the members
+    it was compared with on its way in.
     """
 
     candidate: CandidateId
@@ -30,6 +30,11 @@ class Member:
     cpu_s: float | None = field(default=None, repr=False)
     """CPU seconds it took; None of one that took its twin's result."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def merit(self) -> tuple[float, int]:
+        """What is greater of the better of two programs, and of two as good of the older."""
+        return self.utility, -self.candidate
 
     @property
     def identity(self) -> str:
@@ -100,15 +105,15 @@ class Group:
     between: Mean = Mean()
     """The same to the members of other groups."""
 
+    is_selection: bool = False
+    """Whether it only points out programs of other groups."""
+
     def take_similarities(self, name: GroupName, compared: Compared) -> None:
         """Take in how alike a program was to the members of this group, of that name, and to others as it joined."""
         alike = [similarity for group, similarity in compared.to_groups.items() if group == name]
         alike += [similarity for member, similarity in compared.to_members.items() if member in self.members]
         self.inside = self.inside.and_of(alike)
         self.between = self.between.and_of([s for group, s in compared.to_groups.items() if group != name])
-
-    is_selection: bool = False
-    """Whether it only points out programs of other groups."""
 
 
 @dataclass

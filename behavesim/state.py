@@ -171,7 +171,7 @@ class RunState:
 
     def best_member(self, members: Iterable[CandidateId]) -> Member:
         """The best of some members, the oldest where several are as good; there must be one."""
-        return max((self.members[m] for m in members), key=lambda member: (member.utility, -member.candidate))
+        return max((self.members[m] for m in members), key=lambda member: member.merit)
 
     def members_of(self, group: GroupName) -> list[Member]:
         """The programs of a group in order of arrival; none of one that is not there yet."""

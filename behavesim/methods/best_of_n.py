@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded
+from behavesim.events import Added, Asked, CandidateId, NotAdded
 from behavesim.members import OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
 from behavesim.state import RunState
@@ -16,7 +16,7 @@ class BestOfN(Method[MethodSettings]):
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """The same question for every candidate: the template alone."""
-        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
+        return self.first_question(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Every feasible program is kept."""

@@ -33,7 +33,7 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
 
     Equal values are told apart by score, then by age: the older stays.
     """
-    best = max(members, key=lambda member: (member.utility, -member.candidate))
+    best = max(members, key=lambda member: member.merit)
     ranked = sorted(
         zip(members, values, strict=True),
         key=lambda pair: (pair[0] is not best, -pair[1], -pair[0].utility, pair[0].candidate),

@@ -99,7 +99,7 @@ class EoH(Method[EoHSettings]):
         size = min(count, len(members))
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else _rank_probabilities(members)  # π
         drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
-        return sorted((members[index] for index in drawn), key=lambda member: (member.utility, -member.candidate))
+        return sorted((members[index] for index in drawn), key=lambda member: member.merit)
 
 
 class EoHBehaveSim(EoH):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -57,8 +57,7 @@ class FunSearchSettings(MethodSettings):
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """The task's scale of scores, and no more than a quarter of the budget for initial programs."""
-        n_init = int(cls.model_fields["n_init"].default)
-        return {"score_scale": task.score_scale, "n_init": min(n_init, budget // 4)}
+        return {"score_scale": task.score_scale, "n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
 class FunSearchBehaveSimSettings(FunSearchSettings):
@@ -127,12 +126,11 @@ class FunSearch(Method[FunSearchSettings]):
         """The next question; None while the islands wait for the last of the initial programs."""
         settings = self.settings
         if candidate < settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
+            return self.first_question(state, candidate)
         if not state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
-            last = state.last_asked
-            return Asked(candidate, last.parents, last.group, last.prompt)
+            return replace(state.last_asked, candidate=candidate)
         island, parents = self._parents(state, self.generator(candidate))
         return question(candidate, parents, self.prompts.of("improve", parents), island)
 
@@ -213,7 +211,7 @@ class FunSearch(Method[FunSearchSettings]):
                     chosen.append((island, self._pick(state, island, fresh, used, rng)))
                     break
             islands.rotate(-1)
-        chosen.sort(key=lambda pair: (pair[1].utility, -pair[1].candidate))
+        chosen.sort(key=lambda pair: pair[1].merit)
         return chosen[-1][0], [member for _, member in chosen]
 
     def _draw_islands(self, state: RunState, count: int, rng: Generator) -> NDArray[np.int64]:
@@ -246,6 +244,6 @@ def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Se
     """The first islands; a group left empty takes the best program of the largest."""
     filled = [group for group in groups if group]
     largest = max(filled, key=lambda group: len(group))
-    best = max((m for m in members if m.candidate in largest), key=lambda m: (m.utility, -m.candidate)).candidate
+    best = max((m for m in members if m.candidate in largest), key=lambda m: m.merit).candidate
     islands_of = [*filled, *((best,) for _ in range(islands - len(filled)))]
     return Regrouped({str(island): held for island, held in enumerate(islands_of)})

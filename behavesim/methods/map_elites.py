@@ -34,7 +34,7 @@ class MapElitesSettings(MethodSettings):
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """No more than a quarter of the budget for initial programs."""
-        return {"n_init": min(100, budget // 4)}
+        return {"n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,13 @@ class MapElites(Method[MapElitesSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """For a better program than some elites; None while the map is awaited."""
         if candidate < self.settings.n_init:
-            return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
+            return self.first_question(state, candidate)
         if not state.islands:
             return None
         rng, cells = self.generator(candidate), list(state.islands)
         drawn = rng.choice(len(cells), size=min(self.settings.examples_per_prompt, len(cells)), replace=False)
         elites = [state.members_of(cells[cell])[0] for cell in drawn]
-        elites.sort(key=lambda member: (member.utility, -member.candidate))
+        elites.sort(key=lambda member: member.merit)
         return question(candidate, elites, self.prompts.of("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:

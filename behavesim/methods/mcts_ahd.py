@@ -158,7 +158,7 @@ class MctsAhd(Method[MctsAhdSettings]):
     def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
         """The programs of the prompt, in ascending order of score."""
         rng = self.generator(candidate)
-        by_score = sorted(tree.members.values(), key=lambda member: (member.utility, -member.candidate))
+        by_score = sorted(tree.members.values(), key=lambda member: member.merit)
         if operator == "e1":  # the best of some subtrees of the root
             subtrees = tree.children[ROOT]
             drawn = rng.choice(len(subtrees), size=min(SHOWN, len(subtrees)), replace=False)
@@ -170,7 +170,7 @@ class MctsAhd(Method[MctsAhdSettings]):
             shown = tree.path(node)[-SHOWN:]
         else:
             shown = [tree.members[node]]
-        return sorted(shown, key=lambda member: (member.utility, -member.candidate))
+        return sorted(shown, key=lambda member: member.merit)
 
     def _best_below(self, tree: Tree, node: CandidateId) -> Member:
         below, found = [node], [tree.members[node]]
@@ -178,7 +178,7 @@ class MctsAhd(Method[MctsAhdSettings]):
             children = tree.children[below.pop()]
             below += children
             found += [tree.members[child] for child in children]
-        return max(found, key=lambda member: (member.utility, -member.candidate))
+        return max(found, key=lambda member: member.merit)
 
 
 def _node(origin: str | None) -> CandidateId:

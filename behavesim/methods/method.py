@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 from behavesim.behaviours import Behaviours
 from behavesim.config import Options
 from behavesim.events import (
+    TEMPLATE,
     Added,
     Asked,
     CandidateId,
@@ -35,6 +36,11 @@ class MethodSettings(Options):
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """The defaults that depend on the task or on the budget; what a person sets comes before them."""
         return {}
+
+    @classmethod
+    def at_most_a_quarter(cls, setting: str, budget: int) -> int:
+        """The default of a setting that counts candidates, or a quarter of the budget where that is less."""
+        return min(int(cls.model_fields[setting].default), budget // 4)
 
 
 S = TypeVar("S", bound=MethodSettings)
@@ -123,6 +129,10 @@ class Method(ABC, Generic[S]):
         one than its parents.
         """
         return self.brief.prompts
+
+    def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
+        """The question for a first program, which shows the template alone."""
+        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """The random numbers of one decision: equal arguments give equal draws in every process.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from behavesim.behaviours import Behaviours
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.events import Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.members import Member, OpenCandidate
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
@@ -45,7 +45,7 @@ class NicheSettings(MethodSettings):
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """The task's radius, and no more than a quarter of the budget for initial programs."""
-        return {"niche_radius": task.niche_radius, "n_init": min(100, budget // 4)}
+        return {"niche_radius": task.niche_radius, "n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,14 @@ class Niche(Method[NicheSettings]):
         """The next question; None while the first election is awaited."""
         settings = self.settings
         if candidate < settings.n_init:
-            return self._first(state, candidate)
+            return self.first_question(state, candidate)
         if ELITES not in state.groups:
             return None
         if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
-            last = state.last_asked
-            return Asked(candidate, last.parents, last.group, last.prompt)
+            return replace(state.last_asked, candidate=candidate)
         elites = state.members_of(ELITES)
         if not elites:
-            return self._first(state, candidate)
+            return self.first_question(state, candidate)
         parents = self._parents(elites, self.generator(candidate))
         return question(candidate, parents, self.prompts.of("improve", parents), ARCHIVE)
 
@@ -111,9 +110,6 @@ class Niche(Method[NicheSettings]):
             return {"elites": f"none before {self.settings.n_init} initial programs"}
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
-
-    def _first(self, state: RunState, candidate: CandidateId) -> Asked:
-        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
 
     def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
         """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""

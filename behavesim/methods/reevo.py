@@ -34,7 +34,7 @@ class ReEvoSettings(MethodSettings):
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """No more than a quarter of the budget for initial programs."""
-        return {"initial_population": max(2, min(30, budget // 4))}
+        return {"initial_population": max(2, cls.at_most_a_quarter("initial_population", budget))}
 
     @property
     def mutants(self) -> int:
@@ -121,7 +121,7 @@ class ReEvo(Method[ReEvoSettings]):
     def _elite(self, state: RunState) -> CandidateId:
         """The best of those that are still in the archive: the old elite, the population and its children."""
         held = [state.members[m] for m in state.members if m != TEMPLATE] or [state.members[TEMPLATE]]
-        return max(held, key=lambda member: (member.utility, -member.candidate)).candidate
+        return max(held, key=lambda member: member.merit).candidate
 
     def _cross(self, state: RunState, candidate: CandidateId, generation: int, first: CandidateId) -> Asked | NoteAsked:
         """A child of a pair; before the first one, a reflection on every pair of the generation."""
@@ -155,4 +155,4 @@ class ReEvo(Method[ReEvoSettings]):
         one = pool[int(rng.integers(len(pool)))]
         others = [m for m in pool if m.score != one.score] or [m for m in pool if m is not one] or [one]
         pair = [one, others[int(rng.integers(len(others)))]]
-        return sorted(pair, key=lambda member: (member.utility, -member.candidate))
+        return sorted(pair, key=lambda member: member.merit)

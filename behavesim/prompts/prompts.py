@@ -72,8 +72,7 @@ class Prompts:
         `template` is the program as the archive knows it (`RunState.template`), for its score.
         """
         known = self.wording.angles if self.angles else []
-        says = template is not None and self.feedback != "none"
-        score = said_score(template, self.objective) if template is not None and says else ""
+        score = "" if template is None or self.feedback == "none" else said_score(template, self.objective)
         parts = {"angle": known[number % len(known)] if known else "", "template_score": score}
         return self._prompt(name, parts, operator)
 
