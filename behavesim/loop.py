@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
@@ -17,40 +15,29 @@ from behavesim.events import (
     DECISIONS,
     INJECTED,
     Asked,
-    CandidateId,
     ClockRead,
-    Evaluated,
     Event,
     Injected,
     NoteAsked,
     NoteReceived,
-    Rejected,
-    Reply,
     Responded,
-    RunForked,
     RunStopped,
 )
+from behavesim.measurements import Measurements
 from behavesim.members import OpenCandidate
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement, Method
-from behavesim.outcome import comparable, copied, extracted, judged, put_in
+from behavesim.outcome import put_in
 from behavesim.plugins import failures_named
-from behavesim.programs.extract import Program
 from behavesim.proposers.proposer import note_number
 from behavesim.protocols import Journal, Judge, Responder
 from behavesim.requests import Requests
 from behavesim.state import RunState
 from behavesim.task import Task
-from behavesim.verdict import Verdict
+from behavesim.trials import Trials
 
 P = ParamSpec("P")
 
-AT_ONCE = 4_000
-"""Characters of a reply that is read in a millisecond or two: handing it to a thread would take nearly as long."""
-STATES_AT_ONCE = 1_000
-"""States of a program's trajectories that are compared with the template's in less time than a thread is woken."""
-COMPARED_AT_ONCE_S = 0.005
-"""CPU seconds that the last candidate took to be compared with the archive, if the next is to be without a thread."""
 DECIDED_AT_ONCE = 8
 """Decisions in one transaction at most: the requests that follow from the first wait for the last."""
 
@@ -85,38 +72,30 @@ class Search:
         self.state = RunState(task.objective)
         self.rules = rules
         self.caps = caps
-        self._task = task
         self.method = method
-        self._proposer = proposer
-        self._judge = judge
-        self._journal = journal
         self.behaviours = behaviours
         self.show = show
-        self.requests = requests or Requests()
         self.clock_every_s = clock_every_s
+        self.requests = requests or Requests()
+        self._proposer = proposer
+        self._journal = journal
         self._arrived: list[Event] = []  # by workers, and not committed yet
         self._decided: list[Event] = []  # and applied to the state, but not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
         self._woken = asyncio.Event()  # set where there may be something to do again
         self._workers: set[asyncio.Task[None]] = set()
-        self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
-        self._first: dict[str, CandidateId] = {}  # by program hash, whose verdict all that are equal take
         self._injecting: set[str] = set()
-        self._evaluating: dict[CandidateId, asyncio.Event] = {}  # for which equal programs wait
         self._interrupted: str | None = None
-        self._warming: asyncio.Task[None] | None = None
-        self._measuring: tuple[Measurement, asyncio.Task[Event]] | None = None
-        self._compared_in_s = math.inf  # the last comparison with the archive, by which the next is known
+        self._measurements = None if behaviours is None else Measurements(behaviours, self._begin, self._woken.set)
+        check = None if self._measurements is None else self._measurements.comparable
+        self._trials = Trials(task, judge, journal, check)
 
     def fold(self, event: Event) -> None:
         """Take in an event that is committed already, and start nothing."""
         self.state.apply(event)
         if self.behaviours is not None:
             self.behaviours.apply(event, self.state.members)
-        if isinstance(event, Evaluated | Rejected) and event.program_hash:
-            self._first.setdefault(event.program_hash, event.candidate)
-        elif isinstance(event, RunForked):
-            self._first.clear()  # what was found under another task or other limits is no result of this run
+        self._trials.apply(event)
 
     async def record(self, *events: Event) -> None:
         """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
@@ -138,11 +117,11 @@ class Search:
     @property
     def is_warming(self) -> bool:
         """Whether what comparing needs is still being loaded."""
-        return self._warming is not None and not self._warming.done()
+        return self._measurements is not None and self._measurements.is_warming
 
     @property
     def _is_measuring(self) -> bool:
-        return self._measuring is not None and not self._measuring[1].done()
+        return self._measurements is not None and self._measurements.is_under_way
 
     async def run(self) -> str:
         """Search until the budget is spent, a cap is reached or `stop` is called; returns which.
@@ -158,9 +137,10 @@ class Search:
                 await self._work()
                 under_way = self.requests.under_way
                 # these are given up: a stop must not wait minutes for a model, and resuming asks again
-                for task in (watching, self._warming, self._measuring and self._measuring[1], *self._workers):
-                    if task is not None:
-                        task.cancel()
+                for task in (watching, *self._workers):
+                    task.cancel()
+                if self._measurements is not None:
+                    self._measurements.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others were cancelled for its sake
             if not isinstance(failure, JournalError):  # a journal that failed takes nothing more
@@ -188,8 +168,8 @@ class Search:
             elif self._decided:
                 await self._commit()
             elif self._workers or self._is_measuring:
-                if self.behaviours is not None:
-                    self._warm(self.behaviours)
+                if self._measurements is not None:
+                    self._measurements.warm()
                 await self._woken.wait()
             elif self.caps.reached(self.state) is None:
                 raise BehavesimError(
@@ -255,38 +235,8 @@ class Search:
             return decision
         if not isinstance(decision, Comparison | Measurement):  # most are the first; to look at a protocol takes longer
             raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
-        return self._measured(decision)
-
-    def _measured(self, measurement: Measurement) -> Event | None:
-        """The decision that a measurement leads to; None where it has only been begun now."""
-        assert self.behaviours is not None, "a method that measures comes with behaviours"
-        known, self._measuring = self._measuring, None
-        if known is not None and known[0] == measurement:
-            return known[1].result()
-        if isinstance(measurement, Comparison) and self._compared_in_s < COMPARED_AT_ONCE_S:
-            return self._timed(measurement, self.behaviours)
-        self._measuring = measurement, self._group.create_task(self._measure(measurement, self.behaviours))
-        return None
-
-    async def _measure(self, measurement: Measurement, behaviours: Behaviours) -> Event:
-        try:
-            await self._warm(behaviours)
-            return await asyncio.to_thread(self._timed, measurement, behaviours)
-        finally:
-            self._woken.set()
-
-    def _timed(self, measurement: Measurement, behaviours: Behaviours) -> Event:
-        begun = time.thread_time()
-        decision = measurement.decide(behaviours)
-        if isinstance(measurement, Comparison):
-            self._compared_in_s = time.thread_time() - begun
-        return decision
-
-    def _warm(self, behaviours: Behaviours) -> asyncio.Task[None]:
-        """Load what comparing needs, once: where there is nothing else to do, or somebody waits for it."""
-        if self._warming is None:
-            self._warming = self._group.create_task(asyncio.to_thread(behaviours.warm))
-        return self._warming
+        assert self._measurements is not None, "a method that measures comes with behaviours"
+        return self._measurements.decision(decision)
 
     def _advance(self, event: Event) -> None:
         """Start the step that follows from an event's type alone."""
@@ -294,20 +244,20 @@ class Search:
             case Asked():
                 self._start(self._propose, event)
             case Responded(candidate):
-                self._start(self._evaluate, self.state.open[candidate].asked, event.reply)
+                self._start(self._trials.outcome, self.state.open[candidate].asked, event.reply)
             case NoteAsked():
                 self._start(self._write, event)
-            case Evaluated(candidate) | Rejected(candidate):
-                if candidate in self._evaluating:
-                    self._evaluating.pop(candidate).set()
 
     def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
         async def deliver() -> None:
             self._arrive(await step(*args, **kwargs))
 
-        worker = self._group.create_task(deliver())
+        worker = self._begin(deliver())
         self._workers.add(worker)
         worker.add_done_callback(self._workers.discard)
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        return self._group.create_task(work)
 
     def _arrive(self, event: Event) -> None:
         self._arrived.append(event)
@@ -320,35 +270,6 @@ class Search:
 
     async def _write(self, asked: NoteAsked) -> NoteReceived:
         return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
-
-    async def _evaluate(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
-        async with self._reading:
-            if len(reply.text) > AT_ONCE:
-                found = await asyncio.to_thread(extracted, self._task, asked, reply)
-            else:
-                found = extracted(self._task, asked, reply)
-                await asyncio.sleep(0)  # one at a time, so that whatever arrives meanwhile is committed first
-        if isinstance(found, Rejected):
-            return found
-        candidate = asked.candidate
-        first = self._first.setdefault(found.hash, candidate)
-        if first != candidate:
-            return await self._copy(candidate, found, first)
-        self._evaluating[candidate] = asyncio.Event()
-        verdict = await self._judge.evaluate(found.source)
-        if self.behaviours is not None:
-            await asyncio.shield(self._warm(self.behaviours))
-            if isinstance(verdict, Verdict) and verdict.states > STATES_AT_ONCE:
-                verdict = await asyncio.to_thread(comparable, verdict, self.behaviours)
-            else:
-                verdict = comparable(verdict, self.behaviours)
-        return judged(candidate, found, verdict)
-
-    async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
-        """The result of a program whose twin was evaluated before, without evaluating it again."""
-        if first in self._evaluating:
-            await self._evaluating[first].wait()
-        return copied(candidate, program, await self._journal.outcome(first, program.hash))
 
 
 def _latest(candidate: OpenCandidate) -> Event:

@@ -73,7 +73,7 @@ async def test_what_is_compared_in_no_time_wakes_no_thread(
         return decide(self, behaviours)
 
     monkeypatch.setattr(Comparison, "decide", noted)
-    monkeypatch.setattr("behavesim.loop.COMPARED_AT_ONCE_S", at_once_s)
+    monkeypatch.setattr("behavesim.measurements.COMPARED_AT_ONCE_S", at_once_s)
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     await run.run()
     elsewhere = [thread for thread in compared_in if thread != threading.get_ident()]
@@ -117,10 +117,11 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
 
 
 async def test_what_was_measured_and_is_not_due_any_more_holds_no_run_up() -> None:
-    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch"})
+    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     measuring: asyncio.Task[Event] = asyncio.create_task(asyncio.sleep(0, Compared(0)))
     await measuring
-    run._measuring = Comparison(0), measuring
+    assert run._measurements is not None
+    run._measurements._begun = Comparison(0), measuring
     async with asyncio.timeout(60):
         assert await run.run() == "budget"
 

@@ -117,7 +117,7 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
 
 async def test_equal_programs_are_evaluated_once() -> None:
     run = await finished({**SMALL, "method": "funsearch", "budget": 200}, random.Random(4))
-    evaluated = run._judge.evaluated  # type: ignore[attr-defined]
+    evaluated = run._trials._judge.evaluated  # type: ignore[attr-defined]
     assert len(evaluated) == len(set(evaluated)) < run.state.feasible
     assert run.state.repeated_programs > 0
 
@@ -215,7 +215,7 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         return extract(*arguments, **options)
 
     monkeypatch.setattr("behavesim.outcome.extract", slowly)
-    monkeypatch.setattr("behavesim.loop.AT_ONCE", 10)
+    monkeypatch.setattr("behavesim.trials.AT_ONCE", 10)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
