@@ -51,13 +51,14 @@ class Clustering:
 
 
 def clustering(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> Clustering:
-    """The best `shown` distinct programs in at most `groups` clusters by average linkage."""
+    """The best `shown` distinct programs in at most `groups` clusters by average linkage; none parts a behaviour."""
     programs = run.ranked()[:shown]
     if not programs:
         return Clustering()
     similarity = run.matrix([program.candidate for program in programs])
+    behaviours = len(np.unique(similarity, axis=0))  # programs that behave the same are as like to all others
     # labels number the clusters by their first member, which is their best one
-    labels = average_linkage(1.0 - similarity, groups)
+    labels = average_linkage(1.0 - similarity, min(groups, behaviours))
     rows = (np.flatnonzero(np.array(labels) == place) for place in range(max(labels) + 1))
     found = tuple(_cluster(run, programs, similarity, each) for each in rows)
     return Clustering(found, tuple(Join(*join) for join in joins(1.0 - similarity, labels)))

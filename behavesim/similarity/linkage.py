@@ -42,12 +42,14 @@ def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
 
     Groups go by their labels; the first two that join are from then on a group of the next number, and so on.
     """
-    size, count = len(distances), max(labels) + 1
-    merged, named, found = size - count, dict(enumerate(labels)), []
-    for step, (a, b, distance) in enumerate(_tree(distances)):
+    named, count = list(labels), max(labels) + 1
+    found: list[Join] = []
+    for a, b, distance in _tree(distances):
         one, other = named[a], named[b]
-        named[size + step] = one if step < merged else count + step - merged
-        if step >= merged:
+        if one == other:  # within a group; among equal distances such a join may come after others
+            named.append(one)
+        else:
+            named.append(count + len(found))
             found.append((one, other, distance))
     return found
 

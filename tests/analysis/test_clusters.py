@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.clusters import Cluster, Join, clustering, clusters_table, joins_table
+from behavesim.analysis.clusters import Cluster, clustering, clusters_table, joins_table
 from behavesim.analysis.scored import Scored
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
@@ -98,6 +98,9 @@ def test_one_program_joins_nothing(tmp_path: Path) -> None:
     assert clustering(journalled(tmp_path / "first", started(), feasible(0, 5.0))).joins == ()
 
 
-def test_copies_join_at_no_distance(tmp_path: Path) -> None:
-    run = journalled(tmp_path / "first", started(), feasible(0, 5.0, NEAR[0]), feasible(1, 6.0, NEAR[0]))
-    assert clustering(run).joins == (Join(0, 1, 0.0),)
+def test_programs_that_behave_the_same_are_in_one_cluster(tmp_path: Path) -> None:
+    tours = [NEAR[0], FAR[0], NEAR[0], FAR[0], NEAR[0]]
+    run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(tours)))
+    found = clustering(run, groups=4)
+    assert [each.members for each in found.clusters] == [(0, 2, 4), (1, 3)]
+    assert len(found.joins) == 1

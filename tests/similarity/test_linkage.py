@@ -54,4 +54,7 @@ def test_groups_and_joins_are_those_of_scipy_among_equal_distances_too(levels: i
         assert joins(distances, list(range(size))) == [(int(a), int(b), d) for a, b, d, _ in tree.tolist()]
         for count in range(1, size + 1):
             expected = cut_tree(tree, n_clusters=count).ravel().tolist()
-            assert same_groups(average_linkage(distances, count), expected)
+            labels = average_linkage(distances, count)
+            assert same_groups(labels, expected)
+            joined = [group for one, other, _ in joins(distances, labels) for group in (one, other)]
+            assert sorted(joined) == list(range(2 * count - 2))  # each joins once, but the last
