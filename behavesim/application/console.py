@@ -39,10 +39,18 @@ POLL_S = 0.5
 """How often to look whether a run of another process is still going on."""
 
 
+class Screen(Console):
+    """Stderr; whoever reads it may go, as `tee` does at Ctrl-C, and the run goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more; rich's own way would end the process, and with it requests that are being paid for."""
+        self.quiet = True
+
+
 @asynccontextmanager
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
     """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
     view = asyncio.create_task(draw)
     try:

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console, ConsoleDimensions
 
 from behavesim.application import console
+from behavesim.reports.moment import Moment
 from tests.reports.test_panels import moment
 
 CLEARED = "\x1b[2J"
@@ -42,6 +43,31 @@ async def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(
             await asyncio.sleep(0.001)
     assert screen.getvalue()
     assert ("\x1b" in screen.getvalue()) is is_live
+
+
+async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "REFRESH_S", 0.001)
+    monkeypatch.setattr(console, "LINE_S", 0.001)
+    tried: list[str] = []
+
+    def refuse(text: str) -> None:
+        tried.append(text)
+        raise BrokenPipeError
+
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "write", refuse)
+    monkeypatch.setattr(sys, "stderr", screen)
+    looks = 0
+
+    def look() -> Moment:
+        nonlocal looks
+        looks += 1
+        return moment()
+
+    async with console.shown(look):
+        while looks < 5:
+            await asyncio.sleep(0.001)
+    assert len(tried) == 1
 
 
 async def test_a_terminal_that_is_given_another_size_is_cleared_and_filled_anew(
