@@ -19,7 +19,6 @@ from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_progr
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state import RunState
 from behavesim.task import Task
-from behavesim.text import number
 
 
 class FunSearchSettings(MethodSettings):
@@ -153,7 +152,7 @@ class FunSearch(Method[FunSearchSettings]):
         if not state.groups:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
         by_clock = f"every {every_s:g} s" if (every_s := self.settings.restart_every_s) else ""
-        by_count = f"in {number(every - state.registered % every, 'candidate')}" if every else ""
+        by_count = f"at candidate {state.registered - state.registered % every + every:,}" if every else ""
         said = ", and ".join(filter(None, (by_count, by_clock)))
         return {"next restart": said} if said else {}
 

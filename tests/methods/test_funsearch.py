@@ -235,8 +235,8 @@ def test_a_person_is_told_what_is_awaited() -> None:
     state.ungrouped = [0]
     method = FunSearch(FunSearchSettings(n_init=4, restart_every=50), BRIEF)
     assert method.facts(state) == {"initial programs": "1 of 4, not in islands yet"}
-    assert method.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {"next restart": "in 1 candidate"}
-    assert method.facts(state_of([member(0)], {"0": [0]}, registered=50)) == {"next restart": "in 50 candidates"}
+    assert method.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {"next restart": "at candidate 50"}
+    assert method.facts(state_of([member(0)], {"0": [0]}, registered=50)) == {"next restart": "at candidate 100"}
     never = FunSearch(FunSearchSettings(restart_every=0), BRIEF)
     assert never.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {}
 

@@ -44,13 +44,13 @@ def parts(moment: Moment, width: int, height: int) -> set[str]:
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_view_fits_whatever_terminal_it_is_on(width: int, height: int) -> None:
-    lines = shown(moment(state=compared(), facts={"next restart": "in 5 candidates"}), width, height).splitlines()
+    lines = shown(moment(state=compared(), facts={"next restart": "at candidate 500"}), width, height).splitlines()
     assert len(lines) <= height - 1
     assert max(map(len, lines)) <= width
 
 
 def test_a_small_terminal_shows_what_a_run_found_what_it_costs_how_diverse_it_is_and_every_island() -> None:
-    seen = shown(moment(state=compared(), facts={"next restart": "in 5 candidates"}), 80, 24)
+    seen = shown(moment(state=compared(), facts={"next restart": "at candidate 500"}), 80, 24)
     assert row(seen, "best").startswith("1.5, gap 50.00 % (candidate 21)")
     assert row(seen, "cost").startswith("$0.2500")
     assert row(seen, "distance") == "0.250 inside islands, 0.625 between them"

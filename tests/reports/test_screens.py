@@ -83,7 +83,7 @@ def listed(folder: Path) -> str:
 
 def live(folder: Path) -> str:
     """A run that goes on."""
-    return shown(moment(facts={"next restart": "in 5 candidates"}), width=110)
+    return shown(moment(facts={"next restart": "at candidate 500"}), width=110)
 
 
 def live_from_the_start(folder: Path) -> str:
