@@ -67,8 +67,8 @@ class Caps:
         if not self.limits_requests:
             return None
         spent = self.spending(state)
-        replies = [Spending.of({model: largest}, self.price) for model, largest in state.largest.items()]
-        ahead = state.unanswered + (state.waiting + more) * (1 + state.most_unanswered)
+        replies = [Spending.of({model: largest}, self.price) for model, largest in state.tally.largest.items()]
+        ahead = state.tally.unanswered + (state.waiting + more) * (1 + state.tally.most_unanswered)
         unknown = math.inf if state.waiting + more > 1 else 0.0
 
         def could_overrun(limit: float | None, amount: Callable[[Spending], float], first: float) -> bool:
@@ -95,7 +95,7 @@ class Caps:
 
     def spending(self, state: RunState) -> Spending:
         """What the run has taken so far."""
-        return Spending.of(state.tokens, self.price)
+        return Spending.of(state.tally.tokens, self.price)
 
     def active_s(self) -> float:
         """Seconds the run has been active, pauses between sessions left out."""
@@ -119,7 +119,7 @@ def is_capped(settings: Settings) -> bool:
 
 def rejected_share(state: RunState) -> float:
     """The share of rejected ones among the last candidates registered, 0 to 1; 0 while they are too few to tell."""
-    recent = state.recent
+    recent = state.tally.recent
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 

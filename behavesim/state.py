@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
@@ -27,7 +26,6 @@ from behavesim.events import (
     Recommended,
     Regrouped,
     Rejected,
-    Reply,
     Responded,
     RunForked,
     RunResumed,
@@ -35,12 +33,8 @@ from behavesim.events import (
     RunStopped,
 )
 from behavesim.members import Group, Member, Note, OpenCandidate
+from behavesim.tally import Tally
 from behavesim.task import Objective
-from behavesim.tokens import NO_TOKENS, Tokens
-from behavesim.trajectory import packed
-
-RECENT = 100
-"""The last candidates, by which it is known whether a run comes to anything any more."""
 
 
 class RunState:
@@ -91,31 +85,8 @@ class RunState:
         """The program chosen last on validation instances, with the scores of all that were tried there."""
         self.portfolio: PortfolioChosen | None = None
         """The programs chosen last because they behave differently."""
-        self.feasible = 0
-        """Candidates with a score."""
-        self.rejected: Counter[str] = Counter()
-        """Candidates that came to nothing, by reason; a repaired one counts as what became of it in the end."""
-        self.repeated_programs = 0
-        """Feasible candidates whose normal form was known already."""
-        self.repeated_behaviours = 0
-        """Feasible candidates that do exactly what another one did before."""
-        self.recent_repeats: deque[bool] = deque(maxlen=RECENT)
-        """Whether each of the candidates that were evaluated last did exactly what another one did before."""
-        self.repairs = 0
-        """Times a rejected candidate was asked for again."""
-        self.recent: deque[bool] = deque(maxlen=RECENT)
-        """Whether each of the candidates registered last was feasible."""
-        self.tokens: dict[str, Tokens] = {}
-        """What the replies of each model took together, by its name."""
-        self.largest: dict[str, Tokens] = {}
-        """The most calls, prompt and completion that any single reply of a model took, estimates included."""
-        self.most_unanswered = 0
-        """The most requests that were sent for any single reply and never answered."""
-        self.unanswered = 0
-        """Requests that were sent and never answered, which may have been billed all the same."""
-        self.cpu_s = 0.0
-        """CPU seconds that programs took."""
-        self._behaviours: set[int] = set()  # hashes, not trajectories: those would be most of the memory of a run
+        self.tally = Tally()
+        """What candidates came to and what requests took, counted."""
         self._digest = hashlib.sha256()  # fed as candidates are registered, or a report would have to keep them all
 
     @property
@@ -194,13 +165,13 @@ class RunState:
                 self._apply_asked(event)
             case Responded(candidate, reply):
                 self._opened(candidate).reply = reply
-                self._apply_reply(reply)
-            case Evaluated():
-                self._apply_evaluated(event)
-            case Rejected(candidate):
+                self.tally.take_reply(reply)
+            case Evaluated(candidate) if candidate == TEMPLATE:
+                self.template = self.members[TEMPLATE] = self._member(event)
+                self.tally.take_outcome(event)
+            case Evaluated(candidate) | Rejected(candidate):
                 self._answered(candidate).outcome = event
-                self.rejected[event.reason] += 1
-                self.cpu_s += event.cpu_s
+                self.tally.take_outcome(event)
             case Compared(candidate):
                 self._opened(candidate).compared = event
             case Added():
@@ -222,7 +193,7 @@ class RunState:
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
                 self.stopped, self.under_way, self.isolation = None, None, event.isolation
-                self.unanswered += event.unanswered
+                self.tally.unanswered += event.unanswered
             case RunStopped(reason):
                 self.stopped, self.under_way = reason, event.under_way
             case NoteAsked(number):
@@ -231,7 +202,7 @@ class RunState:
                 if number not in self.notes:
                     raise JournalError(f"note {number} is answered and was never asked for")
                 self.notes[number].reply = reply
-                self._apply_reply(reply)
+                self.tally.take_reply(reply)
             case Recommended():
                 self.recommended = event
             case PortfolioChosen():
@@ -244,6 +215,12 @@ class RunState:
             raise JournalError(f"candidate {candidate} is not open: it was never asked for, or is registered already")
         return self.open[candidate]
 
+    def _answered(self, candidate: CandidateId) -> OpenCandidate:
+        opened = self._opened(candidate)
+        if opened.reply is None:
+            raise JournalError(f"candidate {candidate} came to something before it was answered")
+        return opened
+
     def _apply_asked(self, event: Asked) -> None:
         if event.prompt.operator != INJECTED:
             self.last_asked = event
@@ -254,44 +231,13 @@ class RunState:
         self.open[event.candidate] = OpenCandidate(event)
         self.asked = event.candidate + 1
 
-    def _answered(self, candidate: CandidateId) -> OpenCandidate:
-        opened = self._opened(candidate)
-        if opened.reply is None:
-            raise JournalError(f"candidate {candidate} came to something before it was answered")
-        return opened
-
-    def _apply_reply(self, reply: Reply) -> None:
-        self.unanswered += reply.unanswered
-        self.most_unanswered = max(self.most_unanswered, reply.unanswered)
-        known = self.tokens.setdefault(reply.model, NO_TOKENS)
-        if reply.calls:  # what nobody was asked for says nothing of what the next request may take
-            own = Tokens.of(reply.calls)
-            self.tokens[reply.model] = known + own
-            self.largest[reply.model] = self.largest.get(reply.model, NO_TOKENS).or_more(own.with_estimates())
-
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""
         before = self.open[event.candidate]
         if not isinstance(before.outcome, Rejected):
             raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
-        self.rejected[before.outcome.reason] -= 1
-        self.rejected = +self.rejected  # without the reasons that nobody was rejected for in the end
-        self.repairs += 1
+        self.tally.take_repair(before.outcome)
         self.open[event.candidate] = OpenCandidate(event, repairs=before.repairs + 1)
-
-    def _apply_evaluated(self, event: Evaluated) -> None:
-        self.cpu_s += event.cpu_s
-        if event.candidate == TEMPLATE:
-            self.template = self.members[TEMPLATE] = self._member(event)
-            return
-        self._answered(event.candidate).outcome = event
-        self.feasible += 1
-        self.repeated_programs += event.copy_of is not None
-        behaviour = hash(packed(event.trajectories))  # for a count that people read; decisions compare in full
-        is_repeated = behaviour in self._behaviours
-        self.repeated_behaviours += is_repeated
-        self.recent_repeats.append(is_repeated)
-        self._behaviours.add(behaviour)
 
     def _apply_added(self, event: Added) -> None:
         candidate, name = event.candidate, event.group
@@ -325,7 +271,7 @@ class RunState:
         del self.open[candidate]
         self.registered = candidate + 1
         self._let_time_pass()
-        self.recent.append(opened.is_feasible)
+        self.tally.recent.append(opened.is_feasible)
         outcome, score = opened.outcome, None
         if isinstance(outcome, Evaluated):
             score, utility = outcome.score, self.objective.utility(outcome.score)
@@ -346,8 +292,12 @@ class RunState:
             unknown = [member for member in members if member not in self.members]
             if unknown:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
-            group = self.groups[name] = Group(list(members), 0, self.registered, self.active_s)
-            group.is_selection = event.selection
+            group = self.groups[name] = Group(
+                list(members),
+                arranged_at=self.registered,
+                arranged_at_s=self.active_s,
+                is_selection=event.selection,
+            )
             if members:
                 best = self.best_member(members)
                 group.improved_at, group.bests = best.candidate, [(self.registered, best.score)]
@@ -370,15 +320,15 @@ class RunState:
             event.candidate,
             event.source,
             event.score,
-            self.objective.utility(event.score),
-            event.thought,
-            event.program_hash,
-            () if asked is None else asked.parents,
-            "template" if asked is None else asked.prompt.operator,
-            None if asked is None else asked.group,
-            event.scores,
-            event.cpu_s if event.copy_of is None and event.cpu_s else None,
-            similarity or {},
+            utility=self.objective.utility(event.score),
+            thought=event.thought,
+            program_hash=event.program_hash,
+            parents=() if asked is None else asked.parents,
+            operator="template" if asked is None else asked.prompt.operator,
+            origin=None if asked is None else asked.group,
+            scores=event.scores,
+            cpu_s=event.cpu_s if event.copy_of is None and event.cpu_s else None,
+            similarity=similarity or {},
         )
 
     def _hash(self, *parts: Any) -> None:

@@ -19,7 +19,7 @@ def summary(run: Run) -> Summary:
     """The summary of a run as it stands."""
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
     price = Prices.named(in_force(run).prices).cost
-    spending = Spending.of(state.tokens, price)
+    spending = Spending.of(state.tally.tokens, price)
     return Summary(
         run=run.folder.run,
         state=stands,
@@ -29,17 +29,17 @@ def summary(run: Run) -> Summary:
         proposer=settings.proposer,
         seed=settings.seed,
         asked=state.asked,
-        feasible=state.feasible,
-        rejected=dict(sorted(state.rejected.items())),
+        feasible=state.tally.feasible,
+        rejected=dict(sorted(state.tally.rejected.items())),
         template=None if run.template is None else scored(run, run.template),
         best=None if best is None else scored(run, best),
         gain=state.gain,
         recommended=_recommended(run),
         top10_gap=_top_gap(run),
         tokens=tokens(state),
-        cost_usd=spent(state.tokens, price),
+        cost_usd=spent(state.tally.tokens, price),
         estimated=spending if spending.estimated else None,
-        unanswered=state.unanswered + given_up(run),
+        unanswered=state.tally.unanswered + given_up(run),
         isolation=state.isolation,
         seconds=round(run.active_s, 3),
         digest=state.digest(),
@@ -61,7 +61,7 @@ def state_of(run: Run) -> State:
 
 def given_up(run: Run) -> int:
     """How many requests were under way when a run ended that is not going on; at most, where nobody counted them."""
-    asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tokens.values())
+    asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tally.tokens.values())
     is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
     if not is_lost:
         return 0
@@ -70,7 +70,7 @@ def given_up(run: Run) -> int:
 
 def tokens(state: RunState) -> dict[str, int | None]:
     """Tokens of all requests by kind; None where there were requests and no answer said what it took."""
-    used = state.tokens.values()
+    used = state.tally.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
     is_unknown = calls > 0 and unreported == calls
     return {kind: None if is_unknown else sum(getattr(each, kind) for each in used) for kind in TOKEN_KINDS}

@@ -164,7 +164,7 @@ async def watch(run: Run) -> None:
 
 def moment_of(run: Run, rate: float = 0.0) -> Moment:
     """A run as it was when it was loaded, or followed last."""
-    cost = Spending.of(run.state.tokens, Prices.named(run.settings.prices).cost).cost_usd
+    cost = Spending.of(run.state.tally.tokens, Prices.named(run.settings.prices).cost).cost_usd
     return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
 
 

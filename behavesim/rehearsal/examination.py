@@ -51,7 +51,7 @@ async def examined(method: str) -> AsyncIterator[Finding]:
             yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}{where}")
             return
         yield Finding(
-            f"complete{kind}", "ok", f"60 candidates, {whole.state.feasible} feasible, in turn and to the end"
+            f"complete{kind}", "ok", f"60 candidates, {whole.state.tally.feasible} feasible, in turn and to the end"
         )
         yield await _deterministic(settings, whole.state.digest(), kind)
         yield await _resumable(settings, whole, kind)

@@ -50,7 +50,7 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
         case "unknown_price":
             said = _unknown_price(run, settings, resume)
         case "max_rejected_share":
-            last = len(run.state.recent)
+            last = len(run.state.tally.recent)
             rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
             said = f"{len(rejected)} of the last {last} candidates were rejected"
             again = f"next: {report}, or {resume} --set max_rejected_share=1"
@@ -70,7 +70,7 @@ def _given_up(run: Run) -> list[str]:
 
 def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
     prices = Prices.named(settings.prices)
-    unknown = [model for model, used in run.state.tokens.items() if prices.cost(model, used) is None]
+    unknown = [model for model, used in run.state.tally.tokens.items() if prices.cost(model, used) is None]
     named = as_setting(unknown[0]) if unknown else "`prices`"
     models = ", ".join(one_line(model, 100) for model in unknown)
     return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"
@@ -79,7 +79,7 @@ def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
 def _nothing_feasible(run: Run) -> list[str]:
     """What a run has to say for itself whose candidates were all rejected."""
     rejected = [each for each in run.candidates if each.status == "rejected"]
-    if run.state.feasible or not rejected:
+    if run.state.tally.feasible or not rejected:
         return []
     said = f"nothing was found: all {len(rejected)} candidates were rejected {_reasons(rejected)}"
     return [said, *_example(run, rejected)]

@@ -18,7 +18,8 @@ from behavesim.reports.moment import Moment
 from behavesim.reports.runs import task_name
 from behavesim.reports.spending import spending
 from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
-from behavesim.state import RECENT, RunState
+from behavesim.state import RunState
+from behavesim.tally import RECENT
 from behavesim.text import number
 
 YEAR_S = 365 * 86400
@@ -39,8 +40,8 @@ def line(moment: Moment) -> str:
     gap = None if best is None else state.objective.gap(best.score)
     known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment)))
     return (
-        f"{state.registered}/{moment.settings.budget} done, {state.feasible} feasible, "
-        f"{sum(state.rejected.values())} rejected, {_beside_template(state)}"
+        f"{state.registered}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
+        f"{sum(state.tally.rejected.values())} rejected, {_beside_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
 
@@ -102,10 +103,10 @@ def figures(moment: Moment) -> Table:
 def diversity(moment: Moment) -> Table:
     """Whether programs still differ: in what they do, and how far inside groups and between them."""
     state = moment.state
-    different = state.feasible - state.repeated_behaviours
+    different = state.tally.feasible - state.tally.repeated_behaviours
     rows = {
-        "behaviours": f"{different:,} different; {_share(state.repeated_behaviours, state)} repeat"
-        f"{_of_late(state.recent_repeats)}; {_share(state.repeated_programs, state)} copies",
+        "behaviours": f"{different:,} different; {_share(state.tally.repeated_behaviours, state)} repeat"
+        f"{_of_late(state.tally.recent_repeats)}; {_share(state.tally.repeated_programs, state)} copies",
         **_distances(state),
     }
     return _facts(rows)
@@ -114,8 +115,8 @@ def diversity(moment: Moment) -> Table:
 def failures(moment: Moment) -> Group:
     """Why candidates fail, the usual reasons first."""
     state = moment.state
-    total = state.feasible + sum(state.rejected.values())
-    most = state.rejected.most_common(6)
+    total = state.tally.feasible + sum(state.tally.rejected.values())
+    most = state.tally.rejected.most_common(6)
     rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / total:.0f} %" for reason, n in most}
     return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
 
@@ -136,8 +137,8 @@ def _facts(rows: Mapping[str, str]) -> Table:
 
 
 def _feasible(state: RunState) -> str:
-    known = f"{state.feasible:,} of {state.feasible + sum(state.rejected.values()):,}"
-    is_told = len(state.recent) == RECENT
+    known = f"{state.tally.feasible:,} of {state.tally.feasible + sum(state.tally.rejected.values()):,}"
+    is_told = len(state.tally.recent) == RECENT
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
 
 
@@ -165,7 +166,7 @@ def _distance(similarity: Mean) -> str:
 
 
 def _share(count: int, state: RunState) -> str:
-    return f"{100 * count / state.feasible:.0f} %" if state.feasible else "–"
+    return f"{100 * count / state.tally.feasible:.0f} %" if state.tally.feasible else "–"
 
 
 def _of_late(seen: Sequence[bool]) -> str:

@@ -12,7 +12,7 @@ from behavesim.tokens import NO_TOKENS
 def spending(moment: Moment) -> dict[str, str]:
     """Requests, tokens and cost by their names, beside their caps; nothing where nobody is asked."""
     state, settings = moment.state, moment.settings
-    calls = sum(used.calls for used in state.tokens.values())
+    calls = sum(used.calls for used in state.tally.tokens.values())
     if not calls:
         return {}
     return {
@@ -27,7 +27,7 @@ def _tokens(moment: Moment) -> str:
     used = tokens(state)
     prompt, completion = used["prompt"], used["completion"]
     if is_estimated := _is_estimated(state):
-        whole = sum((each.with_estimates() for each in state.tokens.values()), NO_TOKENS)
+        whole = sum((each.with_estimates() for each in state.tally.tokens.values()), NO_TOKENS)
         prompt, completion = whole.prompt, whole.completion
     if prompt is None or completion is None:
         return "unknown"
@@ -55,4 +55,4 @@ def _a_reply(moment: Moment, amount: float | None) -> float | None:
 
 
 def _is_estimated(state: RunState) -> bool:
-    return any(each.estimated_prompt or each.estimated_completion for each in state.tokens.values())
+    return any(each.estimated_prompt or each.estimated_completion for each in state.tally.tokens.values())

@@ -54,8 +54,8 @@ class RunFiles:
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply)
         if isinstance(event, RunResumed):
-            self._repeated = state.repeated_programs
-        if isinstance(event, Evaluated) and state.feasible and state.feasible % REPEATS_OVER == 0:
+            self._repeated = state.tally.repeated_programs
+        if isinstance(event, Evaluated) and state.tally.feasible and state.tally.feasible % REPEATS_OVER == 0:
             self._tell_of_repeats(state)
         happened = NOTED.get(type(event))
         if happened is not None and not (isinstance(event, Regrouped) and event.selection):
@@ -71,7 +71,7 @@ class RunFiles:
             self._tell("nobody says what replies took; tokens are estimated from the text, at the cautious end")
 
     def _tell_of_repeats(self, state: RunState) -> None:
-        repeated, self._repeated = state.repeated_programs - self._repeated, state.repeated_programs
+        repeated, self._repeated = state.tally.repeated_programs - self._repeated, state.tally.repeated_programs
         if repeated >= MANY * REPEATS_OVER:
             remedy = "a higher temperature, another model or --set prompt_angles=true may help"
             self._tell(f"{repeated} of the last {REPEATS_OVER} programs had been written before; {remedy}")

@@ -93,7 +93,7 @@ async def test_repairs_count_and_overrun_no_cap_while_replies_are_open(seed: int
     model = Model(counted, lambda number: "no program" if number % 2 else PROGRAM.format(number), random.Random(seed))
     run, reason = await capped(model, seed, repair=3, **cap)
     assert reason == next(iter(cap)).removesuffix("_usd")
-    assert run.state.repairs > 0
+    assert run.state.tally.repairs > 0
     assert cap.get("max_calls", 4000) >= (model.asked if "max_calls" in cap else model.tokens)
     assert run.state.registered == run.state.asked
 
@@ -116,13 +116,13 @@ async def test_without_any_usage_a_cap_holds_by_an_estimate_that_is_kept_apart(c
     prompts = {event.candidate: event.prompt.text for event in events(journal) if isinstance(event, Asked)}
     estimated = sum(estimated_tokens(text) + estimated_tokens(PROGRAM.format(n)) for n, text in prompts.items())
     assert estimated <= 3000
-    used = run.state.tokens["toy"]
+    used = run.state.tally.tokens["toy"]
     assert (used.prompt, used.completion, used.unreported) == (0, 0, model.asked)
     assert used.estimated_prompt + used.estimated_completion == estimated
-    spending = Spending.of(run.state.tokens, price)
+    spending = Spending.of(run.state.tally.tokens, price)
     assert (spending.estimated, spending.prompt + spending.completion) == (model.asked, estimated)
     again = await search(MemoryJournal(journal.rows), {**SMALL, **cap}, proposer=Model(silent))
-    assert again.state.tokens == run.state.tokens
+    assert again.state.tally.tokens == run.state.tally.tokens
 
 
 def test_an_estimate_is_at_the_cautious_end() -> None:
@@ -134,7 +134,7 @@ def test_an_estimate_is_at_the_cautious_end() -> None:
 
 async def test_only_what_was_not_counted_is_estimated() -> None:
     run, _ = await capped(Model(lambda prompt, number: (Usage(prompt=7), Usage(0, 0, 0, 0))), 0, budget=1, window=1)
-    used = run.state.tokens["toy"]
+    used = run.state.tally.tokens["toy"]
     assert (used.calls, used.unreported, used.prompt) == (2, 1, 7)
     assert (used.estimated_prompt, used.estimated_completion) == (0, estimated_tokens(PROGRAM.format(0)))
 
@@ -166,7 +166,7 @@ async def test_requests_that_were_never_answered_count_as_the_largest_so_far() -
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
     run, reason = await capped(model, 0, max_calls=20)
     assert reason == "max_calls"
-    assert (model.asked, run.state.unanswered) == (10, 10)
+    assert (model.asked, run.state.tally.unanswered) == (10, 10)
     model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
     run, reason = await capped(model, 0, max_tokens=2000)
     assert (reason, model.asked) == ("max_tokens", 10)
@@ -178,7 +178,7 @@ async def test_what_is_under_way_may_go_unanswered_as_often_as_what_was_answered
     run, reason = await capped(model, seed, max_calls=31)
     assert reason == "max_calls"
     assert model.most_open > 2
-    assert model.asked + run.state.unanswered == 30
+    assert model.asked + run.state.tally.unanswered == 30
 
 
 async def test_what_was_in_flight_at_a_kill_counts_and_is_not_asked_again_against_a_cap() -> None:
@@ -195,7 +195,7 @@ async def test_what_was_in_flight_at_a_kill_counts_and_is_not_asked_again_agains
     resumed = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 20}, proposer=model)
     resumed.state.apply(RunResumed((), "none", unanswered=in_flight))
     assert await resumed.run() == "max_calls"
-    answered = sum(tokens.calls for tokens in resumed.state.tokens.values())
+    answered = sum(tokens.calls for tokens in resumed.state.tally.tokens.values())
     assert answered + in_flight <= 20
     lower = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 5}, proposer=(model := Model(counted)))
     assert await lower.run() == "max_calls"

@@ -54,9 +54,9 @@ async def test_a_forged_frame_ends_neither_the_run_nor_its_resume(tmp_path: Path
     assert done.code == 0, done.stderr
     run = load_run(subject.folder)
     assert run.state.registered == 24
-    assert run.state.rejected["output"] > 3
+    assert run.state.tally.rejected["output"] > 3
     assert asked_again(subject.folder) >= 0
-    assert run.state.feasible > 3
+    assert run.state.tally.feasible > 3
 
 
 def count(subject: Subject, kind: str) -> int:

@@ -17,7 +17,7 @@ CHAIN = [
     {"requests", "trajectory"},
     {"similarity", "task"},
     {"code_similarity", "events", "verdict"},
-    {"members", "protocols", "provenance"},
+    {"members", "protocols", "provenance", "tally"},
     {"programs", "state"},
     {"behaviours"},
     {"outcome", "prompts"},

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 CHANGING = {
-    *("OpenCandidate", "Group", "Note"),  # the state's, changed by the events that it folds
+    *("OpenCandidate", "Group", "Note", "Tally"),  # the state's, changed by the events that it folds
     *("Salvage", "Verification", "_Sections"),  # filled by who makes them
     *("_Trials", "_Child"),  # a request or a process under way
     *("Binding", "_Scope"),  # names, as a program is read

@@ -276,7 +276,7 @@ def test_scores_as_far_apart_as_floats_go_can_be_chosen_among() -> None:
 def test_plain_islands_start_from_the_template() -> None:
     events = events_of(**PLAIN)
     assert founding(events).groups == {str(island): (TEMPLATE,) for island in range(4)}
-    assert final(events).feasible > 100
+    assert final(events).tally.feasible > 100
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_an_event_takes_three_files(tmp_path: Path) -> None:
     for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = (", "STORED_AS: "), pieces(places), strict=True):
         copy.add_after("behavesim/events.py", place, piece)
     for place, piece in zip(
-        ("    Rejected,", "self.cpu_s = 0.0", "self.recommended = event"), pieces(changes), strict=True
+        ("    Rejected,", "self.tally = Tally()", "self.recommended = event"), pieces(changes), strict=True
     ):
         copy.add_after("behavesim/state.py", place, piece)
     (copy.root / "behavesim/application/remarks.py").write_text(recorder)

@@ -94,7 +94,7 @@ def test_the_dashboard_says_what_runs_and_how_far_it_is() -> None:
     seen = shown(moment())
     assert "behavesim · first" in seen
     assert "funsearch+behavesim on tsp, proposer genetic, seed 0, isolation strong" in seen
-    assert f"{state().feasible:,} / 60   1.0/s   0:20 gone, 0:40 left" in seen
+    assert f"{state().tally.feasible:,} / 60   1.0/s   0:20 gone, 0:40 left" in seen
     asking = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 1.0, "b": 2.0}})
     assert "proposer openai (a, b)" in shown(moment(settings=asking))
 
@@ -111,9 +111,9 @@ def test_the_dashboard_says_what_was_found() -> None:
 
 def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
     later = state()
-    later.repeated_programs, later.repeated_behaviours = 5, 10
+    later.tally.repeated_programs, later.tally.repeated_behaviours = 5, 10
     assert row(shown(moment(state=later)), "behaviours") == "10 different; 50 % repeat; 25 % copies"
-    later.recent_repeats.extend([True, False] * 45 + [True] * 10)
+    later.tally.recent_repeats.extend([True, False] * 45 + [True] * 10)
     assert (
         row(shown(moment(state=later)), "behaviours") == "10 different; 50 % repeat (55 % of the last 100); 25 % copies"
     )
@@ -153,7 +153,7 @@ def test_tokens_that_no_answer_reported_are_unknown() -> None:
     silent = begun()
     silent.apply(Responded(0, Reply("", "other", (Usage(),))))
     assert row(shown(moment(state=silent)), "tokens") == "1,200 in, 30 out"
-    del silent.tokens["m"]
+    del silent.tally.tokens["m"]
     assert row(shown(moment(state=silent)), "tokens") == "unknown"
 
 

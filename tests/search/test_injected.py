@@ -78,7 +78,7 @@ async def test_a_program_that_is_put_in_is_tried_once_in_place_of_a_question_and
     replies = {e.candidate: e.reply for e in events if isinstance(e, Responded)}
     assert {(replies[candidate].model, replies[candidate].calls) for candidate in tried} == {(INJECTED, ())}
     assert run.state.registered == run.state.asked == 40
-    assert sum(tokens.calls for tokens in run.state.tokens.values()) == 37 + len(run.state.notes)
+    assert sum(tokens.calls for tokens in run.state.tally.tokens.values()) == 37 + len(run.state.notes)
 
     audit = Audit(fitting({**SMALL, "method": method}), Toy())
     for number, event in enumerate(events, 1):
@@ -161,7 +161,7 @@ async def test_a_free_program_first_lets_no_cap_be_overrun() -> None:
     run = await search(journal, {**SMALL, "method": "funsearch", "max_tokens": 2000}, random.Random(3))
     await run.record(Injected("a.py", program(3)))
     assert await run.run() == "max_tokens"
-    assert 0 < sum(tokens.prompt + tokens.completion for tokens in run.state.tokens.values()) <= 2000
+    assert 0 < sum(tokens.prompt + tokens.completion for tokens in run.state.tally.tokens.values()) <= 2000
 
 
 def test_a_journal_in_which_nobody_put_in_what_is_tried_is_refused() -> None:

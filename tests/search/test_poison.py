@@ -173,7 +173,7 @@ async def test_a_run_on_poison_goes_to_its_end_and_says_what_became_of_each(meth
     expected = {"output", "invalid-solution", "non-finite", "exception", "syntax", "truncated", "too-long"}
     if run.behaviours is not None:
         expected |= {"incomparable"}
-    assert expected <= set(run.state.rejected)
+    assert expected <= set(run.state.tally.rejected)
     for event in events:
         if isinstance(event, Rejected):
             assert event.message.isprintable() or event.stage == "extraction"

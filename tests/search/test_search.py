@@ -69,7 +69,7 @@ async def test_every_candidate_is_asked_once_answered_once_and_told_once() -> No
         assert sorted(e.candidate for e in events if isinstance(e, kind)) == list(range(60))
     outcomes = [e.candidate for e in events if isinstance(e, Evaluated | Rejected) and e.candidate >= 0]
     assert sorted(outcomes) == list(range(60))
-    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.registered == 60
+    assert run.state.tally.feasible + sum(run.state.tally.rejected.values()) == run.state.registered == 60
     assert events[-1] == RunStopped("budget")
 
 
@@ -118,8 +118,8 @@ async def test_replies_that_reached_the_journal_are_never_asked_for_again() -> N
 async def test_equal_programs_are_evaluated_once() -> None:
     run = await finished({**SMALL, "method": "funsearch", "budget": 200}, random.Random(4))
     evaluated = run._trials._judge.evaluated  # type: ignore[attr-defined]
-    assert len(evaluated) == len(set(evaluated)) < run.state.feasible
-    assert run.state.repeated_programs > 0
+    assert len(evaluated) == len(set(evaluated)) < run.state.tally.feasible
+    assert run.state.tally.repeated_programs > 0
 
 
 async def test_an_interrupted_run_keeps_what_arrived_and_says_so() -> None:
@@ -138,7 +138,7 @@ async def test_a_cap_on_calls_holds_over_all_sessions() -> None:
     settings = {**SMALL, "method": "funsearch", "max_calls": 20}
     run = await search(journal, settings, random.Random(5))
     assert await run.run() == "max_calls"
-    assert sum(tokens.calls for tokens in run.state.tokens.values()) == 20
+    assert sum(tokens.calls for tokens in run.state.tally.tokens.values()) == 20
     again = await search(journal, settings)
     assert await again.run() == "max_calls"
     assert again.state.asked == 20
@@ -155,11 +155,11 @@ async def test_a_rejected_candidate_gets_the_repairs_it_was_granted(method: str)
     rejections = Counter(e.candidate for e in events if isinstance(e, Rejected))
     feasible = {e.candidate for e in events if isinstance(e, Evaluated)}
     assert {1, 2} <= set(asked.values()) <= {1, 2, 3}
-    assert run.state.repairs == sum(asked.values()) - 60 > 0
+    assert run.state.tally.repairs == sum(asked.values()) - 60 > 0
     for candidate, count in asked.items():
         assert rejections[candidate] == (count - 1 if candidate in feasible else 3)
-    assert run.state.feasible + sum(run.state.rejected.values()) == run.state.registered == 60
-    assert sum(run.state.rejected.values()) == sum(count == 3 for count in rejections.values())
+    assert run.state.tally.feasible + sum(run.state.tally.rejected.values()) == run.state.registered == 60
+    assert sum(run.state.tally.rejected.values()) == sum(count == 3 for count in rejections.values())
 
 
 async def test_a_run_with_repairs_stopped_at_any_event_goes_on_as_if_nothing_had_happened() -> None:
@@ -172,12 +172,12 @@ async def test_a_cap_on_calls_counts_repairs_and_ends_them(order: int) -> None:
     settings = {**SMALL, "method": "funsearch", "repair": 2, "max_calls": 30}
     run = await search(journal, settings, random.Random(order))
     assert await run.run() == "max_calls"
-    assert sum(tokens.calls for tokens in run.state.tokens.values()) == 30
+    assert sum(tokens.calls for tokens in run.state.tally.tokens.values()) == 30
     assert run.state.registered == run.state.asked < 30
-    assert 0 < run.state.repairs == 30 - run.state.asked
+    assert 0 < run.state.tally.repairs == 30 - run.state.asked
     grown = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 45}, random.Random(-order))
     assert await grown.run() == "max_calls"
-    assert sum(tokens.calls for tokens in grown.state.tokens.values()) == 45
+    assert sum(tokens.calls for tokens in grown.state.tally.tokens.values()) == 45
 
 
 async def test_islands_are_not_emptied_when_nobody_is_to_come_and_are_when_somebody_is() -> None:
@@ -267,7 +267,7 @@ async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(meth
     run._proposer = Verbose()
     await run.run()
     events = [decode(*row) for row in journal.rows]
-    assert run.state.rejected["too-long"] == 8
+    assert run.state.tally.rejected["too-long"] == 8
     longest = max(len(event.prompt.text) for event in events if isinstance(event, Asked))
     own, two_examples, one_repair = 2000, 2 * (LONGEST_PROGRAM + 600), LONGEST_PROGRAM + 600
     assert longest <= own + two_examples + one_repair

@@ -36,7 +36,8 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.state import RECENT, RunState
+from behavesim.state import RunState
+from behavesim.tally import RECENT
 from behavesim.task import Objective
 from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
@@ -97,7 +98,7 @@ class TestCandidates:
         state.apply(replied(0))
         assert (opened.reply, state.waiting) == (Reply("a reply", "m"), 0)
         state.apply(scored(0, 3.0))
-        assert (opened.is_feasible, state.feasible) == (True, 1)
+        assert (opened.is_feasible, state.tally.feasible) == (True, 1)
         state.apply(Compared(0, {"0": 0.5}, {TEMPLATE: 0.25}))
         assert state.member(opened).similarity == {TEMPLATE: 0.25}
         state.apply(NotAdded(0))
@@ -120,7 +121,7 @@ class TestCandidates:
     def test_the_template_is_a_member_and_no_candidate(self) -> None:
         state = state_after(STARTED, TEMPLATE_SCORED)
         assert state.template == state.members[TEMPLATE]
-        assert (state.feasible, state.registered, state.best, state.cpu_s) == (0, 0, None, 0.0)
+        assert (state.tally.feasible, state.registered, state.best, state.tally.cpu_s) == (0, 0, None, 0.0)
 
     @pytest.mark.parametrize(("direction", "best"), [("minimise", [0, 0, 2, 2]), ("maximise", [0, 1, 1, 1])])
     def test_the_best_is_the_first_of_those_as_good(self, direction: str, best: list[int]) -> None:
@@ -137,13 +138,13 @@ class TestCandidates:
         other = [asked(3), replied(3), scored(3, 3.0, trajectories=(Trajectory.prefixes([2, 1, 0]),)), NotAdded(3)]
         slow = [asked(4), replied(4), rejected(4, "memory", cpu_s=0.5), NotAdded(4)]
         state = state_after(STARTED, added(0, 3.0), failed(1), copy, other, slow)
-        assert (state.feasible, state.rejected, state.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.75)
-        assert (state.repeated_programs, state.repeated_behaviours) == (1, 1)
-        assert list(state.recent) == [True, False, True, True, False]
+        assert (state.tally.feasible, state.tally.rejected, state.tally.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.75)
+        assert (state.tally.repeated_programs, state.tally.repeated_behaviours) == (1, 1)
+        assert list(state.tally.recent) == [True, False, True, True, False]
 
     def test_only_the_last_candidates_are_recent(self) -> None:
         state = state_after(STARTED, *(failed(number) for number in range(RECENT)), added(RECENT, 1.0))
-        assert list(state.recent) == [False] * (RECENT - 1) + [True]
+        assert list(state.tally.recent) == [False] * (RECENT - 1) + [True]
 
     def test_the_template_leads_until_a_candidate_is_better(self) -> None:
         state = state_after(STARTED)
@@ -175,17 +176,17 @@ class TestRepairs:
     def test_a_repaired_candidate_counts_as_what_became_of_it_in_the_end(self) -> None:
         first, again = asked(1), asked(1, "repair")
         state = state_after(STARTED, asked(0), first, replied(1), rejected(1), again)
-        assert (state.rejected, state.repairs, state.asked, state.waiting) == ({}, 1, 2, 2)
+        assert (state.tally.rejected, state.tally.repairs, state.asked, state.waiting) == ({}, 1, 2, 2)
         opened = state.open[1]
         assert (opened.asked, opened.reply, opened.outcome, opened.repairs) == (again, None, None, 1)
         assert state.last_asked == first  # of a new candidate
         for event in (replied(1), rejected(1, "memory"), asked(1, "repair"), replied(1), scored(1, 2.0)):
             state.apply(event)
-        assert (state.rejected, state.repairs, state.feasible, state.open[1].repairs) == ({}, 2, 1, 2)
+        assert (state.tally.rejected, state.tally.repairs, state.tally.feasible, state.open[1].repairs) == ({}, 2, 1, 2)
 
     def test_other_rejections_for_the_same_reason_still_count(self) -> None:
         state = state_after(STARTED, failed(0), asked(1), replied(1), rejected(1), asked(1, "repair"))
-        assert state.rejected == {"timeout": 1}
+        assert state.tally.rejected == {"timeout": 1}
 
 
 class TestInjected:
@@ -316,17 +317,17 @@ class TestSpending:
         other = Responded(1, Reply("", "other", (self.UNPRICED,), unanswered=2))
         question = NoteAsked(0, (), Prompt("Why?", "reflection"))
         state = state_after(STARTED, asked(0), asked(1), replied(0, self.CALL, self.SILENT), other, question, note)
-        assert state.tokens == {
+        assert state.tally.tokens == {
             "m": Tokens(3, 200, 80, 40, 10, 60, 1.0, 0, 1, 7, 3, 0.125),
             "other": Tokens(1, unpriced=1, unreported=1, estimated_prompt=7, estimated_completion=3),
         }
-        assert state.largest["m"] == Tokens(2, 107, 40, 23, 5, 30, 0.625, unreported=1)
-        assert state.unanswered == 2
+        assert state.tally.largest["m"] == Tokens(2, 107, 40, 23, 5, 30, 0.625, unreported=1)
+        assert state.tally.unanswered == 2
 
     def test_the_largest_reply_is_the_most_of_each(self) -> None:
         small, long = Usage(prompt=900, cached=0, completion=1, reasoning=0, cost_usd=0.25), self.CALL
         state = state_after(STARTED, asked(0), asked(1), replied(0, small), replied(1, long))
-        assert state.largest["m"] == Tokens(1, 900, 40, 20, 5, 30, 0.5)
+        assert state.tally.largest["m"] == Tokens(1, 900, 40, 20, 5, 30, 0.5)
 
 
 class TestNotes:
@@ -343,7 +344,7 @@ class TestSessions:
         state = state_after(STARTED, RunStopped("max_cost", under_way=2))
         assert (state.stopped, state.isolation, state.budget, state.under_way) == ("max_cost", "strong", 20, 2)
         state.apply(RunResumed((), "partial", unanswered=3))
-        assert (state.stopped, state.isolation, state.unanswered, state.under_way) == (None, "partial", 3, None)
+        assert (state.stopped, state.isolation, state.tally.unanswered, state.under_way) == (None, "partial", 3, None)
         state.apply(RunStopped("budget"))
         state.apply(RunForked("first", {"budget": 40}, {"task": "2"}))
         assert (state.stopped, state.budget, state.isolation) == (None, 40, "partial")

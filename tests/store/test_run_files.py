@@ -104,7 +104,7 @@ def test_that_tokens_are_estimated_is_told_once(tmp_path: Path, kind: type[Respo
 def test_a_person_is_told_when_most_programs_were_written_before(tmp_path: Path) -> None:
     written, event = Written(tmp_path), Evaluated(4, "def f(): ...", 2.5, (2.5,), ())
     for feasible, repeated in ((99, 60), (100, 49), (200, 99), (300, 170), (301, 171)):
-        written.state.feasible, written.state.repeated_programs = feasible, repeated
+        written.state.tally.feasible, written.state.tally.repeated_programs = feasible, repeated
         written.hears(event)
     (line, other) = written.told
     assert line.startswith("50 of the last 100 programs had been written before; ")
@@ -113,8 +113,8 @@ def test_a_person_is_told_when_most_programs_were_written_before(tmp_path: Path)
 
 def test_repeats_of_an_earlier_session_are_not_told_again(tmp_path: Path) -> None:
     written = Written(tmp_path)
-    written.state.feasible, written.state.repeated_programs = 150, 120
+    written.state.tally.feasible, written.state.tally.repeated_programs = 150, 120
     written.hears(RunResumed((), "none"))
-    written.state.feasible, written.state.repeated_programs = 200, 140
+    written.state.tally.feasible, written.state.tally.repeated_programs = 200, 140
     written.hears(Evaluated(4, "def f(): ...", 2.5, (2.5,), ()))
     assert written.told == []
