@@ -11,7 +11,7 @@ from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
-from behavesim.provenance import DECISIVE, provenance
+from behavesim.provenance import DECISIVE, instances_hash, provenance
 from behavesim.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -27,6 +27,16 @@ def refuse_unpriced(settings: Settings) -> None:
     if settings.max_cost_usd is not None and unpriced:
         models = ", ".join(unpriced)
         raise UsageError(f"--max-cost cannot hold: the price of {models} is unknown; add {as_setting(unpriced[0])}")
+
+
+def refuse_unsteady(task: Task, instances: str) -> None:
+    """Raise TaskError where the search's instances, made again, have another hash: each process would score on its own.
+
+    What only another process makes otherwise, `task check` finds.
+    """
+    if instances_hash(task, "search") != instances:
+        said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
+        raise TaskError(f"{said}; draw them from a fixed seed, such as np.random.default_rng(0)")
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:

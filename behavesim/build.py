@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from behavesim.admission import refuse_another_run, refuse_changes, refuse_unpriced, refuse_unsuited, run_provenance
+from behavesim.admission import (
+    refuse_another_run,
+    refuse_changes,
+    refuse_unpriced,
+    refuse_unsteady,
+    refuse_unsuited,
+    run_provenance,
+)
 from behavesim.behaviours import Behaviours
 from behavesim.caps import Caps
 from behavesim.config import Settings
@@ -88,6 +95,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
+    refuse_unsteady(launch.task, origin["instances"])
     if launch.settings.recommend:
         instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
@@ -188,7 +196,7 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
     """The template as the archive's first program; raises TaskError where it fails."""
     verdict = await judge.evaluate(task.template)
     if isinstance(verdict, Failure):
-        raise TaskError(f"the template of task {task.name!r} fails ({verdict.reason}): {verdict.message}")
+        raise TaskError(f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}")
     return Evaluated(
         TEMPLATE,
         task.template,

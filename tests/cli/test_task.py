@@ -94,6 +94,7 @@ def test_all_that_is_wrong_with_solutions_is_named_with_what_to_mend(behavesim: 
         ("return [np.random", "yield [np.random", "must return a list, not generator"),
         ("return [np.random", "[np.random", "must return a list, not None"),
         ("for number in range(5)", "for number in range(0)", "gives none"),
+        ("default_rng([seed, number])", "default_rng()", "`instances('search')` of task 'mine' gives other instances"),
         ("        seed = ", "        seed = 1 / 0  # ", "raised ZeroDivisionError: division by zero, in line "),
         (
             "        seed = ",
