@@ -136,10 +136,12 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         _, before_s = await asyncio.gather(stack.enter_async_context(pool), folding)
         search.caps = replace(search.caps, active_before_s=before_s)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
-        is_lost = proposer.costs_money and not keeps_requests(launch.settings)
-        known = search.state.under_way
-        sent = 0 if not is_lost else min(len(again), connections) if known is None else known
-        await search.record(RunResumed(again, pool.isolation, sent, name_of_list()))
+        lost = search.state.under_way
+        if not proposer.costs_money or keeps_requests(launch.settings):
+            lost = 0
+        elif lost is None:  # as after a kill: then at most
+            lost = min(len(again), connections)
+        await search.record(RunResumed(again, pool.isolation, lost, name_of_list()))
         yield search
 
 

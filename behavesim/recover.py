@@ -213,7 +213,7 @@ class SalvagedProposer:
             await asyncio.Event().wait()
         self.lost.add(number)
         source = self._sources.get(number)
-        return Reply(f"```python\n{source}\n```" if source else "", "", (), "stop" if source else LOST)
+        return Reply(fenced(source), "", finish_reason="stop") if source else Reply("", "", finish_reason=LOST)
 
 
 class SalvagedJudge:

@@ -61,7 +61,7 @@ class BehaveSim(MeasureSettings):
 
         The kernels release the GIL. The result has the same bits whatever N is.
         """
-        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        archive = _archive(algorithms)
         runs, shape = runs_of(algorithm)
         count = len(archive)
         if count == 0:
@@ -84,7 +84,7 @@ class BehaveSim(MeasureSettings):
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
-        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        archive = _archive(algorithms)
         count = len(archive)
         if count == 0:
             return np.empty((0, 0))
@@ -95,7 +95,7 @@ class BehaveSim(MeasureSettings):
 
         No more than a block is held; each pair is compared twice, once for either's row.
         """
-        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        archive = _archive(algorithms)
         count = len(archive)
         for start in range(0, count, size):
             chosen = range(start, min(start + size, count))
@@ -121,7 +121,7 @@ class BehaveSim(MeasureSettings):
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(instances, N, N) the same for each instance alone, whose mean the matrix is."""
-        archive = algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
+        archive = _archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
@@ -162,6 +162,10 @@ class BehaveSim(MeasureSettings):
             sims[start:stop, start:stop] = corner + np.triu(corner, 1).T
             sims[stop:, start:stop] = sims[start:stop, stop:].T
         return sims if size == count else sims[np.ix_(indices, indices)]
+
+
+def _archive(algorithms: Archive | Sequence[Algorithm]) -> Archive:
+    return algorithms if isinstance(algorithms, Archive) else Archive(algorithms)
 
 
 def _expectation(sims: Iterator[Similarities], shape: Shape) -> Similarities:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import re
 import secrets
 import shlex
 import shutil
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,12 +18,12 @@ from behavesim.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.notices import Notice
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
+from behavesim.store.lock import Lock, is_held
+from behavesim.store.writing import replace_file, reported
 from behavesim.text import printable
 
 if TYPE_CHECKING:
     from behavesim.config import Settings
-
-LOCK_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,10 @@ class RunFolder:
     @property
     def _task(self) -> Path:
         return self.path / "task"
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / ".lock"
 
     @property
     def _held_out(self) -> Path:
@@ -180,29 +181,17 @@ class RunFolder:
 
         The kernel drops the lock with the process, so a killed run leaves nothing to clean up.
         """
-        with _reported(self.path):
-            descriptor = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if not _lock(descriptor):
+        with reported(self.path):
+            lock = Lock(self._lock)
+        with closing(lock):
+            if not lock.take():
                 advice = f"watch it with `behavesim watch {self.argument}`"
                 raise BehavesimError(f"run {self.run} is in use by another process; {advice}")
             yield
-        finally:
-            os.close(descriptor)
 
     def is_running(self) -> bool:
         """Whether a process holds the run; looking needs no right to write."""
-        try:
-            descriptor = os.open(self.path / ".lock", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return is_held(self._lock)
 
     def has_begun(self) -> bool:
         """Whether there is something to resume: a run killed in its first instant has a folder and no event."""
@@ -227,7 +216,7 @@ class RunFolder:
         import tomli_w
 
         text = tomli_w.dumps({name: value for name, value in values.items() if value is not None})
-        self._replace(self.settings, text, is_lasting=True)
+        replace_file(self.settings, text, is_lasting=True)
 
     def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
@@ -242,7 +231,7 @@ class RunFolder:
         """
         file = Path(task)
         if file.suffix == ".py" and not self._task.exists():
-            with _reported(self._task):
+            with reported(self._task):
                 self._task.mkdir()
                 shutil.copyfile(file, self._task / file.name)
 
@@ -255,15 +244,15 @@ class RunFolder:
 
     def write_best(self, source: str, headline: str) -> None:
         """Replace best.py in one step, so that a reader never sees half of it."""
-        self._replace(self.best, headed(source, headline))
+        replace_file(self.best, headed(source, headline))
 
     def write_recommended(self, source: str, headline: str) -> None:
         """Replace recommended.py in one step."""
-        self._replace(self.recommended, headed(source, headline))
+        replace_file(self.recommended, headed(source, headline))
 
     def write_portfolio(self, text: str) -> None:
         """Replace portfolio.py in one step."""
-        self._replace(self.portfolio, text)
+        replace_file(self.portfolio, text)
 
     def read_held_out(self) -> str | None:
         """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
@@ -272,7 +261,7 @@ class RunFolder:
     def write_held_out(self, text: str) -> None:
         """Replace what reports know, in one step; a folder that may only be read stays as it is."""
         if os.access(self.path, os.W_OK):
-            self._replace(self._held_out, text)
+            replace_file(self._held_out, text)
 
     def read_summary(self) -> str | None:
         """The run's summary as it was last found out, and what tells whether it still holds; None where it was not."""
@@ -284,46 +273,14 @@ class RunFolder:
     def write_summary(self, text: str) -> None:
         """Replace the summary, in one step; a folder that may only be read stays as it is."""
         if os.access(self.path, os.W_OK):
-            self._replace(self._summary, text)
+            replace_file(self._summary, text)
 
     def note(self, line: str) -> None:
         """Append a line to the log."""
-        with _reported(self.log), self.log.open("a", encoding="utf-8") as log:
+        with reported(self.log), self.log.open("a", encoding="utf-8") as log:
             log.write(f"{Notice(datetime.now().astimezone(), printable(line)).logged}\n")
-
-    def _replace(self, path: Path, text: str, is_lasting: bool = False) -> None:
-        draft = path.with_suffix(".draft")
-        with _reported(path):
-            with draft.open("w", encoding="utf-8") as file:
-                file.write(text)
-                if is_lasting:
-                    file.flush()
-                    os.fsync(file.fileno())
-            draft.replace(path)
 
 
 def headed(source: str, headline: str) -> str:
     """The program below a headline; two lines further down, a comment of its own names no encoding of the file."""
     return f"# {headline}\n\n{source.strip()}\n"
-
-
-def _lock(descriptor: int) -> bool:
-    """Take the lock; who only looks whether a run is going on (`is_running`) may be in the way for an instant."""
-    for _ in range(LOCK_ATTEMPTS):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.02)
-        else:
-            return True
-    return False
-
-
-@contextmanager
-def _reported(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into one line with what to do next."""
-    try:
-        yield
-    except OSError as error:
-        advice = "make room on the disk" if error.errno == errno.ENOSPC else "check that the folder is yours to write"
-        raise JournalError(f"cannot write {path}: {error.strerror}; {advice}, then resume the run") from error
