@@ -198,7 +198,9 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
     """The template as the archive's first program; raises TaskError where it fails."""
     verdict = await judge.evaluate(task.template)
     if isinstance(verdict, Failure):
-        raise TaskError(f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}")
+        said = f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}"
+        advice = "; look for a loop without end in `solve` or the template, or raise timeout_s"
+        raise TaskError(said + (advice if verdict.reason == "timeout" else ""))
     return Evaluated(
         TEMPLATE,
         task.template,
