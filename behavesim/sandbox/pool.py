@@ -148,7 +148,7 @@ def _ended_badly(run: ProcessOutput, limits: Limits) -> Failure | None:
     if run.overflowed:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
     if ending.killed == "wall":
-        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, with less CPU time than that")
+        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, some of them spent waiting")
     code = os.waitstatus_to_exitcode(ending.status)
     if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s >= limits.timeout_s):
         return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
