@@ -15,7 +15,6 @@ class OfBehaviour:
 
     measures: Sequence[BehaveSim]
     name: str = "behavesim"
-    needs_execution: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
         """How alike the trajectories are; raises TrajectoryError where they cannot be compared."""

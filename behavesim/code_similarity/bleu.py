@@ -35,7 +35,6 @@ class CrystalBleu:
 
     shared: Collection[Ngram]
     name: str = "crystalbleu"
-    needs_execution: bool = False
 
     @classmethod
     def of(cls, corpus: Iterable[str], count: int = SHARED) -> CrystalBleu:

@@ -22,7 +22,6 @@ class Results:
     """1 where both programs return the same on every instance, else 0."""
 
     name: str = "results"
-    needs_execution: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
         """Whether the solutions are equal."""
@@ -35,7 +34,6 @@ class OfTraces:
 
     name: str
     of_texts: Callable[[str, str], float]
-    needs_execution: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
         """How alike the traces are."""

@@ -17,7 +17,7 @@ class Observed:
     solutions: tuple[Any, ...] = ()
     trajectories: tuple[AlgorithmRun, ...] = ()
     traces: tuple[str, ...] = ()
-    """The values of variables as they changed, line by line; see `traces`."""
+    """The values of variables as they changed, line by line."""
 
 
 class Similarity(Protocol):
@@ -26,10 +26,6 @@ class Similarity(Protocol):
     @property
     def name(self) -> str:
         """What it is called in commands and documents, such as "codebleu"."""
-
-    @property
-    def needs_execution(self) -> bool:
-        """Whether it looks at more than the source."""
 
     def similarity(self, a: Observed, b: Observed) -> float:
         """How alike the two are; raises BehavesimError where that cannot be known."""
@@ -42,7 +38,6 @@ class OfSource:
     name: str
     of_texts: Callable[[str, str], float]
     is_symmetric: bool = True
-    needs_execution: bool = False
 
     def similarity(self, a: Observed, b: Observed) -> float:
         """How alike the sources are."""
