@@ -32,7 +32,7 @@ def test_a_run_has_the_documented_keys(tmp_path: Path) -> None:
         tmp_path / "first",
         started(),
         feasible(0, 5.0),
-        feasible(1, 4.0),
+        feasible(1, 4.0, [3, 2, 1, 0]),
         rejected(2, "timeout"),
         stopped("budget"),
         recommended(0, c0=1.0),
