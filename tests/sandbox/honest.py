@@ -22,20 +22,19 @@ class Weights:
     power: "float"
 
 @njit
-def nearest(distances):
-    n = len(distances)
-    tour, seen = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    seen[0] = True
-    for step in range(1, n):
-        best = -1
-        for j in range(n):
-            if not seen[j] and (best < 0 or distances[tour[step - 1], j] < distances[tour[step - 1], best]):
-                best = j
-        tour[step] = best
-        seen[best] = True
-    return tour
+def nearest(distances, seen):
+    best = -1
+    for j in range(len(seen)):
+        if not seen[j] and (best < 0 or distances[j] < distances[best]):
+            best = j
+    return best
 
 def order(points):
     weights = Weights(minimize_scalar(lambda x: (x - 1) ** 2).x)
-    return nearest(cdist(points[:, None], points[:, None]) ** weights.power)
+    distances = cdist(points[:, None], points[:, None]) ** weights.power
+    tour, seen = [0], np.zeros(len(points), bool)
+    while len(tour) < len(points):
+        seen[tour[-1]] = True
+        tour.append(nearest(distances[tour[-1]], seen))
+    return np.array(tour)
 """

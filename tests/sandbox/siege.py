@@ -25,10 +25,12 @@ from tests.sandbox.honest import NUMPY_HEURISTIC, SCIPY_AND_NUMBA_HEURISTIC
 
 ATTACKS: tuple[Attack, ...] = (*ON_THE_MACHINE, *ON_THE_KERNEL, *ON_THE_WALLS, *ON_THE_SEARCH, *ON_THE_JUDGE)
 PATIENT = Limits(timeout_s=30, memory_mb=512)
-HASTY = Limits(timeout_s=0.1, memory_mb=512)
+HASTY = Limits(timeout_s=0.05, memory_mb=512)
 """For programs that never end."""
 WARY = Limits(timeout_s=0.25, memory_mb=512)
 """For programs that may well wait for ever where no filter of calls stops them."""
+SCIENTIFIC = ("scipy.optimize", "scipy.spatial")
+"""What the demanding program imports."""
 
 
 async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, object]:
@@ -39,7 +41,9 @@ async def siege(task: str, layers: list[str], words: dict[str, str], names: list
     limits = [limits_for(attack, layers) for attack in attacks]
     async with AsyncExitStack() as stack:
         pools = {
-            each: await stack.enter_async_context(Pool(reference, "search", 12, each, True, tuple(layers)))
+            each: await stack.enter_async_context(
+                Pool(reference, "search", 12, each, True, tuple(layers), scientific=SCIENTIFIC)
+            )
             for each in dict.fromkeys((PATIENT, *limits))
         }
         judges = {each: SandboxJudge(reference.load(), "search", pool) for each, pool in pools.items()}

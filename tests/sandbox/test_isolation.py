@@ -94,9 +94,15 @@ async def test_in_a_namespace_every_program_is_process_one(cities: TaskReference
             assert [each.item() for each in solved.solutions] == [1, 1]
 
 
-SLEEP = "import time\ndef order(points):\n    time.sleep(1000)\n"
+SLEEP = """
+import signal, time
+
+def order(points):
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    time.sleep(1000)
+"""
 THREADS = """
-import threading, time
+import signal, threading, time
 
 def order(points):
     for _ in range(20):
@@ -104,35 +110,42 @@ def order(points):
             threading.Thread(target=time.sleep, args=(1000,)).start()
         except RuntimeError:
             pass
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     time.sleep(1000)
 """
 
 
-async def seen_from_outside(pool: Pool, cities: TaskReference, source: str, seconds: float) -> dict[str, str]:
-    """What the kernel says of a program's process that has run for a while."""
+async def seen_from_outside(pool: Pool, cities: TaskReference, source: str) -> dict[str, str]:
+    """What the kernel says of a program's process once that ignores SIGUSR1."""
     idle = processes_naming(cities.text)
     running = asyncio.create_task(pool.evaluate(source))
     while not (new := set(processes_naming(cities.text)) - set(idle)):
         await asyncio.sleep(0.01)
-    await asyncio.sleep(seconds)
-    lines = Path(f"/proc/{new.pop()}/status").read_text().splitlines()
+    process = new.pop()
+    while not int((said := status(process))["SigIgn"], 16) & 1 << signal.SIGUSR1 - 1:
+        await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.wait([running])
+    return said
+
+
+def status(process: int) -> dict[str, str]:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
 @pytest.mark.parametrize("layers", [("seccomp",), ("landlock", "seccomp"), LAYERS], ids=" and ".join)
 async def test_a_program_has_one_thread_whoever_it_runs_as(cities: TaskReference, layers: tuple[str, ...]) -> None:
     async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=layers, preloaded=()) as pool:
-        assert (await seen_from_outside(pool, cities, THREADS, 0.3))["Threads"] == "1"
+        assert (await seen_from_outside(pool, cities, THREADS))["Threads"] == "1"
 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_program_has_no_capabilities_even_where_it_is_root(
     held: tuple[tuple[str, ...], Pool], task: TaskReference
 ) -> None:
-    status = await seen_from_outside(held[1], task, SLEEP, 0.3)
-    assert {status[f"Cap{kind}"] for kind in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
+    said = await seen_from_outside(held[1], task, SLEEP)
+    assert {said[f"Cap{kind}"] for kind in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
 
 
 @pytest.mark.parametrize(
