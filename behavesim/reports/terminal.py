@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from rich.console import Console
-from rich.measure import Measurement
+from rich.measure import Measurement, measure_renderables
 from rich.table import Table as Drawing
 from rich.text import Text
 
@@ -75,7 +75,21 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
             ends.append(stop - 1)
     parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
     titled = [parts[0], *(replace(part, title=f"{part.title}, continued".removeprefix(", ")) for part in parts[1:])]
-    return [drawn(part if part is titled[-1] else replace(part, caption="")) for part in titled]
+    drawings = [drawn(part if part is titled[-1] else replace(part, caption="")) for part in titled]
+    for drawing in drawings:
+        _give_room(drawing, console)
+    return drawings
+
+
+def _give_room(drawing: Drawing, console: Console) -> None:
+    """Give each column its longest word, then what it lacks, the least first: rich breaks numbers in a wide column."""
+    anyhow = console.options.update(width=UNBOUNDED)
+    left = max(0, console.width - Measurement.get(console, anyhow, drawing).minimum)
+    needs = [measure_renderables(console, anyhow, (column.header, *column.cells)) for column in drawing.columns]
+    for column, need in sorted(zip(drawing.columns, needs, strict=True), key=lambda pair: pair[1].span):
+        more = min(left, need.span)
+        column.width = need.minimum + more
+        left -= more
 
 
 def drawn(table: Table) -> Drawing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -120,6 +121,16 @@ def test_a_table_with_more_columns_than_rows_is_turned_where_it_is_too_wide() ->
     assert rows[:2] == [("runs", "3", "4"), ("metric 0 %", "50.00", "50.00")]
     assert rows[2] == ("metric 2 %", "25.00", "75.00")
     assert [cell.style for cell in turned.columns[2].cells][2] == "bold"
+
+
+def test_no_number_is_broken_where_a_column_of_words_can_give_way() -> None:
+    columns = (Column("name"), Column("where it is best"), *(Column(name, SCORE) for name in ("one", "two", "three")))
+    numbers = -6.01334e-07, -1.43098e12, -3.08618e14
+    console = Console(width=66, file=io.StringIO())
+    (whole,) = fitting(Table("t", "", columns, (("a", "1, 2, 3", *numbers),) * 5), console)
+    with console.capture() as shown:
+        console.print(whole)
+    assert [shown.get().count(number) for number in ("-6.01334e-07", "-1.43098e+12", "-3.08618e+14")] == [5, 5, 5]
 
 
 def test_a_table_with_many_rows_is_parted_and_not_turned() -> None:
