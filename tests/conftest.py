@@ -14,6 +14,7 @@ from hypothesis import settings
 import behavesim as bs
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection
+from tests import forks
 from tests.cli.command import Command
 
 
@@ -42,6 +43,15 @@ def _bound_as_needed() -> Iterator[None]:
     programs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delitem(connection._ENVIRONMENT, "LD_BIND_NOW")
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked_zygotes() -> Iterator[None]:
+    """Zygotes begin with what each of them would import; those of tests/sandbox do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if forks.ARE_POSSIBLE:
+            patch.setattr(connection, "subprocess", forks)
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import shutil
@@ -10,17 +11,20 @@ import signal
 import sqlite3
 import sys
 import time
+from asyncio import StreamReader, StreamReaderProtocol
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from behavesim.analysis.run import load_run
 from behavesim.events import Asked, Responded, RunResumed
 from behavesim.store.reading import read_events
+from tests import forks
 
-COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
+COMMAND = [sys.executable, "-m", "behavesim"]
 
 
 FEW_CITIES = str(Path(__file__).parents[1] / "few_cities.py")
@@ -32,6 +36,51 @@ CALM = (
 """A run that many tests disturb, each in its own way."""
 
 
+class Forked:
+    """The command in a fork of what has loaded it, with what tests ask of asyncio's own processes."""
+
+    def __init__(self, process: forks.Popen, stdout: StreamReader, stderr: StreamReader) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.kill = process.kill
+        self.stdout = stdout
+        self.stderr = stderr
+
+    @classmethod
+    async def start(cls, *command: str, env: Mapping[str, str], cwd: Path | None) -> Forked:
+        """Start it in a process group of its own."""
+        (stdout, out), (stderr, err) = await _piped(), await _piped()
+        with out, err:
+            process = forks.Popen(
+                command, stdout=out.fileno(), stderr=err.fileno(), env=env, cwd=str(cwd or Path.cwd())
+            )
+        return cls(process, stdout, stderr)
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended, or None while it goes on."""
+        return self._process.poll()
+
+    async def wait(self) -> None:
+        """Wait for its end."""
+        while self.returncode is None:
+            await asyncio.sleep(0.002)
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        """Wait for its end; returns what it wrote."""
+        written = await asyncio.gather(self.stdout.read(), self.stderr.read())
+        await self.wait()
+        return written[0], written[1]
+
+
+async def _piped() -> tuple[StreamReader, BinaryIO]:
+    """What comes out of a pipe, and the end to write to."""
+    reading, writing = os.pipe()
+    stream = StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: StreamReaderProtocol(stream), os.fdopen(reading, "rb"))
+    return stream, os.fdopen(writing, "wb")
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a process ended, and what it said."""
@@ -41,13 +90,21 @@ class Ended:
     stderr: str
 
 
-async def start(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
-    """Start the command in a process group of its own; it knows no model but the one `env` names."""
+async def start(
+    *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, anew: bool = False
+) -> Process | Forked:
+    """Start the command in a process group of its own; it knows no model but the one `env` names.
+
+    Anew it begins with nothing loaded, which matters where its start does, or what Python reads at that.
+    """
     surroundings = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
+    env = {**surroundings, **(env or {})}
+    if forks.ARE_POSSIBLE and not anew:
+        return await Forked.start(*COMMAND, *arguments, env=env, cwd=cwd)
     return await asyncio.create_subprocess_exec(
         *COMMAND,
         *arguments,
-        env={**surroundings, **(env or {})},
+        env=env,
         cwd=cwd,
         stdin=DEVNULL,
         stdout=PIPE,
@@ -56,7 +113,7 @@ async def start(*arguments: str, env: Mapping[str, str] | None = None, cwd: Path
     )
 
 
-async def ended(process: Process) -> Ended:
+async def ended(process: Process | Forked) -> Ended:
     """Wait for the end of a process."""
     stdout, stderr = await asyncio.wait_for(process.communicate(), 100)
     assert process.returncode is not None
@@ -75,14 +132,16 @@ class Subject:
     folder: Path
     arguments: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
+    anew: bool = False
 
-    async def start(self) -> Process:
+    async def start(self) -> Process | Forked:
         """Begin the run, or resume it once it has begun."""
         here = ("--runs-dir", str(self.folder.parent))
         if self.events() > 0:
-            return await start("resume", self.folder.name, *here, env=self.env)
+            return await start("resume", self.folder.name, *here, env=self.env, anew=self.anew)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return await start("run", *self.arguments, "--name", self.folder.name, *here, env=self.env)
+        arguments = (*self.arguments, "--name", self.folder.name, *here)
+        return await start("run", *arguments, env=self.env, anew=self.anew)
 
     async def finish(self) -> Ended:
         """Let it run to its end."""
@@ -121,7 +180,8 @@ class Subject:
             await asyncio.sleep(0.005)
         if process.returncode is None:
             number = os.killpg if rng.random() < 0.5 else os.kill
-            number(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                number(process.pid, signal.SIGKILL)
         await process.communicate()
 
 

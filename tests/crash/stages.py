@@ -61,7 +61,7 @@ class Life:
         Raises AssertionError where a reply was paid for twice that the journal had, or the run does not end well.
         """
         env: Mapping[str, str] = {**self.subject.env, "NUMBA_CACHE_DIR": str(kernels)}
-        subject = replace(self.subject, env=env)
+        subject = replace(self.subject, env=env, anew=True)
         for stage in stages(self.connections, rng):
             wanted = max(1, stage.replies - len(Kept.by(subject).committed))
             yield stage.name, await killed(subject, self.server, wanted, rng.uniform(0.0, stage.within_s))

@@ -32,7 +32,8 @@ async def test_hash_seed_locale_time_zone_and_threads_change_nothing(tmp_path: P
     digests = set()
     for name, env, workers in (("here", HERE, "1"), ("there", THERE, "2")):
         settings = ("--set", "n_init=8", "--set", "restart_every=12", "--set", "recommend=false")
-        subject = Subject(tmp_path / name, (FEW_CITIES, "--budget", "24", "--workers", workers, *settings), env)
+        arguments = (FEW_CITIES, "--budget", "24", "--workers", workers, *settings)
+        subject = Subject(tmp_path / name, arguments, env, anew=True)
         ended = await subject.finish()
         assert ended.code == 0, ended.stderr
         digests.add(subject.digest)

@@ -60,7 +60,7 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
 
 async def test_a_run_that_is_asked_to_end_before_it_began_leaves_nothing_behind(tmp_path: Path) -> None:
     long = (*CALM, "--budget", "5000")
-    starts = [await Subject(tmp_path / f"early-{number}", long).start() for number in range(4)]
+    starts = [await Subject(tmp_path / f"early-{number}", long, anew=True).start() for number in range(4)]
     for number, process in enumerate(starts):
         await asyncio.sleep(0.1 * number)
         os.kill(process.pid, signal.SIGTERM)

@@ -1,15 +1,26 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from behavesim.sandbox import connection
 from behavesim.task import TaskReference
 
 if sys.platform != "linux":  # they look into /proc
     collect_ignore = ["test_pool.py", "test_isolation.py", "test_siege.py"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _zygotes_that_begin_anew() -> Iterator[None]:
+    """Here they begin as they do for people."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "subprocess", subprocess)
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,163 @@
+"""Python processes that begin with all loaded: forks of servers of one thread that have imported what they need.
+
+To begin anew takes most of the CPU time of a small run and of a zygote, and shows the same every time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from subprocess import DEVNULL as DEVNULL
+from subprocess import TimeoutExpired
+from typing import Any, NoReturn
+
+ARE_POSSIBLE = sys.platform == "linux"
+ORDER_BYTES = 1 << 17
+LOADED = {
+    "behavesim": (
+        *("behavesim_cli.compare", "behavesim_cli.report", "behavesim_cli.run", "behavesim_cli.verify"),
+        *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai", "numba"),
+    ),
+    "behavesim.sandbox.zygote": ("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.task"),
+}
+"""What `python -m` of each would import, or most of it."""
+ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""What is read while Python starts and libraries load; all else comes with each order."""
+
+
+class Popen:
+    """`python [-FLAGS] -m MODULE ARGUMENTS` in a session of its own, as subprocess would start it and tell of it.
+
+    It is killed when nobody holds this any more.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        stdout: int,
+        stderr: int,
+        env: Mapping[str, str],
+        cwd: str,
+        stdin: int = DEVNULL,
+        pass_fds: Sequence[int] = (),
+        start_new_session: bool = True,
+    ) -> None:
+        at = command.index("-m")
+        module, *arguments = command[at + 1 :]
+        fds = {to: fd for to, fd in ((1, stdout), (2, stderr), *zip(pass_fds, pass_fds, strict=True)) if fd != DEVNULL}
+        order = {"module": module, "arguments": arguments, "env": dict(env), "cwd": cwd, "fds": list(fds)}
+        self._status, theirs = _connected()
+        with theirs:
+            socket.send_fds(_server(module)[0], [json.dumps(order).encode()], [theirs.fileno(), *fds.values()])
+        self.pid = int(self._status.recv(16))
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code once it has ended; raises TimeoutExpired where it has not after so many seconds."""
+        if self.returncode is None:
+            poll = select.poll()
+            poll.register(self._status, select.POLLIN)
+            if not poll.poll(None if timeout is None else 1000 * timeout):
+                raise TimeoutExpired("a fork", timeout or 0.0)
+            self.returncode = int(self._status.recv(16))
+            self._status.close()
+        return self.returncode
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it goes on."""
+        with contextlib.suppress(TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def kill(self) -> None:
+        """Kill it, unless it has just ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def _connected() -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection that keeps messages apart."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+@cache
+def _server(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """The connection to a module's server, which ends with this process and knows nothing of its environment."""
+    ours, theirs = _connected()
+    with theirs:
+        fd = theirs.fileno()
+        command = [sys.executable, "-sP", __file__, str(fd), *LOADED[module]]
+        env = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)}
+        nothing = {"stdin": DEVNULL, "stdout": DEVNULL}
+        return ours, subprocess.Popen(command, **nothing, pass_fds=[fd], env=env, start_new_session=True)
+
+
+def serve(orders: socket.socket) -> None:
+    """Carry out each order in a grandchild, which the child waits for, until nobody gives any."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    while True:
+        order, fds, _, _ = socket.recv_fds(orders, ORDER_BYTES, 8)
+        if not order:
+            return
+        if os.fork() == 0:
+            orders.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            if (pid := os.fork()) == 0:
+                return _carry_out(json.loads(order), *fds)
+            _see_it_end(pid, *fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _see_it_end(pid: int, status: int, *fds: int) -> NoReturn:
+    """Tell how a process ended; it is killed when nobody wants to know any more."""
+    for fd in fds:
+        os.close(fd)  # or whoever reads what it writes would wait for this process, too
+    poll = select.poll()
+    ending = os.pidfd_open(pid)
+    poll.register(ending, select.POLLIN)
+    poll.register(status, 0)  # its hanging up is reported in any case
+    if ending not in dict(poll.poll()):
+        os.kill(pid, signal.SIGKILL)
+    _, ended = os.waitpid(pid, 0)
+    with contextlib.suppress(BrokenPipeError):
+        os.write(status, b"%d" % os.waitstatus_to_exitcode(ended))
+    os._exit(0)
+
+
+def _carry_out(order: dict[str, Any], status: int, *fds: int) -> None:
+    """Be what was ordered, to the end of this process."""
+    os.setsid()
+    os.write(status, b"%d" % os.getpid())
+    os.close(status)
+    for fd, to in zip(fds, order["fds"], strict=True):
+        if fd != to:
+            os.dup2(fd, to)
+            os.close(fd)
+    os.environ.clear()
+    os.environ.update(order["env"])
+    sys.path[:] = dict.fromkeys([*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *sys.path])
+    sys.argv[1:] = order["arguments"]
+    os.chdir(order["cwd"])
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        import_module(name)
+    gc.collect()
+    gc.freeze()  # or a fork's first collection would touch, and so copy, all that is loaded
+    serve(socket.socket(fileno=int(sys.argv[1])))
