@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.similarity.linkage import average_linkage, joins

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import unified_diff
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.errors import UsageError
 from behavesim.prompts.parting import did, first_difference

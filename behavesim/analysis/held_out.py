@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table

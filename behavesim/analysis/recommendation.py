@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.table import SCORE, Column, Table
 from behavesim.events import TEMPLATE, CandidateId, Recommended
 from behavesim.protocols import Judge

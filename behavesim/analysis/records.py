@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.summary import TOKEN_KINDS
 from behavesim.events import CandidateId, Responded
 from behavesim.store.reading import read_events

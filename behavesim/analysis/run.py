@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.analysis.candidates import Candidate, Candidates
 from behavesim.errors import JournalError, UsageError
 from behavesim.events import (
-    TEMPLATE,
     Added,
-    Asked,
     CandidateId,
-    Evaluated,
     Event,
-    GroupName,
     NotAdded,
     Recommended,
-    Rejected,
-    Responded,
     RunForked,
     RunStarted,
 )
@@ -45,31 +39,6 @@ if TYPE_CHECKING:
 TENTHS = 10
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One candidate of a run; what is not known (yet) is None.
-
-    `score` is in the task's unit, `scores` holds that of each instance, `group` is where the candidate was added.
-    """
-
-    candidate: CandidateId
-    status: Literal["feasible", "rejected", "open"]
-    parents: tuple[CandidateId, ...]
-    operator: str
-    group: GroupName | None = None
-    stage: str | None = None
-    reason: str | None = None
-    message: str = ""
-    score: float | None = None
-    scores: tuple[float, ...] = ()
-    source: str | None = None
-    thought: str = ""
-    model: str | None = None
-    program_hash: str = ""
-    copy_of: CandidateId | None = None
-    cpu_s: float | None = None
-
-
 class Run:
     """A run: its settings, its state as of the last event, and all candidates."""
 
@@ -77,14 +46,11 @@ class Run:
         """`registered` is how many candidates the events register, which may be more than the first budget."""
         self.folder = folder
         self.events_at: list[float] = []
-        self._known: dict[CandidateId, dict[str, Any]] = {}
-        self._candidates: dict[CandidateId, Candidate] = {}
+        self._candidates = Candidates()
         self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
         self._activity = Activity()
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._ranked: list[Candidate] | None = None
-        self.template: Candidate | None = None
-        """The program that the search starts from, as a candidate; it is none of `candidates`."""
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
@@ -117,9 +83,14 @@ class Run:
         return self._activity.seconds
 
     @property
+    def template(self) -> Candidate | None:
+        """The program that the search starts from, as a candidate; it is none of `candidates`."""
+        return self._candidates.template
+
+    @property
     def candidates(self) -> list[Candidate]:
         """All candidates asked for, in that order."""
-        return [self._candidate(number) for number in self._known]
+        return self._candidates.all()
 
     @property
     def feasible(self) -> list[Candidate]:
@@ -136,13 +107,13 @@ class Run:
     def recommended(self) -> Candidate | None:
         """The program chosen on validation instances; None while none is."""
         event = self.state.recommended
-        return None if event is None or event.choice is None else self._program(event.choice)
+        return None if event is None or event.choice is None else self._candidates.get(event.choice)
 
     def candidate(self, number: CandidateId) -> Candidate:
         """A candidate by its number, -1 being the template; raises UsageError that says which there are."""
-        program = self._program(number)
+        program = self._candidates.get(number)
         if program is None:
-            asked = f"0 to {max(self._known)}" if self._known else "none yet"
+            asked = f"0 to {self.state.asked - 1}" if self.state.asked else "none yet"
             template = "" if self.template is None else ", and -1 is the template"
             raise UsageError(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
         return program
@@ -237,59 +208,24 @@ class Run:
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
         self._activity.take(at, event)
+        self._candidates.apply(event)
+        self._ranked = None
         self.events_at.append(at)
         match event:
-            case Asked(candidate):
-                self._known[candidate] = {"status": "open", "parents": event.parents, "operator": event.prompt.operator}
-                self._candidates.pop(candidate, None)
-            case Responded(candidate, reply):
-                self._update(candidate, model=reply.model)
-            case Evaluated(candidate) if candidate == TEMPLATE:
-                self.template = Candidate(TEMPLATE, parents=(), operator="template", **_evaluated(event))
-            case Evaluated(candidate):
-                self._update(candidate, **_evaluated(event))
-            case Rejected(candidate):
-                self._update(
-                    candidate,
-                    status="rejected",
-                    stage=event.stage,
-                    reason=event.reason,
-                    message=event.message,
-                    **_program(event),
-                )
-            case Added(candidate):
-                self._update(candidate, group=event.group)
-                self._remember()
-            case NotAdded():
+            case Added() | NotAdded():
                 self._remember()
             case Recommended(choice, validation) if choice is not None:
-                program = self._program(choice)
+                program = self._candidates.get(choice)
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():
                 self.settings = recorded(event.settings)
-
-    def _program(self, candidate: CandidateId) -> Candidate | None:
-        if candidate == TEMPLATE:
-            return self.template
-        return self._candidate(candidate) if candidate in self._known else None
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
         if self.state.registered * TENTHS // self._span > len(self.archives):
             islands = tuple(tuple(group.members) for group in self.state.islands.values())
             self.archives.append((self.state.registered, islands))
-
-    def _update(self, candidate: CandidateId, **changes: Any) -> None:
-        self._known[candidate].update(changes)
-        self._ranked = None
-        self._candidates.pop(candidate, None)
-
-    def _candidate(self, number: CandidateId) -> Candidate:
-        """A candidate with what is known of it; made when it is first asked for since it last changed."""
-        if number not in self._candidates:
-            self._candidates[number] = Candidate(number, **self._known[number])
-        return self._candidates[number]
 
 
 def load_run(path: str | Path) -> Run:
@@ -306,12 +242,3 @@ def _objective(provenance: Mapping[str, str]) -> Objective:
     except ValueError:
         raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None
     return Objective("maximise" if direction == "maximise" else "minimise", known)
-
-
-def _evaluated(event: Evaluated) -> dict[str, Any]:
-    worth = {"status": "feasible", "stage": "evaluation", "score": event.score, "scores": event.scores}
-    return {**worth, **_program(event)}
-
-
-def _program(event: Evaluated | Rejected) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in ("source", "thought", "program_hash", "copy_of", "cpu_s")}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
 
 if TYPE_CHECKING:
-    from behavesim.analysis.run import Candidate, Run
+    from behavesim.analysis.candidates import Candidate
+    from behavesim.analysis.run import Run
 
 TOP = 10
 """Of so many of the best distinct programs reports speak."""

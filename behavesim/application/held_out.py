@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.held_out import HeldOut, held_out, scores_of
 from behavesim.analysis.report import RunReport, report
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
 from behavesim.errors import UsageError
 from behavesim.protocols import Judge

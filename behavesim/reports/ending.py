@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
 from behavesim.config import Settings
 from behavesim.proposers.prices import Prices, as_setting

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.records import Record, records
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import Run
 from behavesim.errors import UsageError
 from behavesim.reports.summary import named, percent
 from behavesim.store.folder import headed

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Paired, Sample, paired, sample
 from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Estimate, Table
 from behavesim.code_similarity.named import NAMES, of_source, source_matrix

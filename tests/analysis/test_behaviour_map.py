@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.analysis.behaviour_map import BEST, OTHERS, behaviour_map, in_the_plane, spread
-from behavesim.analysis.run import Candidate
+from behavesim.analysis.candidates import Candidate
 from tests.analysis.journals import feasible, journalled, rejected, started
 
 

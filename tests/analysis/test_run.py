@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.analysis.run import Candidate, Run, load_run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run, load_run
 from behavesim.errors import JournalError, UsageError
 from behavesim.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
 from behavesim.similarity import BehaveSim

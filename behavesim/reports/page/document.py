@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from behavesim.analysis.agreement import Pair, agreement, held
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
+from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.convergence import Checkpoint
 from behavesim.analysis.distinct import Distinct
 from behavesim.analysis.diversity import DiversityAt
@@ -21,7 +22,7 @@ from behavesim.analysis.lineage import Ancestor, lineage
 from behavesim.analysis.playback import Scene, playback
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.report import RunReport, report
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
 from behavesim.reports.heatmap import dendrogram_of

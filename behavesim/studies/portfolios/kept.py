@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.analysis.run import Candidate, Run
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
 from behavesim.errors import UsageError
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
