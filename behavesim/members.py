@@ -108,6 +108,16 @@ class Group:
     is_selection: bool = False
     """Whether it only points out programs of other groups."""
 
+    def add(self, member: Member, best: Member | None, evicted: Collection[CandidateId]) -> None:
+        """Take in a member, for which others may go; `best` is the best of those that are there, if it is known."""
+        if best is None or member.utility > best.utility:
+            self.improved_at = member.candidate
+            self.bests.append((member.candidate, member.score))
+        self.members.append(member.candidate)
+        if evicted:
+            self.members = [each for each in self.members if each not in evicted]
+        self.added += 1
+
     def take_similarities(self, name: GroupName, compared: Compared) -> None:
         """Take in how alike a program was to the members of this group, of that name, and to others as it joined."""
         alike = [similarity for group, similarity in compared.to_groups.items() if group == name]

@@ -247,17 +247,11 @@ class RunState:
             self.ungrouped.append(candidate)
         else:
             group = self.groups.setdefault(name, Group())
-            # the group's best may have been evicted; then whoever comes next is an improvement on what is left
-            best = None if group.improved_at is None else self.members.get(group.improved_at)
-            if best is None or member.utility > best.utility:
-                group.improved_at = candidate
-                group.bests.append((candidate, member.score))
             if opened.compared is not None:
                 group.take_similarities(name, opened.compared)
-            group.members.append(candidate)
-            if event.evicted:
-                group.members = [m for m in group.members if m not in event.evicted]
-            group.added += 1
+            # the group's best may have been evicted; then whoever comes next is an improvement on what is left
+            best = None if group.improved_at is None else self.members.get(group.improved_at)
+            group.add(member, best, event.evicted)
         self._register(candidate, name)
         if event.evicted:
             self._forget()

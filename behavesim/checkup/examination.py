@@ -13,7 +13,7 @@ from behavesim.errors import TaskError
 from behavesim.events import Prompt
 from behavesim.finding import Finding
 from behavesim.programs.definitions import missing_names
-from behavesim.programs.extract import fenced_blocks
+from behavesim.programs.fences import fenced_blocks
 from behavesim.provenance import instances_hash
 from behavesim.sandbox import Limits
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of

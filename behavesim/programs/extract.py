@@ -16,7 +16,7 @@ from behavesim.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.definitions import Definitions, names_in
 from behavesim.programs.entry import EntryPoint
-from behavesim.programs.fences import Block, blocks, fenced_blocks, outside
+from behavesim.programs.fences import Block, blocks, outside
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import Parsed, TooLong, parse, parse_beginning
 from behavesim.programs.signatures import callables
@@ -24,8 +24,6 @@ from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.programs.usage import without_main_guard
 from behavesim.verdict import Failure
-
-__all__ = ["REASONS", "Program", "Reason", "extract", "fenced_blocks"]
 
 Reason = Literal["signature", "truncated", "too-long", "syntax", "no-function", "refusal", "empty"]
 """Why a reply holds no program; where its blocks fail for several reasons, the first of these is given."""

@@ -10,7 +10,7 @@ import pytest
 from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
-from behavesim.programs.extract import fenced_blocks
+from behavesim.programs.fences import fenced_blocks
 from behavesim.similarity import BehaveSim
 from behavesim.state import RunState
 from tests.methods.runs import events_of, final, steps

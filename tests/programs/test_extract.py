@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from behavesim.programs import fences
-from behavesim.programs.extract import REASONS, Program, extract, fenced_blocks
+from behavesim.programs.extract import REASONS, Program, extract
+from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.verdict import Failure

@@ -14,7 +14,8 @@ from behavesim_tasks.tsp import TravellingSalesman
 
 from behavesim.events import Prompt
 from behavesim.programs.definitions import missing_names
-from behavesim.programs.extract import Program, extract, fenced_blocks
+from behavesim.programs.extract import Program, extract
+from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 
 TASKS = [TravellingSalesman(), AdmissibleSet()]

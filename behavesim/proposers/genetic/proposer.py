@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 
 from behavesim.events import Prompt, Reply
-from behavesim.programs.extract import fenced_blocks
+from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
 from behavesim.proposers.genetic.grammar import Grammar, Rule
@@ -132,9 +132,10 @@ class GeneticProposer(Proposer[GeneticSettings]):
         """The definitions a program uses, in words."""
         rules = program.rules()
         names = [name.replace("_", " ") for name, rule in self._grammar.definitions.items() if rule in rules]
-        return (
-            ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names) or "nothing but numbers"
-        )
+        if not names:
+            return "nothing but numbers"
+        *others, last = names
+        return f"{', '.join(others)} and {last}" if others else last
 
 
 SENTENCES: Mapping[Move, str] = {
