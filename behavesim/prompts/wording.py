@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 
 from behavesim.errors import UsageError, nearest
 
@@ -35,8 +37,8 @@ class Wording:
         Raises UsageError where there is no such folder, or a text of it has a name or a part that nobody knows.
         """
         if name in SHIPPED:
-            return cls(_texts(HERE / name))
-        own, ours = _own(Path(name)), _texts(HERE / "full")
+            return cls(_shipped(name))
+        own, ours = _own(Path(name)), _shipped("full")
         for file, text in own.items():
             if file not in ours:
                 raise UsageError(f"{name}/{file}.md is the text of nothing; {nearest(file, ours) or ', '.join(ours)}")
@@ -70,6 +72,11 @@ def wording_hash(name: str) -> str:
     if name in SHIPPED:
         return ""
     return hashlib.sha256(repr(sorted(_own(Path(name)).items())).encode()).hexdigest()
+
+
+@cache
+def _shipped(name: str) -> Mapping[str, str]:
+    return MappingProxyType(_texts(HERE / name))
 
 
 def _own(folder: Path) -> dict[str, str]:

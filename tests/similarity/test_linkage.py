@@ -52,8 +52,7 @@ def test_groups_and_joins_are_those_of_scipy_among_equal_distances_too(levels: i
         distances = half + half.T
         tree = linkage(squareform(distances), method="average")
         assert joins(distances, list(range(size))) == [(int(a), int(b), d) for a, b, d, _ in tree.tolist()]
-        for count in range(1, size + 1):
-            expected = cut_tree(tree, n_clusters=count).ravel().tolist()
+        for count, expected in zip(range(size, 0, -1), cut_tree(tree).T.tolist(), strict=True):
             labels = average_linkage(distances, count)
             assert same_groups(labels, expected)
             joined = [group for one, other, _ in joins(distances, labels) for group in (one, other)]
