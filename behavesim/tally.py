@@ -47,6 +47,11 @@ class Tally:
     """The most of them for any single reply."""
     _behaviours: set[int] = field(default_factory=set)  # hashes: trajectories would be most of the memory of a run
 
+    @property
+    def outcomes(self) -> int:
+        """Candidates of which it is known what they came to."""
+        return self.feasible + self.rejected.total()
+
     def take_reply(self, reply: Reply) -> None:
         """Count what a reply took."""
         self.unanswered += reply.unanswered

@@ -49,21 +49,19 @@ class Prompts:
             "template": fenced(task.template),
             "entry_point": task.entry_point,
         }
-        wording = Wording.load(settings.prompts)
-        objective = task.objective_on("search")
         instances = instances_of(task, "search")
 
         def in_words(index: int, decision: int) -> str:
             return task.in_words(instances[index], decision)
 
         return cls(
-            wording,
+            Wording.load(settings.prompts),
             said,
-            objective,
+            task.objective_on("search"),
             in_words,
-            settings.prompt_feedback,
-            settings.prompt_times,
-            settings.prompt_angles,
+            feedback=settings.prompt_feedback,
+            times=settings.prompt_times,
+            angles=settings.prompt_angles,
         )
 
     def first(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:

@@ -67,7 +67,7 @@ def _columns(state: RunState, shown: Sequence[IslandSummary]) -> list[_Column]:
         "best": ["" if best is None else SCORE.text(best.score) for best in bests],
         "gap": ["" if best is None or best.gap is None else percent(best.gap) for best in bests],
         "mean": [SCORE.text(each.mean) for each in shown],
-        "inside": [_distance(state.groups[each.name].inside) for each in shown],
+        "inside": [distance(state.groups[each.name].inside) for each in shown],
         "better": [_ago(each, state) for each in shown],
     }
     return [_Column(name, cells) for name, cells in columns.items() if any(cells)]
@@ -109,5 +109,6 @@ def _ago(island: IslandSummary, state: RunState) -> str:
     return f"{state.registered - island.improved_at:,} ago"
 
 
-def _distance(similarity: Mean) -> str:
+def distance(similarity: Mean) -> str:
+    """A mean distance as people read it, from the similarity that was measured; empty where none was."""
     return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)

@@ -10,10 +10,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from behavesim.analysis.table import DISTANCE, SCORE
+from behavesim.analysis.table import SCORE
 from behavesim.caps import rejected_share
 from behavesim.members import Mean
 from behavesim.reports.curve import convergence
+from behavesim.reports.live_islands import GAP, distance
 from behavesim.reports.moment import Moment
 from behavesim.reports.runs import task_name
 from behavesim.reports.spending import spending
@@ -30,8 +31,6 @@ NAMED = 8
 """Groups that are stuck and named."""
 NAME = 12
 """Columns of what stands at the left, so that one part is in line with the next."""
-GAP = 2
-"""Columns between columns."""
 
 
 def line(moment: Moment) -> str:
@@ -41,7 +40,7 @@ def line(moment: Moment) -> str:
     known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment)))
     return (
         f"{state.registered}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
-        f"{sum(state.tally.rejected.values())} rejected, {_beside_template(state)}"
+        f"{state.tally.rejected.total()} rejected, {_beside_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
 
@@ -102,22 +101,21 @@ def figures(moment: Moment) -> Table:
 
 def diversity(moment: Moment) -> Table:
     """Whether programs still differ: in what they do, and how far inside groups and between them."""
-    state = moment.state
-    different = state.tally.feasible - state.tally.repeated_behaviours
+    tally = moment.state.tally
+    different = tally.feasible - tally.repeated_behaviours
     rows = {
-        "behaviours": f"{different:,} different; {_share(state.tally.repeated_behaviours, state)} repeat"
-        f"{_of_late(state.tally.recent_repeats)}; {_share(state.tally.repeated_programs, state)} copies",
-        **_distances(state),
+        "behaviours": f"{different:,} different; {_share(tally.repeated_behaviours, tally.feasible)} repeat"
+        f"{_of_late(tally.recent_repeats)}; {_share(tally.repeated_programs, tally.feasible)} copies",
+        **_distances(moment.state),
     }
     return _facts(rows)
 
 
 def failures(moment: Moment) -> Group:
     """Why candidates fail, the usual reasons first."""
-    state = moment.state
-    total = state.tally.feasible + sum(state.tally.rejected.values())
-    most = state.tally.rejected.most_common(6)
-    rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / total:.0f} %" for reason, n in most}
+    tally = moment.state.tally
+    most = tally.rejected.most_common(6)
+    rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / tally.outcomes:.0f} %" for reason, n in most}
     return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
 
 
@@ -137,7 +135,7 @@ def _facts(rows: Mapping[str, str]) -> Table:
 
 
 def _feasible(state: RunState) -> str:
-    known = f"{state.tally.feasible:,} of {state.tally.feasible + sum(state.tally.rejected.values()):,}"
+    known = f"{state.tally.feasible:,} of {state.tally.outcomes:,}"
     is_told = len(state.tally.recent) == RECENT
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
 
@@ -156,17 +154,13 @@ def _distances(state: RunState) -> dict[str, str]:
     """How far programs were from those of the islands they joined, and from others, as similarity was measured."""
     inside = sum((group.inside for group in state.islands.values()), Mean())
     between = sum((group.between for group in state.islands.values()), Mean())
-    known = {"inside islands": _distance(inside), "between them": _distance(between)}
+    known = {"inside islands": distance(inside), "between them": distance(between)}
     said = ", ".join(f"{value} {where}" for where, value in known.items() if value)
     return {"distance": said} if said else {}
 
 
-def _distance(similarity: Mean) -> str:
-    return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)
-
-
-def _share(count: int, state: RunState) -> str:
-    return f"{100 * count / state.tally.feasible:.0f} %" if state.tally.feasible else "–"
+def _share(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f} %" if of else "–"
 
 
 def _of_late(seen: Sequence[bool]) -> str:
