@@ -37,17 +37,17 @@ ROOMS = {
     "methods": (["behavesim/methods"], ["tests/methods"]),
     "similarity": (["behavesim/similarity"], ["tests/similarity"]),
     "behaviours": (["behavesim/behaviours.py"], ["tests/behaviours"]),
-    "trajectory": (["behavesim/trajectory.py"], ["tests/trajectory"]),
+    "trajectory": (["behavesim/trajectory"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),
     "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
-    "state": (["behavesim/state.py", "behavesim/members.py"], ["tests/state"]),
+    "state": (["behavesim/state.py", "behavesim/members.py", "behavesim/tally.py"], ["tests/state"]),
     "outcome": (["behavesim/outcome.py"], ["tests/outcome"]),
     "due": (["behavesim/due.py"], ["tests/due"]),
     "audit": (["behavesim/audit.py"], ["tests/audit"]),
-    "loop": (["behavesim/loop.py"], ["tests/search"]),
+    "loop": (["behavesim/loop.py", "behavesim/trials.py", "behavesim/measurements.py"], ["tests/search"]),
 }
 """The code of each room, and the tests that hold it."""
 EVERYWHERE = "tests/house/test_values.py"
