@@ -17,7 +17,7 @@ from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.build import Launch
-from behavesim.errors import INTERRUPTED, BehavesimError
+from behavesim.errors import INTERRUPTED, BehavesimError, JournalError
 from behavesim.sandbox import Limits
 from behavesim.store.folder import RunFolder
 
@@ -148,9 +148,11 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         _report_end(launch, as_json, session.interrupted(launch))
         raise typer.Exit(INTERRUPTED) from None
     except BehavesimError as error:
-        if error.exit_code == 1 and has_begun():
-            tell(f"what has arrived is kept; go on with: behavesim resume {run}")
-        raise
+        if error.exit_code != 1 or isinstance(error, JournalError) or not has_begun():  # a journal's says what to do
+            raise
+        tell(str(error))
+        tell(f"what has arrived is kept; go on with: behavesim resume {run}")
+        raise typer.Exit(error.exit_code) from error
     _report_end(launch, as_json, ended)
 
 
