@@ -52,6 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         feasible(2, 5.0, [3, 2, 0, 1], [2, 0, 3, 1], scores=(6.0, 4.0)),
     ]
     others["sets"] = journalled(folder / "sets", started(), *sets)
+    others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383))
     others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
@@ -257,6 +258,12 @@ async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opene
     await expect(shown.locator("#summary")).not_to_contain_text("NaN")
     label = await shown.locator("#convergence svg[role=img]").get_attribute("aria-label")
     assert label == "Convergence over 2 candidates, in the end best score 4"
+
+
+async def test_a_score_is_not_rounded_to_nothing_beside_a_great_one(runs: dict[str, Run], opened: Opened) -> None:
+    shown = await opened(page(runs["apart"]))
+    await expect(shown.locator("#top")).to_contain_text("-0.00703383")
+    await expect(shown.locator("#top")).to_contain_text("-300000000000000")
 
 
 async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:

@@ -20,10 +20,13 @@ const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s
 /** A score with six significant digits. */
 const score = (value) => (value === null ? UNKNOWN : String(Number(value.toPrecision(6))));
 
-/** Scores of one column with so many decimals that the greatest has six significant digits: points stand in line. */
+/** Scores of one column with so many decimals that the greatest has six significant digits: points stand in line.
+ * Where the least would be shown as nothing then, each has six digits of its own. */
 function aligned(values) {
   const greatest = Math.max(1, d3.max(values, (value) => Math.abs(value ?? 0)));
   const decimals = Math.max(0, 5 - Math.floor(Math.log10(greatest)));
+  const least = d3.min(values, (value) => Math.abs(value ?? 0) || undefined);
+  if (least * 10 ** decimals < 1) return score;
   const isWhole = values.every((value) => value === null || Number.isInteger(value));
   return (value) => (value === null ? UNKNOWN : value.toFixed(isWhole ? 0 : decimals));
 }
