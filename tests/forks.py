@@ -29,7 +29,10 @@ LOADED = {
         *("behavesim_cli.compare", "behavesim_cli.report", "behavesim_cli.run", "behavesim_cli.verify"),
         *("behavesim.proposers.genetic.proposer", "behavesim.proposers.openai", "numba"),
     ),
-    "behavesim.sandbox.zygote": ("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.task"),
+    "behavesim.sandbox.zygote": (
+        *("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
+        *("numpy.fft", "numpy.ma", "numpy.polynomial", "statistics"),
+    ),
 }
 """What `python -m` of each would import, or most of it."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -107,19 +110,20 @@ def _server(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 def serve(orders: socket.socket) -> None:
     """Carry out each order in a grandchild, which the child waits for, until nobody gives any."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
     while True:
         order, fds, _, _ = socket.recv_fds(orders, ORDER_BYTES, 8)
         if not order:
             return
         if os.fork() == 0:
             orders.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             if (pid := os.fork()) == 0:
                 return _carry_out(json.loads(order), *fds)
             _see_it_end(pid, *fds)
         for fd in fds:
             os.close(fd)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):  # whose processes have ended
+                pass
 
 
 def _see_it_end(pid: int, status: int, *fds: int) -> NoReturn:

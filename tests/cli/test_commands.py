@@ -28,7 +28,7 @@ finally:
 REPORT_MODULES_OF_EACH = """
 import asyncio, json, os, sys
 import numpy, pydantic, rich.console  # which nearly all load
-import behavesim.settings
+from behavesim.application import console, launch, session
 from behavesim_cli.app import main
 for line in sys.argv[1:]:
     if os.fork() == 0:

@@ -15,6 +15,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.application.machine import cores
+from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from tests.cli.command import Command
 
@@ -166,7 +167,7 @@ def test_runs_end_in_order_when_their_experiment_is_killed(files: Path) -> None:
     command = [sys.executable, "-c", "from behavesim_cli.app import main; main()", "experiment", "small.toml"]
     experiment = subprocess.Popen(command, cwd=files, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     folders = [RunFolder(files / "runs/small" / name) for name in ("near-best-of-n-seed0", "near-eoh-seed0")]
-    wait_until(lambda: all(folder.has_begun() and folder.is_running() for folder in folders[: cores()]))
+    wait_until(lambda: all(folder.has_begun() and count_registered(folder.journal) for folder in folders[: cores()]))
     experiment.kill()
     experiment.wait()
     wait_until(lambda: not any(folder.is_running() for folder in folders))
