@@ -139,7 +139,9 @@ def test_the_document_has_every_pair_with_every_metric_and_what_is_missing_is_no
     assert "--embedding-model" in document["missing"]["embedding"] or "pip install" in document["missing"]["embedding"]
 
 
-def test_without_cutting_the_sampling_study_is_the_similarity_study() -> None:
+def test_without_cutting_the_sampling_study_is_the_similarity_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    furthest = {at: paper.SAMPLING[at] for at in ((0.0, 0), (0.5, 0), (0.0, 5))}
+    monkeypatch.setattr(sampling, "SAMPLING", furthest)
     means = sampling.study(sampling.sampled()).means
     assert means[0.0, 0] == pytest.approx([whole().mean("behavesim", of_type) for of_type in TYPES], abs=1e-12)
     assert all(of_type_3 == 1.0 for _, _, of_type_3, _ in means.values())

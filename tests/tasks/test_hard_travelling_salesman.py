@@ -34,13 +34,13 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
 
 def one_tree(weights):
     """The length of a minimum 1-tree about city 0, and the degree of each city in it."""
-    tree = minimum_spanning_tree(weights[1:, 1:]).tocoo()
+    tree = minimum_spanning_tree(np.triu(weights[1:, 1:])).tocoo()
     near = np.argsort(weights[0, 1:])[:2] + 1
     ends = np.concatenate([tree.row + 1, tree.col + 1, near, [0, 0]])
     return tree.data.sum() + weights[0, near].sum(), np.bincount(ends, minlength=len(weights))
 
 
-def held_karp(distances, known, steps=60):
+def held_karp(distances, known, steps=40):
     """A lower bound on every tour: the 1-tree bound, raised by subgradient steps (Held and Karp, 1971)."""
     penalties, best, share = np.zeros(len(distances)), 0.0, 2.0
     for _ in range(steps):
