@@ -52,7 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         feasible(2, 5.0, [3, 2, 0, 1], [2, 0, 3, 1], scores=(6.0, 4.0)),
     ]
     others["sets"] = journalled(folder / "sets", started(), *sets)
-    others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383))
+    others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383, [3, 2, 1, 0]))
     others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
 
