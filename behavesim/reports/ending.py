@@ -26,6 +26,10 @@ ADVICE: Mapping[str, str] = {
 }
 """What helps where most candidates are rejected for one reason."""
 
+OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
+OTHER_BLOCKS = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
+"""What may help where nothing else is known to."""
+
 
 def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
     """What to say of a run that has ended for `reason`, under the settings in force; None is the reason of a kill."""
@@ -98,4 +102,5 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
     reply = read_reply(run.folder.journal, example.candidate)
     if reply is not None and reply.text.strip():
         lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
-    return [*lines, ADVICE.get(usual, "try another model, or look at the prompt: it may not fit this one")]
+    is_offline = run.settings.proposer == "genetic"
+    return [*lines, ADVICE.get(usual, OTHER_BLOCKS if is_offline else OTHER_MODEL)]

@@ -69,7 +69,7 @@ def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path:
     reply = Responded(1, Reply("Boil the pasta.", "m"))
     refused = [asked(1)[0], reply, Rejected(1, "extraction", "refusal", "no program"), NotAdded(1)]
     others = rejected(0, "timeout"), refused, rejected(2, "refusal")
-    run = journalled(tmp_path / "first", started(), *others, stopped("budget"))
+    run = journalled(tmp_path / "first", started(proposer="openai"), *others, stopped("budget"))
     assert ending(run, run.settings, "budget") == [
         "nothing was found: all 3 candidates were rejected (2 declined by the model, 1 timed out)",
         "such as candidate 2 (refusal)",
@@ -77,6 +77,11 @@ def test_a_run_in_which_everything_was_rejected_says_so_with_one_reply(tmp_path:
         "try another model, or look at the prompt: it may not fit this one",
         f"next: behavesim report {run.folder.argument}",
     ]
+
+
+def test_where_the_offline_proposer_finds_nothing_no_other_model_is_advised(tmp_path: Path) -> None:
+    run = journalled(tmp_path / "first", started(), rejected(0, "invalid-solution"), stopped("budget"))
+    assert "give the task a `grammar`" in ending(run, run.settings, "budget")[-2]
 
 
 def test_a_run_that_too_many_rejections_ended_names_the_usual_three_and_an_example(tmp_path: Path) -> None:
