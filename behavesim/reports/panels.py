@@ -90,7 +90,7 @@ def figures(moment: Moment) -> Table:
         "progress": _beside_template(state),
         "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
         **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
-        "in flight": f"{number(moment.waiting, 'request')}, {number(moment.evaluating, 'evaluation')}",
+        "in flight": f"{number(moment.waiting, 'prompt')}, {number(moment.evaluating, 'program')}",
         "feasible": _feasible(state),
         **spending(moment),
         **moment.facts,

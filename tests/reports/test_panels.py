@@ -104,7 +104,7 @@ def test_the_dashboard_says_what_was_found() -> None:
     assert row(seen, "best") == "2, gap 100.00 % (candidate 0)"
     assert row(seen, "feasible") == "20 of 21"
     assert row(seen, "behaviours") == "20 different; 0 % repeat; 0 % copies"
-    assert row(seen, "in flight") == "0 requests, 0 evaluations"
+    assert row(seen, "in flight") == "0 prompts, 0 programs"
     assert row(seen, "crashed") == "1  5 %"
     assert "tokens" not in seen and "cost" not in seen
 
@@ -122,7 +122,7 @@ def test_shares_of_repeats_are_of_the_feasible_ones() -> None:
 def test_before_anything_has_come_nothing_is_claimed() -> None:
     seen = shown(moment(state=begun(), cost_usd=None))
     assert row(seen, "best") == "none yet"
-    assert row(seen, "in flight") == "1 request, 1 evaluation"
+    assert row(seen, "in flight") == "1 prompt, 1 program"
     assert row(seen, "behaviours") == "0 different; – repeat; – copies"
     assert row(seen, "tokens") == "1,200 in, 30 out"
     assert row(seen, "cost") == "unknown"
