@@ -85,7 +85,7 @@ class Search:
         self._woken = asyncio.Event()  # set where there may be something to do again
         self._workers: set[asyncio.Task[None]] = set()
         self._injecting: set[str] = set()
-        self._interrupted: str | None = None
+        self._stopped_by: str | None = None  # a person's word, or the cap that ends the run
         self._measurements = None if behaviours is None else Measurements(behaviours, self._begin, self._woken.set)
         check = None if self._measurements is None else self._measurements.comparable
         self._trials = Trials(task, judge, journal, check)
@@ -111,7 +111,7 @@ class Search:
 
     def stop(self, reason: str) -> None:
         """End the run in order; requests in flight are given up, everything that has arrived is kept."""
-        self._interrupted = self._interrupted or reason
+        self._stopped_by = self._stopped_by or reason
         self._woken.set()
 
     @property
@@ -148,14 +148,14 @@ class Search:
                 await self._journal.append([RunStopped("failed")])
             raise failure from None
         await self._commit()
-        reason = self._interrupted or self.caps.reached(self.state) or "budget"
+        reason = self._stopped_by or self.caps.reached(self.state) or "budget"
         await self.record(RunStopped(reason, under_way))
         return reason
 
     async def _work(self) -> None:
         """Commit what has arrived, start what follows from it, take one decision, and again, until nothing is left."""
         at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # where each answer counts, none is asked ahead
-        while not self._interrupted:
+        while self._stopped_by is None:
             if self._arrived or len(self._decided) >= at_once:
                 await self._commit()
             if (ended := self.caps.ended(self.state)) is not None:
@@ -182,8 +182,9 @@ class Search:
             await asyncio.sleep(0)  # whatever is ready to arrive does so now
 
     def _left_over(self) -> list[Event]:
-        """What each open candidate and note waits to be advanced from; no request is made anew that a cap forbids."""
-        steps = [*map(_latest, self.state.open.values()), *(note.asked for note in self.state.awaited_notes)]
+        """From what open candidates and notes are to be advanced; no request is made anew that a cap forbids."""
+        candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
+        steps = [*map(_latest, candidates), *(note.asked for note in self.state.awaited_notes)]
         if self.caps.exhausted(self.state, more=0) is None:
             return steps
         return [step for step in steps if not isinstance(step, Asked | NoteAsked)]
@@ -226,9 +227,12 @@ class Search:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""
         if self._is_measuring:
             return None
-        goes_on = self.state.registered < self.caps.budget  # or islands would be emptied for nobody
-        is_capped = self.caps.exhausted(self.state) is not None
-        permits = Permits(goes_on, not is_capped, not is_capped and self.state.asked < self.caps.budget)
+        may_pay = self.caps.exhausted(self.state) is None
+        permits = Permits(
+            regroup=self.state.registered < self.caps.budget,  # or islands would be emptied for nobody
+            repair=may_pay,
+            ask=may_pay and self.state.asked < self.caps.budget,
+        )
         with failures_named(type(self.method), "method"):
             decision = due(self.state, self.method, self.rules, permits)
         if decision is None or isinstance(decision, DECISIONS):
@@ -273,9 +277,5 @@ class Search:
 
 
 def _latest(candidate: OpenCandidate) -> Event:
-    """The event that a candidate waits to be advanced from."""
-    if candidate.outcome is not None:
-        return candidate.outcome
-    if candidate.reply is not None:
-        return Responded(candidate.asked.candidate, candidate.reply)
-    return candidate.asked
+    """The last event of a candidate of which nothing has become yet."""
+    return candidate.asked if candidate.reply is None else Responded(candidate.id, candidate.reply)
