@@ -43,7 +43,7 @@ def resolve(
         given["prompts"] = located(given["prompts"])
     method = method_type(_name(given, "method"))
     budget = given.get("budget", Settings.model_fields["budget"].default)
-    if task is not None and isinstance(budget, int):
+    if task is not None and isinstance(budget, int) and budget > 0:  # another is refused by its own name
         given = {**method.settings_type.suited(task, budget), **given}
     return owned(given)
 

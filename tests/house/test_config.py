@@ -35,6 +35,11 @@ def test_the_methods_differ_in_their_settings_alone() -> None:
     assert set(differences(plain, ours)) == {"method", "placement", "p_s1", "clustered_start", "n_init"}
 
 
+def test_a_budget_that_is_none_is_refused_by_its_own_name() -> None:
+    with pytest.raises(UsageError, match="setting budget should be greater than or equal to 1, not -3"):
+        resolve({"task": "tsp", "budget": -3}, task=TSP)
+
+
 @pytest.mark.parametrize(("budget", "n_init"), [(2000, 100), (300, 75), (10, 2)])
 def test_the_first_programs_are_at_most_a_quarter_of_the_budget(budget: int, n_init: int) -> None:
     assert options(resolve({"task": "tsp", "budget": budget}, task=TSP)).n_init == n_init
