@@ -29,6 +29,6 @@ def watch(
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     typer.echo(plain(moment_of(followed)), err=True)
-    typer.echo(f"run {followed.folder.run} is {state_of(followed)}")
+    typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
     for line in ending(followed, in_force(followed), followed.state.stopped):
         typer.echo(printable(line))

@@ -160,7 +160,7 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     write(tmp_path / "runs/first", started(), stopped("interrupted"))
     watched = behavesim("watch")
     assert "the newest run is first" in watched.err
-    assert watched.out.splitlines() == ["run first is stopped", "next: behavesim resume first"]
+    assert watched.out.splitlines() == ["run first: stopped", "next: behavesim resume first"]
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
 
 
