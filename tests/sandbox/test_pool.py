@@ -180,16 +180,22 @@ def order(points):
     assert [each.tolist() for each in solved.solutions] == [[10.0], [10.0]]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def open_pool(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pool]:
+    """A pool without a layer, in which programs may send signals."""
+    task = cities_in(tmp_path_factory.mktemp("task"))
+    async with Pool(task, "search", 1, LIMITS, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
+        yield pool
+
+
 @pytest.mark.parametrize(
     ("number", "reason", "message"),
     [(9, "memory", "no more memory"), (15, "crash", "SIGTERM"), (40, "crash", "signal 40"), (64, "crash", "SIGRTMAX")],
 )
 async def test_a_program_killed_by_any_signal_is_rejected(
-    cities: TaskReference, number: int, reason: str, message: str
+    open_pool: Pool, number: int, reason: str, message: str
 ) -> None:
-    source = f"import os\ndef order(points):\n    os.kill(os.getpid(), {number})\n"
-    async with Pool(cities, "search", 1, allow_weak_isolation=True, layers=(), preloaded=()) as pool:
-        failure = await pool.evaluate(source)
+    failure = await open_pool.evaluate(f"import os\ndef order(points):\n    os.kill(os.getpid(), {number})\n")
     assert isinstance(failure, Failure)
     assert (failure.reason, message in failure.message) == (reason, True)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from behavesim.build import judging
 from behavesim.protocols import Solved
@@ -26,7 +27,7 @@ def program(body: str, before: str = "") -> str:
     return f"import numpy as np\n{before}\ndef go(points, left):\n    {lines}\n"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judge() -> AsyncIterator[SandboxJudge]:
     task = STEPS.load()
     async with Pool(STEPS, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
@@ -55,6 +56,7 @@ KEEPING = {
 }
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", HONEST)
 async def test_what_follows_from_the_arguments_alone_is_judged_as_ever(judge: SandboxJudge, name: str) -> None:
     verdict = await judge.evaluate(HONEST[name])
@@ -62,6 +64,7 @@ async def test_what_follows_from_the_arguments_alone_is_judged_as_ever(judge: Sa
     assert all(len(trajectory) == 30 for trajectory in verdict.trajectories)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", KEEPING)
 async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, name: str) -> None:
     failure = await judge.evaluate(KEEPING[name])
@@ -72,6 +75,7 @@ async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, na
     assert failure.cpu_s > 0
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judge: SandboxJudge) -> None:
     forging = "sys._getframe(1).f_locals['self'].answers = Fixed(range(30))"
     fixed = "import sys\nclass Fixed(list):\n    def append(self, answer): pass"
