@@ -17,6 +17,7 @@ from behavesim.events import PortfolioChosen
 from behavesim.task import Task, TaskReference, installed_tasks
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
+from tests.crash.processes import FEW_CITIES
 
 BARE = """
 import json, runpy, sys
@@ -112,8 +113,8 @@ def test_recommend_records_it_and_writes_it_beside_the_run(finished: Command) ->
 
 def test_the_choice_is_the_same_after_a_stop_and_with_more_workers(behavesim: Command) -> None:
     arguments = ("--method", "best-of-n", "--set", "recommend=false", "--seed", 4)
-    assert behavesim("run", "tsp", *arguments, "--budget", 16, "--name", "whole", "--workers", 2).code == 0
-    assert behavesim("run", "tsp", *arguments, "--budget", 6, "--name", "parts", "--workers", 1).code == 0
+    assert behavesim("run", FEW_CITIES, *arguments, "--budget", 16, "--name", "whole", "--workers", 2).code == 0
+    assert behavesim("run", FEW_CITIES, *arguments, "--budget", 6, "--name", "parts", "--workers", 1).code == 0
     assert behavesim("resume", "parts", "--budget", 16).code == 0
     chosen = [bs.load_run(name).portfolio(5).members for name in ("whole", "parts")]
     assert [m.candidate for m in chosen[0]] == [m.candidate for m in chosen[1]]

@@ -14,15 +14,15 @@ from behavesim.events import Evaluated, Event, RunStopped
 from behavesim.methods.niche import Niche
 from behavesim.state import RunState
 from behavesim.store.reading import read_events
-from tests.crash.processes import carried_out
+from tests.crash.processes import FEW_CITIES, carried_out
 
 CLIMBING: dict[str, Any] = {"budget": 8, "method": "hill-climbing", "proposer": "genetic", "window": 4}
 
 
 async def test_it_makes_the_run_that_the_command_makes(tmp_path: Path) -> None:
-    run = await bs.search("tsp", runs_dir=tmp_path / "runs", name="mine", workers=2, **CLIMBING)
+    run = await bs.search(FEW_CITIES, runs_dir=tmp_path / "runs", name="mine", workers=2, **CLIMBING)
     flags = ("--budget", "8", "--method", "hill-climbing", "--proposer", "genetic", "--window", "4")
-    given = ("tsp", *flags, "--set", "recommend=false")
+    given = (FEW_CITIES, *flags, "--set", "recommend=false")
     made = await carried_out("run", *given, "--name", "its", cwd=tmp_path)
     assert made.code == 0, made.stderr
     assert bs.load_run(tmp_path / "runs/its").state.digest() == run.state.digest()
@@ -40,7 +40,7 @@ async def test_what_it_returns_is_the_run_as_it_was_read_once_at_its_end(
         return read_events(path, after)
 
     monkeypatch.setattr("behavesim.analysis.run.read_events", counted)
-    run = await bs.search("tsp", runs_dir=tmp_path, **CLIMBING)
+    run = await bs.search(FEW_CITIES, runs_dir=tmp_path, **CLIMBING)
     assert begun_at.count(0) == 1
     monkeypatch.undo()
     again = bs.load_run(run.folder.path)
@@ -55,7 +55,7 @@ async def test_every_event_is_told_once_it_is_committed(tmp_path: Path) -> None:
         assert state.started is not None
         told.append(event)
 
-    run = await bs.search("tsp", runs_dir=tmp_path, on_event=listen, recommend=False, **CLIMBING)
+    run = await bs.search(FEW_CITIES, runs_dir=tmp_path, on_event=listen, recommend=False, **CLIMBING)
     committed = [event for _, _, event in read_events(run.folder.journal)]
     assert told == committed[2:]  # before them come the run's settings and its template
     assert isinstance(told[-1], RunStopped)
@@ -69,7 +69,7 @@ async def test_cancelling_stops_in_order_and_resume_goes_on(tmp_path: Path) -> N
         if isinstance(event, Evaluated) and event.candidate >= 3:
             started.set()
 
-    cut = asyncio.create_task(bs.search("tsp", runs_dir=tmp_path, name="cut", on_event=listen, **settings))
+    cut = asyncio.create_task(bs.search(FEW_CITIES, runs_dir=tmp_path, name="cut", on_event=listen, **settings))
     await started.wait()
     cut.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -77,30 +77,30 @@ async def test_cancelling_stops_in_order_and_resume_goes_on(tmp_path: Path) -> N
     kept = bs.load_run(tmp_path / "cut")
     assert kept.state.stopped == "interrupted"
     assert (await bs.resume(kept)).state.registered == 30
-    whole = await bs.search("tsp", runs_dir=tmp_path, name="whole", **settings)
+    whole = await bs.search(FEW_CITIES, runs_dir=tmp_path, name="whole", **settings)
     assert bs.load_run(tmp_path / "cut").state.digest() == whole.state.digest()
 
 
 async def test_it_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
     unchosen = {**CLIMBING, "recommend": False}
-    assert bs.search_sync("tsp", runs_dir=tmp_path, name="a", **unchosen).state.registered == 8
+    assert bs.search_sync(FEW_CITIES, runs_dir=tmp_path, name="a", **unchosen).state.registered == 8
     assert bs.resume_sync(tmp_path / "a", budget=9).state.registered == 9
 
 
 async def test_parts_are_given_as_objects_where_a_file_names_them(tmp_path: Path) -> None:
     settings = {**CLIMBING, "method": Niche, "n_init": 2, "recommend": False}
-    assert (await bs.search("tsp", runs_dir=tmp_path, **settings)).settings.method == "niche"
+    assert (await bs.search(FEW_CITIES, runs_dir=tmp_path, **settings)).settings.method == "niche"
 
     class Mine(bs.Method[bs.MethodSettings]):
         ask = register = None  # type: ignore[assignment]
 
     with pytest.raises(bs.BehavesimError, match="has to stand in a file"):
-        await bs.search("tsp", runs_dir=tmp_path, **{**CLIMBING, "method": Mine})
+        await bs.search(FEW_CITIES, runs_dir=tmp_path, **{**CLIMBING, "method": Mine})
 
 
 async def test_a_slip_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(bs.BehavesimError, match="'population' belongs to method eoh"):
-        await bs.search("tsp", runs_dir=tmp_path, population=3, **CLIMBING)
+        await bs.search(FEW_CITIES, runs_dir=tmp_path, population=3, **CLIMBING)
     with pytest.raises(bs.BehavesimError, match="no task 'tps'; did you mean 'tsp'"):
         await bs.search("tps", runs_dir=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -16,6 +16,7 @@ from behavesim.application.launch import new_launch, next_launch
 from behavesim.build import Launch
 from behavesim.loop import Search
 from behavesim.store.folder import RunFolder
+from tests.crash.processes import FEW_CITIES
 
 UNCHOSEN = {"budget": 12, "method": "best-of-n", "proposer": "genetic", "window": 4, "recommend": False}
 
@@ -50,7 +51,7 @@ def cancelled(times: int) -> session.View:
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A finished run whose session nobody has disturbed, only to be copied."""
-    launch = new_launch("tsp", tmp_path_factory.mktemp("runs"), UNCHOSEN, name="calm")
+    launch = new_launch(FEW_CITIES, tmp_path_factory.mktemp("runs"), UNCHOSEN, name="calm")
     assert asyncio.run(session.begin(launch, unseen, pytest.fail)).reason == "budget"
     return launch.folder
 
@@ -65,7 +66,7 @@ def first(calm: RunFolder, tmp_path: Path) -> RunFolder:
 async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing_had_happened(
     calm: RunFolder, tmp_path: Path, times: int, stopped: str | None
 ) -> None:
-    cut = new_launch("tsp", tmp_path, UNCHOSEN, name="cut")
+    cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
     with pytest.raises(asyncio.CancelledError):
         await session.begin(cut, cancelled(times), pytest.fail)
     left = load_run(cut.folder.path).state

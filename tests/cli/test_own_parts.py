@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.rehearsal import examination
 from tests.cli.command import Command
-from tests.crash.processes import Subject
+from tests.crash.processes import FEW_CITIES, Subject
 
 ANNEALING = Path(__file__).with_name("annealing.py").read_text()
 """A method as somebody writes it who has read docs/methods.md and nothing else."""
@@ -52,7 +52,7 @@ def test_a_method_is_written_examined_run_resumed_and_verified(
     assert behavesim("method", "init", "mine").code == 2
     checked = behavesim("method", "check", "mine.py")
     assert (checked.code, checked.out.count("ok ")) == (0, 4)
-    run = ("run", "tsp", "--method", "mine.py", "--budget", 8, "--name", "own")
+    run = ("run", FEW_CITIES, "--method", "mine.py", "--budget", 8, "--name", "own")
     assert behavesim(*run, "--set", "keep=3", "--set", "recommend=false").code == 0
     assert behavesim("resume", "own", "--budget", 12).code == 0
     assert behavesim("verify", "own").code == 0
