@@ -32,9 +32,11 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _hung_up_on() -> None:
-    """SIGHUP ends a process here as everywhere, though the tests be run under nohup."""
+def _hung_up_on_and_interrupted() -> None:
+    """SIGHUP and SIGINT do here what they do everywhere, though the tests be run under nohup or in the background."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

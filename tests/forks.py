@@ -59,7 +59,8 @@ class Popen:
     ) -> None:
         at = command.index("-m")
         module, *arguments = command[at + 1 :]
-        fds = {to: fd for to, fd in ((1, stdout), (2, stderr), *zip(pass_fds, pass_fds, strict=True)) if fd != DEVNULL}
+        wanted = ((1, stdout), (2, stderr), *((fd, fd) for fd in pass_fds))
+        fds = {to: fd for to, fd in wanted if fd != DEVNULL}  # where the server's own leads already
         order = {"module": module, "arguments": arguments, "env": dict(env), "cwd": cwd, "fds": list(fds)}
         self._status, theirs = _connected()
         with theirs:
@@ -102,10 +103,14 @@ def _server(module: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     ours, theirs = _connected()
     with theirs:
         fd = theirs.fileno()
-        command = [sys.executable, "-sP", __file__, str(fd), *LOADED[module]]
-        env = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)}
-        nothing = {"stdin": DEVNULL, "stdout": DEVNULL}
-        return ours, subprocess.Popen(command, **nothing, pass_fds=[fd], env=env, start_new_session=True)
+        return ours, subprocess.Popen(
+            [sys.executable, "-sP", __file__, str(fd), *LOADED[module]],
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            pass_fds=[fd],
+            env={**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(sys.path)},
+            start_new_session=True,
+        )
 
 
 def serve(orders: socket.socket) -> None:

@@ -25,8 +25,6 @@ from behavesim.store.reading import read_events
 from tests import forks
 
 COMMAND = [sys.executable, "-m", "behavesim"]
-
-
 FEW_CITIES = str(Path(__file__).parents[1] / "few_cities.py")
 """The task that is run, as an argument of `run`."""
 CALM = (
@@ -51,9 +49,8 @@ class Forked:
         """Start it in a process group of its own."""
         (stdout, out), (stderr, err) = await _piped(), await _piped()
         with out, err:
-            process = forks.Popen(
-                command, stdout=out.fileno(), stderr=err.fileno(), env=env, cwd=str(cwd or Path.cwd())
-            )
+            here = str(cwd or Path.cwd())
+            process = forks.Popen(command, stdout=out.fileno(), stderr=err.fileno(), env=env, cwd=here)
         return cls(process, stdout, stderr)
 
     @property
