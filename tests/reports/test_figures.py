@@ -14,7 +14,7 @@ from behavesim.analysis.report import report
 from behavesim.reports.figure_files import write_figures
 from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, written
 from tests.analysis.examples import grid
-from tests.analysis.journals import rejected, started, stopped, write
+from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
 
 ONE = [Checkpoint(1, 5.0, 0.5, 0.5), Checkpoint(2, 3.0, 0.3, 0.4), Checkpoint(4, 2.0, 0.2, 0.3)]
@@ -82,10 +82,11 @@ def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Pat
 
 
 def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: Command, tmp_path: Path) -> None:
+    programs = [feasible(k, 9.0 - k, [k, *range(k), *range(k + 1, 6)]) for k in range(6)]
     for method in ("niche", "funsearch"):
         for seed in range(2):
-            given = ("--method", method, "--seed", seed, "--budget", 8, "--set", "recommend=false")
-            behavesim("run", "tsp", *given, "--name", f"{method}-{seed}")
+            parts = started(method=method, seed=seed), *programs[: 6 - seed], stopped("budget")
+            write(Path("runs", f"{method}-{seed}"), *parts)
     assert behavesim("report", "funsearch-0", "--figures", "one").code == 0
     assert behavesim("report", "funsearch-0", "funsearch-1", "niche-0", "niche-1", "--figures", "all").code == 0
     names = {"one": ["convergence", "dendrogram", "diversity"], "all": ["convergence-tsp", "ranks"]}
