@@ -20,7 +20,7 @@ from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
 from behavesim.store.lock import Lock, is_held
 from behavesim.store.writing import replace_file, reported
-from behavesim.text import printable
+from behavesim.text import number, printable
 
 if TYPE_CHECKING:
     from behavesim.config import Settings
@@ -145,6 +145,10 @@ class RunFolder:
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():
                 return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
+        if text and (held := cls.all(runs / text)):
+            raise UsageError(
+                f"{text} is no run, but holds {number(len(held), 'run')}; name one, such as {text}/{held[0].run}"
+            )
         known = [folder.run for folder in cls.all(runs)]
         meant = [run for run in known if text and run.startswith(text)]
         if len(meant) == 1:

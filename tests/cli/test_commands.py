@@ -162,6 +162,7 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     assert "the newest run is first" in watched.err
     assert watched.out.splitlines() == ["run first: stopped", "next: behavesim resume first"]
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
+    assert "many is no run, but holds 1 run; name one, such as many/nested" in behavesim("report", "many").err
 
 
 @pytest.mark.parametrize(
