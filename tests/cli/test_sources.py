@@ -25,6 +25,7 @@ if os.environ["BEHAVESIM_NUMBER"] == "2" and not os.path.exists("failed"):
 code = re.findall(r"```python\\n(.*?)```", sys.stdin.read(), re.DOTALL)[-1]
 print(f"```python\\n{code}\\n# {os.environ['BEHAVESIM_NUMBER']}\\n```")
 """
+BUDGET = 4
 RUN = ("run", "tsp", "--method", "best-of-n", "--json", "--set", "recommend=false")
 
 
@@ -49,7 +50,7 @@ def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("behavesim.proposers.folder.LOOK_S", 0.02)
-    run = ("--budget", 4, "--name", "f", "--proposer", "folder:prompts", "--set", "reply_rest_s=0")
+    run = ("--budget", BUDGET, "--name", "f", "--proposer", "folder:prompts", "--set", "reply_rest_s=0")
     with answering(3, then_interrupt=RunFolder(Path("runs/f"))):
         stopped = behavesim(*RUN, *run)
     assert (stopped.document["stopped_by"], stopped.document["asked"]) == ("interrupted", 4)
@@ -62,12 +63,16 @@ def test_a_folder_takes_replies_and_knows_the_ones_it_has_on_resume(
 
 @contextmanager
 def answering(count: int, then_interrupt: RunFolder | None = None) -> Iterator[None]:
-    """Answer so many prompts, each with the program that it shows; Ctrl-C once a run has as many registered."""
+    """Answer the first so many prompts, each with the program that it shows; Ctrl-C once a run has as many registered.
+
+    They are written in any order: which are the first is known once all are there.
+    """
     is_over = threading.Event()
 
     def answer() -> None:
         while not is_over.is_set():
-            for path in sorted(Path("prompts").glob("*.prompt.md"))[:count]:
+            prompts = sorted(Path("prompts").glob("*.prompt.md"))
+            for path in prompts[:count] if len(prompts) == BUDGET else ():
                 reply = path.with_name(path.name.replace(".prompt.", ".reply."))
                 if not reply.exists():
                     draft = path.with_suffix(".draft")
