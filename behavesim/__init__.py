@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from behavesim.version import __version__ as __version__
+from behavesim.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric
@@ -12,54 +12,54 @@ if TYPE_CHECKING:
     from behavesim.analysis.table import Unit
     from behavesim.application.loaded import LoadedRun, load_run
     from behavesim.application.python import resume, resume_sync, search, search_sync
-    from behavesim.errors import BehavesimError
-    from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
-    from behavesim.members import Member, OpenCandidate
+    from behavesim.base.errors import BehavesimError
+    from behavesim.base.tokens import Usage
     from behavesim.methods.comparison import Comparison
     from behavesim.methods.method import Method, MethodSettings, question
     from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
-    from behavesim.state import RunState
+    from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
+    from behavesim.state.members import Member, OpenCandidate
+    from behavesim.state.state import RunState
     from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Split, Task
-    from behavesim.tokens import Usage
     from behavesim.trajectory import Samples, Trajectory
 
 _HOMES = {
-    "Added": "events",
+    "Added": "state.events",
     "Archive": "similarity",
-    "Asked": "events",
+    "Asked": "state.events",
     "BehaveSim": "similarity",
-    "BehavesimError": "errors",
+    "BehavesimError": "base.errors",
     "Bins": "task",
     "Comparison": "methods.comparison",
     "Disks": "task",
     "Errand": "proposers.proposer",
     "InvalidSolution": "task",
     "LoadedRun": "application.loaded",
-    "Member": "members",
+    "Member": "state.members",
     "Metric": "analysis.metric",
     "Method": "methods.method",
     "MethodSettings": "methods.method",
-    "NotAdded": "events",
-    "NoteAsked": "events",
+    "NotAdded": "state.events",
+    "NoteAsked": "state.events",
     "Objective": "task",
-    "OpenCandidate": "members",
-    "Prompt": "events",
+    "OpenCandidate": "state.members",
+    "Prompt": "state.events",
     "Proposer": "proposers.proposer",
     "ProposerSettings": "proposers.proposer",
-    "Regrouped": "events",
-    "Reply": "events",
+    "Regrouped": "state.events",
+    "Reply": "state.events",
     "Route": "task",
     "Run": "analysis.run",
     "RunReport": "analysis.report",
-    "RunState": "state",
+    "RunState": "state.state",
     "Samples": "trajectory",
     "Split": "task",
-    "TEMPLATE": "events",
+    "TEMPLATE": "state.events",
     "Task": "task",
     "Trajectory": "trajectory",
     "Unit": "analysis.table",
-    "Usage": "tokens",
+    "Usage": "base.tokens",
     "load_run": "application.loaded",
     "resume_sync": "application.python",
     "resume": "application.python",

@@ -20,8 +20,8 @@ from pathlib import Path
 import aiohttp
 import openai
 
-from behavesim.events import Prompt
 from behavesim.proposers.openai import OpenAIProposer, Sampling
+from behavesim.state.events import Prompt
 
 SERVER = Path(__file__).parents[1] / "tests/proposers/chat_server.py"
 LATENCY_S, CONNECTIONS, ROUNDS, REQUESTS = 0.2, 64, 5, 1280

@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.behaviours import Behaviours
-from behavesim.build import Parts, assembled
-from behavesim.caps import Caps
-from behavesim.config import Settings
-from behavesim.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
-from behavesim.loop import Search
-from behavesim.settings import resolve
-from behavesim.state import RunState
+from behavesim.base.config import Settings
+from behavesim.search.build import Parts, assembled
+from behavesim.search.caps import Caps
+from behavesim.search.loop import Search
+from behavesim.search.settings import resolve
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
+from behavesim.state.state import RunState
+from behavesim.state.verdict import Verdict
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Verdict
 
 STATES, INSTANCES = 50, 5
 PROGRAM = '''def score(distance: float, index: int) -> float:

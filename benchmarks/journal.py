@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from behavesim.events import Added, Asked, Compared, Evaluated, Event, Prompt, Reply, Responded
+from behavesim.base.tokens import Usage
+from behavesim.state.events import Added, Asked, Compared, Evaluated, Event, Prompt, Reply, Responded
 from behavesim.store.journal import SqliteJournal
-from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 ROUNDS, CANDIDATES = 7, 400

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from behavesim.analysis.run import load_run
-from behavesim.events import Asked, Responded
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 

@@ -17,17 +17,17 @@ from pathlib import Path
 
 from flatness import NullJudge
 
-from behavesim.admission import run_provenance
-from behavesim.build import Parts, assembled
-from behavesim.caps import Caps
-from behavesim.config import Settings
-from behavesim.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
-from behavesim.settings import resolve
+from behavesim.base.config import Settings
+from behavesim.search.admission import run_provenance
+from behavesim.search.build import Parts, assembled
+from behavesim.search.caps import Caps
+from behavesim.search.settings import resolve
+from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
+from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
-from behavesim.verdict import Verdict
 
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 ROUNDS = 3

@@ -20,12 +20,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from behavesim.protocols import Solved
 from behavesim.sandbox import Limits, Pool
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.task import TaskReference
-from behavesim.verdict import Failure
 
 ROUNDS, PER_ROUND = 9, 10
 TASK = '''

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from behavesim.errors import BehavesimError, UsageError, nearest
-from behavesim.version import __version__
+from behavesim.base.errors import BehavesimError, UsageError, nearest
+from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, Command
 from .output import tell

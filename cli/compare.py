@@ -11,16 +11,16 @@ import typer
 
 from behavesim.analysis.similarities import ProgramSimilarities, similarities, similarities_of_source
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
+from behavesim.base.errors import DistanceError, UsageError
 from behavesim.code_similarity.named import NAMES
-from behavesim.errors import DistanceError, UsageError
 from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import show
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
+from behavesim.state.verdict import Failure
 from behavesim.task import Split, Task, TaskReference
 from behavesim.trajectory import AlgorithmRun
-from behavesim.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
 from .output import REJECTED, busy, print_json, tell

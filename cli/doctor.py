@@ -7,8 +7,8 @@ import asyncio
 import typer
 
 from behavesim.application.machine import findings
+from behavesim.base.text import one_line
 from behavesim.proposers.openai_settings import MODEL
-from behavesim.text import one_line
 
 from .options import AsJson, Models, weighted_models
 from .output import print_json

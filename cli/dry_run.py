@@ -8,8 +8,8 @@ from dataclasses import asdict
 import typer
 
 from behavesim.application.experiment.dry_run import dry_run
-from behavesim.build import Launch
-from behavesim.text import duration, printable
+from behavesim.base.text import duration, printable
+from behavesim.search.build import Launch
 
 from .output import print_json
 

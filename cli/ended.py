@@ -9,11 +9,11 @@ from rich.console import Console
 from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.application.session import Ended
-from behavesim.build import Launch
 from behavesim.reports.ending import ending
 from behavesim.reports.replay import replay_lines
 from behavesim.reports.summary import named, summary_table
 from behavesim.reports.terminal import drawn
+from behavesim.search.build import Launch
 
 from .output import print_json, tell
 

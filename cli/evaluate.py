@@ -10,12 +10,12 @@ import typer
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
+from behavesim.base.text import one_line
 from behavesim.reports.terminal import show
 from behavesim.sandbox import Limits
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
+from behavesim.state.verdict import Failure
 from behavesim.task import Objective, Split, TaskReference
-from behavesim.text import one_line
-from behavesim.verdict import Failure
 
 from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
 from .output import REJECTED, busy, print_json

@@ -18,13 +18,13 @@ from behavesim.application.experiment.plan import Planned, plan, read_experiment
 from behavesim.application.experiment.report import compared
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.application.signals import run_until_asked_to_end
-from behavesim.errors import INTERRUPTED, UsageError
+from behavesim.base.errors import INTERRUPTED, UsageError
+from behavesim.base.text import number
 from behavesim.proposers.installed import proposer_type
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.document import document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
-from behavesim.text import number
 
 from .options import RUNS, AsJson, RunsDir
 from .output import print_json, tell

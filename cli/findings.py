@@ -10,7 +10,7 @@ from textwrap import TextWrapper
 
 import typer
 
-from behavesim.finding import Finding
+from behavesim.base.finding import Finding
 
 from .output import print_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from behavesim.analysis.glance import glance
-from behavesim.errors import BehavesimError
+from behavesim.base.errors import BehavesimError
 from behavesim.reports.runs import runs_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.plugins import resolved
+from behavesim.base.plugins import resolved
 from behavesim.rehearsal.examination import examined
 
 from .commands import PLAIN

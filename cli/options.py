@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.store.folder import RunFolder
 
 from .output import tell

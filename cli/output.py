@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from behavesim.text import printable
+from behavesim.base.text import printable
 
 REJECTED = 3
 """The exit code where a program that was given is rejected."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 
 def write_example(noun: str, name: str) -> None:

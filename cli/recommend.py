@@ -15,7 +15,7 @@ from behavesim.analysis.run import load_run
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.recommendation import assembled, recommended
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.summary import named
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from behavesim.application.machine import cores
-from behavesim.recover import recover as recovered
+from behavesim.audit.recover import recover as recovered
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, RunsDir

@@ -13,7 +13,8 @@ from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
+from behavesim.base.text import number
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
@@ -23,7 +24,6 @@ from behavesim.reports.run import show_run
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
-from behavesim.text import number
 
 from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
 from .output import busy, print_json, tell

@@ -16,9 +16,9 @@ from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
-from behavesim.build import Launch
-from behavesim.errors import INTERRUPTED, BehavesimError, JournalError
+from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError
 from behavesim.sandbox import Limits
+from behavesim.search.build import Launch
 from behavesim.store.folder import RunFolder
 
 from .options import (

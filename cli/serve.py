@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from behavesim.application.signals import run_until_asked_to_end
-from behavesim.errors import INTERRUPTED, UsageError
+from behavesim.base.errors import INTERRUPTED, UsageError
 
 from .options import RUNS
 from .output import tell

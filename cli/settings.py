@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from behavesim.config import described
-from behavesim.settings import owners_of
+from behavesim.base.config import described
+from behavesim.search.settings import owners_of
 
 from .options import AsJson
 from .output import print_json

@@ -11,8 +11,8 @@ import typer
 from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.table import Table
 from behavesim.application.held_out import held_out_scores
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES
-from behavesim.errors import UsageError
 from behavesim.reports.terminal import counted, show
 from behavesim.store.folder import RunFolder
 from behavesim.studies import clustering as clustering_study

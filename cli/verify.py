@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from behavesim.application.machine import cores
+from behavesim.audit.verify import Verification
+from behavesim.audit.verify import verify as verified
+from behavesim.base.text import printable
 from behavesim.store.folder import RunFolder
-from behavesim.text import printable
-from behavesim.verify import Verification
-from behavesim.verify import verify as verified
 
 from .options import RUNS, AsJson, OneRun, RunsDir, run_folder
 from .output import print_json

@@ -10,10 +10,10 @@ from behavesim.analysis.run import load_run
 from behavesim.analysis.standing import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
-from behavesim.errors import INTERRUPTED
+from behavesim.base.errors import INTERRUPTED
+from behavesim.base.text import printable
 from behavesim.reports.ending import ending
 from behavesim.reports.panels import line as plain
-from behavesim.text import printable
 
 from .options import RUNS, OneRun, RunsDir, run_folder
 

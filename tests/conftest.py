@@ -60,7 +60,7 @@ def _forked_zygotes() -> Iterator[None]:
 @pytest.fixture
 def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
-    monkeypatch.setattr("behavesim.outcome.extract", _extracted_once)
+    monkeypatch.setattr("behavesim.search.outcome.extract", _extracted_once)
 
 
 _extracted_once = lru_cache(1000)(extract)

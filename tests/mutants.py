@@ -36,18 +36,24 @@ NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "runs", "*.egg-info", ".*_c
 ROOMS = {
     "methods": (["behavesim/methods"], ["tests/methods"]),
     "similarity": (["behavesim/similarity"], ["tests/similarity"]),
-    "behaviours": (["behavesim/behaviours.py"], ["tests/behaviours"]),
+    "behaviours": (["behavesim/state/behaviours.py"], ["tests/state/test_behaviours.py"]),
     "trajectory": (["behavesim/trajectory"], ["tests/trajectory"]),
     "programs": (["behavesim/programs"], ["tests/programs"]),
     "analysis": (["behavesim/analysis"], ["tests/analysis"]),
     "experiment": (["behavesim/application/experiment"], ["tests/application/experiment"]),
     "store": (["behavesim/store"], ["tests/store"]),
     "reports": (["behavesim/reports"], ["tests/reports"]),
-    "state": (["behavesim/state.py", "behavesim/members.py", "behavesim/tally.py"], ["tests/state"]),
-    "outcome": (["behavesim/outcome.py"], ["tests/outcome"]),
-    "due": (["behavesim/due.py"], ["tests/due"]),
-    "audit": (["behavesim/audit.py"], ["tests/audit"]),
-    "loop": (["behavesim/loop.py", "behavesim/trials.py", "behavesim/measurements.py"], ["tests/search"]),
+    "state": (
+        ["behavesim/state/state.py", "behavesim/state/members.py", "behavesim/state/tally.py"],
+        ["tests/state/test_state.py"],
+    ),
+    "outcome": (["behavesim/search/outcome.py"], ["tests/search/test_outcome.py"]),
+    "due": (["behavesim/search/due.py"], ["tests/search/test_due.py"]),
+    "audit": (["behavesim/audit/audit.py"], ["tests/audit"]),
+    "loop": (
+        ["behavesim/search/loop.py", "behavesim/search/trials.py", "behavesim/search/measurements.py"],
+        ["tests/search"],
+    ),
 }
 """The code of each room, and the tests that hold it."""
 EVERYWHERE = "tests/house/test_values.py"

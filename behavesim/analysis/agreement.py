@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.run import Run
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.code_similarity.optional import missing
-from behavesim.errors import UsageError
 
 PROGRAMS = 30
 CHARACTERS = 30_000

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.prompts.parting import did, first_difference
 from behavesim.task import instances_of
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import RecommendedProgram, Summary
-from behavesim.errors import JournalError
+from behavesim.base.errors import JournalError
+from behavesim.base.tokens import Spending
+from behavesim.base.version import __version__
 from behavesim.store.database import last_event
 from behavesim.store.folder import RunFolder
-from behavesim.tokens import Spending
-from behavesim.version import __version__
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run

@@ -12,10 +12,10 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
-from behavesim.errors import TaskError
-from behavesim.events import TEMPLATE
-from behavesim.protocols import Judge
-from behavesim.provenance import instances_hash, provenance
+from behavesim.base.errors import TaskError
+from behavesim.state.events import TEMPLATE
+from behavesim.state.protocols import Judge
+from behavesim.state.provenance import instances_hash, provenance
 from behavesim.task import Objective, Task
 
 

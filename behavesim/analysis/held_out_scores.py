@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.folder import RunFolder
-from behavesim.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True)

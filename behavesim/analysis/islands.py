@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.scored import COLUMNS, Scored, cells
 from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
-from behavesim.state import RunState
+from behavesim.state.state import RunState
 
 
 @dataclass(frozen=True)

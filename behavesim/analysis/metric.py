@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.table import Column, Unit
-from behavesim.errors import UsageError
-from behavesim.text import one_line
+from behavesim.base.errors import UsageError
+from behavesim.base.text import one_line
 
 Direction = Literal["lower", "higher", "task"]
 """Which values are better; `task`: those that the task's objective prefers."""

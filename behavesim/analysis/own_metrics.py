@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.metrics import BY_NAME, reaching
-from behavesim.errors import UsageError, nearest
-from behavesim.plugins import Kind
+from behavesim.base.errors import UsageError, nearest
+from behavesim.base.plugins import Kind
 
 KIND = Kind("metric", UsageError)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.errors import TaskError
+from behavesim.base.errors import TaskError
 from behavesim.prompts.parting import first_difference
 from behavesim.task import Bins, Disks, Picture, Route, instances_of
 from behavesim.trajectory import Kind, Trajectory, trajectories_of

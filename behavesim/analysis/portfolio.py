@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from behavesim.analysis.table import COUNT, DISTANCE, FRACTION, SCORE, Cell, Column, Table
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.similarity.measure import BehaveSim
 from behavesim.similarity.niches import BASE, Niches, Preference
 from behavesim.task import Objective

@@ -10,10 +10,10 @@ import numpy as np
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import SCORE, Column, Table
-from behavesim.events import TEMPLATE, CandidateId, Recommended
-from behavesim.protocols import Judge
+from behavesim.state.events import TEMPLATE, CandidateId, Recommended
+from behavesim.state.protocols import Judge
+from behavesim.state.verdict import Verdict
 from behavesim.task import Objective
-from behavesim.verdict import Verdict
 
 
 def shortlist(run: Run) -> list[Candidate]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import TOKEN_KINDS
-from behavesim.events import CandidateId, Responded
+from behavesim.base.tokens import Usage
+from behavesim.state.events import CandidateId, Responded
 from behavesim.store.reading import read_events
-from behavesim.tokens import Usage
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from behavesim.analysis.run import Run
-from behavesim.events import Added, Asked, CandidateId, Evaluated, Rejected
+from behavesim.state.events import Added, Asked, CandidateId, Evaluated, Rejected
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 

@@ -19,7 +19,7 @@ from behavesim.analysis.scored import TOP, TopProgram, top, top_table
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
-from behavesim.config import Settings
+from behavesim.base.config import Settings
 
 
 @dataclass(frozen=True)

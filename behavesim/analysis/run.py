@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, Candidates
-from behavesim.errors import JournalError, UsageError
-from behavesim.events import (
+from behavesim.base.errors import JournalError, UsageError
+from behavesim.search.settings import recorded
+from behavesim.state.events import (
     Added,
     CandidateId,
     Event,
@@ -21,8 +22,7 @@ from behavesim.events import (
     RunForked,
     RunStarted,
 )
-from behavesim.settings import recorded
-from behavesim.state import RunState
+from behavesim.state.state import RunState
 from behavesim.store.activity import Activity
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder

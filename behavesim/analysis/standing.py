@@ -6,13 +6,13 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP, scored
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOKEN_KINDS, RecommendedProgram, State, Summary
-from behavesim.caps import spent
-from behavesim.config import Settings
+from behavesim.base.config import Settings
+from behavesim.base.tokens import Spending
 from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
-from behavesim.settings import recorded
-from behavesim.state import RunState
-from behavesim.tokens import Spending
+from behavesim.search.caps import spent
+from behavesim.search.settings import recorded
+from behavesim.state.state import RunState
 
 
 def summary(run: Run) -> Summary:

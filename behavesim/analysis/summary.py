@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from behavesim.analysis.scored import Scored
-from behavesim.tokens import Spending
+from behavesim.base.tokens import Spending
 
 State = Literal["running", "finished", "stopped", "failed"]
 """finished: its budget is spent; stopped: a cap or a person ended it."""

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from behavesim.build import Launch
-from behavesim.errors import BehavesimError
-from behavesim.loop import Search
+from behavesim.base.errors import BehavesimError
+from behavesim.base.notices import LoggedNotices
+from behavesim.base.plugins import failures_named
+from behavesim.base.tokens import Spending
 from behavesim.methods.installed import method
 from behavesim.methods.method import Method
-from behavesim.notices import LoggedNotices
-from behavesim.plugins import failures_named
 from behavesim.proposers.prices import Prices
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
-from behavesim.state import RunState
+from behavesim.search.build import Launch
+from behavesim.search.loop import Search
+from behavesim.state.state import RunState
 from behavesim.task import TaskReference
-from behavesim.tokens import Spending
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run

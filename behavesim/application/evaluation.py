@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.build import judging
-from behavesim.config import Settings
-from behavesim.errors import UsageError
-from behavesim.events import Stage
+from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
+from behavesim.search.build import judging
+from behavesim.state.events import Stage
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Split, Task
-from behavesim.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True)

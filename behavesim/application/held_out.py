@@ -11,10 +11,10 @@ from behavesim.analysis.held_out import HeldOut, held_out, scores_of
 from behavesim.analysis.report import RunReport, report
 from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
-from behavesim.errors import UsageError
-from behavesim.protocols import Judge
+from behavesim.base.errors import UsageError
+from behavesim.base.text import number
+from behavesim.state.protocols import Judge
 from behavesim.task import Task, TaskReference
-from behavesim.text import number
 
 
 async def reported(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
@@ -55,7 +55,7 @@ async def _tried(runs: Sequence[Run]) -> list[HeldOut]:
 @asynccontextmanager
 async def _held_out(runs: Sequence[Run]) -> AsyncIterator[tuple[Task, Judge]]:
     """The task of these runs, and a judge on its held-out instances."""
-    from behavesim.build import judging  # a sandbox and a search, which a report without them need not load
+    from behavesim.search.build import judging  # a sandbox and a search, which a report without them need not load
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     settings = runs[0].folder.with_task_at_hand(runs[0].settings)

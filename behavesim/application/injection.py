@@ -8,16 +8,16 @@ from pathlib import Path
 from behavesim.analysis.run import load_run
 from behavesim.analysis.scored import TOP
 from behavesim.application.evaluation import read_program
-from behavesim.config import Settings
-from behavesim.errors import UsageError
-from behavesim.events import Asked, ClockRead, Injected
+from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import brought_again
+from behavesim.state.events import Asked, ClockRead, Injected
+from behavesim.state.verdict import Failure
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
-from behavesim.verdict import Failure
 
 
 def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from behavesim.application.injection import brought
 from behavesim.application.machine import cores, has_endpoint
-from behavesim.build import Launch
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.proposers.installed import proposer_type
-from behavesim.settings import amended, recorded, resolve
+from behavesim.search.build import Launch
+from behavesim.search.settings import amended, recorded, resolve
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from urllib.parse import urlsplit
 
-from behavesim.errors import BehavesimError, nearest
+from behavesim.base.errors import BehavesimError, nearest
+from behavesim.base.version import __version__
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
 from behavesim.task import TaskReference
-from behavesim.version import __version__
 
 NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
 
@@ -76,7 +76,9 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _sandbox() -> str:
-    from behavesim.build import sandbox  # and all of a search, for which others who ask for the cores do not wait
+    from behavesim.search.build import (
+        sandbox,  # and all of a search, for which others who ask for the cores do not wait
+    )
 
     try:
         task = TaskReference("tsp").load()

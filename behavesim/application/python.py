@@ -17,17 +17,17 @@ from behavesim.application import session
 from behavesim.application.console import moment_of_search
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.loaded import LoadedRun
-from behavesim.build import Launch
-from behavesim.errors import UsageError
-from behavesim.events import Event
-from behavesim.loop import Search, Show
+from behavesim.base.errors import UsageError
+from behavesim.base.plugins import Kind
 from behavesim.methods.installed import METHODS
 from behavesim.methods.method import Method
-from behavesim.plugins import Kind
 from behavesim.proposers.installed import PROPOSERS
 from behavesim.proposers.proposer import Proposer
 from behavesim.reports.panels import line
-from behavesim.state import RunState
+from behavesim.search.build import Launch
+from behavesim.search.loop import Search, Show
+from behavesim.state.events import Event
+from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.task import TASKS, Task
 

@@ -9,14 +9,14 @@ from behavesim.analysis.portfolio import Member, Portfolio, Scores
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run, load_run
 from behavesim.application.bundle import bundle
-from behavesim.build import judging
-from behavesim.errors import UsageError
-from behavesim.events import PortfolioChosen, Recommended
+from behavesim.base.errors import UsageError
 from behavesim.reports.summary import named, percent
+from behavesim.search.build import judging
+from behavesim.state.events import PortfolioChosen, Recommended
+from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Task, instances_of
-from behavesim.verdict import Verdict
 
 SECONDS = 60.0
 """That portfolio.py has for an instance unless its user says otherwise."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import uvloop
 
-from behavesim.errors import INTERRUPTED
+from behavesim.base.errors import INTERRUPTED
 
 T = TypeVar("T")
 SHOW_CURSOR = b"\x1b[?25h"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 
-from behavesim.build import judging, sandbox
+from behavesim.base.config import Settings
+from behavesim.base.errors import TaskError
+from behavesim.base.finding import Finding
 from behavesim.checkup.instances import known_again, present, unchanged
 from behavesim.checkup.solutions import examined
-from behavesim.config import Settings
-from behavesim.errors import TaskError
-from behavesim.events import Prompt
-from behavesim.finding import Finding
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
-from behavesim.provenance import instances_hash
 from behavesim.sandbox import Limits
+from behavesim.search.build import judging, sandbox
+from behavesim.state.events import Prompt
+from behavesim.state.provenance import instances_hash
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
-from behavesim.verdict import Failure, Verdict
 
 GROWN = 50
 """Programs the offline proposer writes to show that its building blocks hold together."""

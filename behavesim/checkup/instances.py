@@ -7,9 +7,9 @@ import json
 import os
 import sys
 
-from behavesim.errors import TaskError
-from behavesim.finding import Finding
-from behavesim.provenance import instances_hash
+from behavesim.base.errors import TaskError
+from behavesim.base.finding import Finding
+from behavesim.state.provenance import instances_hash
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
 
 
@@ -30,7 +30,7 @@ def present(task: Task, split: Split) -> Finding:
 
 TELL_INSTANCES = """
 import json, sys
-from behavesim.provenance import instances_hash
+from behavesim.state.provenance import instances_hash
 from behavesim.task import SPLITS, TaskReference
 task = TaskReference(sys.argv[1]).load()
 print(json.dumps({split: instances_hash(task, split) for split in SPLITS}))

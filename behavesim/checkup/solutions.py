@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from behavesim.base.errors import TaskError, TrajectoryError
+from behavesim.base.finding import PROVOKED, Finding
+from behavesim.base.text import duration
 from behavesim.checkup.forgeries import forgeries
-from behavesim.errors import TaskError, TrajectoryError
-from behavesim.finding import PROVOKED, Finding
-from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
 from behavesim.sandbox.processes import seconds_without_a_core
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.task import Solution, Task, instances_of, number_from, raised
-from behavesim.text import duration
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
-from behavesim.verdict import Failure
 
 SLOW_SCORE_S = 0.05
 """Scoring runs in the trusted process; beyond this it holds up a search."""

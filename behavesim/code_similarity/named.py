@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.bleu import CrystalBleu, bleu
 from behavesim.code_similarity.metric import Observed, OfSource, Similarity
 from behavesim.code_similarity.optional import codebleu, missing
 from behavesim.code_similarity.rouge import rouge
 from behavesim.code_similarity.tree_edits import ast_similarity
-from behavesim.errors import UsageError
 
 NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.base.errors import UsageError
+from behavesim.base.text import one_line
 from behavesim.code_similarity.executions import OfTraces
 from behavesim.code_similarity.metric import OfSource, Similarity
-from behavesim.errors import UsageError
-from behavesim.text import one_line
 
 NEEDS = {
     "codebleu": ("codebleu", "tree_sitter_python"),

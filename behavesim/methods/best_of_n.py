@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded
-from behavesim.members import OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded
+from behavesim.state.members import OpenCandidate
+from behavesim.state.state import RunState
 
 ARCHIVE = "archive"
 """The group that holds every feasible program."""

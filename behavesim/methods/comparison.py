@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from behavesim.behaviours import Behaviours
-from behavesim.events import CandidateId, Compared, GroupName
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import CandidateId, Compared, GroupName
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.events import CandidateId
-from behavesim.members import Member
+from behavesim.state.events import CandidateId
+from behavesim.state.members import Member
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from behavesim.members import Member
+from behavesim.state.members import Member
 
 Generator = np.random.Generator
 

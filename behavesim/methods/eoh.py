@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 
 POPULATION = "population"
 """The one group."""

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from behavesim.behaviours import Behaviours
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import RunState
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 from behavesim.task import Task
 
 

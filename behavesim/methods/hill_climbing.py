@@ -6,10 +6,10 @@ with Large Language Models" (PPSN 2024): the baseline that every population has 
 
 from __future__ import annotations
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded
-from behavesim.members import OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded
+from behavesim.state.members import OpenCandidate
+from behavesim.state.state import RunState
 
 CURRENT = "current"
 """The group of the one program that is changed."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from behavesim.config import Owner, Settings
-from behavesim.errors import UsageError
+from behavesim.base.config import Owner, Settings
+from behavesim.base.errors import UsageError
+from behavesim.base.plugins import Kind
 from behavesim.methods.method import Brief, Method
-from behavesim.plugins import Kind
 from behavesim.prompts.prompts import Prompts
 from behavesim.task import Task
 

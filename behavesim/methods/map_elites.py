@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from behavesim.behaviours import Behaviours
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import RunState
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 from behavesim.task import Task
 
 CENTRES = "centres"

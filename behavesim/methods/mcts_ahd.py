@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 
 TREE = "tree"
 """The group of all programs in the tree."""

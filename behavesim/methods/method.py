@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from behavesim.behaviours import Behaviours
-from behavesim.config import Options
-from behavesim.events import (
+from behavesim.base.config import Options
+from behavesim.methods.draw import Generator, generator
+from behavesim.prompts.prompts import Prompts
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import (
     TEMPLATE,
     Added,
     Asked,
@@ -22,10 +24,8 @@ from behavesim.events import (
     Prompt,
     Regrouped,
 )
-from behavesim.members import Member, OpenCandidate
-from behavesim.methods.draw import Generator, generator
-from behavesim.prompts.prompts import Prompts
-from behavesim.state import RunState
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 from behavesim.task import Task
 
 

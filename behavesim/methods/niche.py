@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from behavesim.behaviours import Behaviours
-from behavesim.events import Added, Asked, CandidateId, NotAdded, Regrouped
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.draw import Generator, softmax
 from behavesim.methods.method import Method, MethodSettings, kept_if_feasible, question
-from behavesim.state import RunState
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 from behavesim.task import Task
 
 ARCHIVE = "archive"

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from behavesim.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
-from behavesim.members import Member, OpenCandidate
 from behavesim.methods.method import Method, MethodSettings, question
-from behavesim.state import RunState
+from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
+from behavesim.state.members import Member, OpenCandidate
+from behavesim.state.state import RunState
 from behavesim.task import Task
 
 POPULATION = "population"

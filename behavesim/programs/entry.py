@@ -13,7 +13,7 @@ from behavesim.programs.definitions import identifiers, missing_names, module_st
 from behavesim.programs.parsing import Parsed, parse, without
 from behavesim.programs.signatures import Arguments, callables, complaint, positional
 from behavesim.programs.usage import without_usage
-from behavesim.verdict import Failure
+from behavesim.state.verdict import Failure
 
 _NEWER = r"(?:v?\d+|new(?:er)?|improved|better|optimi[sz]ed|enhanced|revised|updated|refined|modified|fixed|final)"
 

@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Literal, get_args
 
-from behavesim.errors import TaskError
+from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.definitions import Definitions, names_in
 from behavesim.programs.entry import EntryPoint
@@ -23,7 +23,7 @@ from behavesim.programs.signatures import callables
 from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
 from behavesim.programs.usage import without_main_guard
-from behavesim.verdict import Failure
+from behavesim.state.verdict import Failure
 
 Reason = Literal["signature", "truncated", "too-long", "syntax", "no-function", "refusal", "empty"]
 """Why a reply holds no program; where its blocks fail for several reasons, the first of these is given."""

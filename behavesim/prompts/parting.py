@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.behaviours import Behaviours
-from behavesim.events import Asked, CandidateId
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import Asked, CandidateId
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 PLACE = "\0behaviour\0"

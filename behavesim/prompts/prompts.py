@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from behavesim.config import Settings
-from behavesim.events import Asked, Prompt, Rejected
-from behavesim.members import Member
+from behavesim.base.config import Settings
 from behavesim.programs.fences import fenced
 from behavesim.prompts.contract import contract
 from behavesim.prompts.parting import PLACE, InWords, Parting
 from behavesim.prompts.shown import parts_of, prose, said_score
 from behavesim.prompts.wording import PARTS, Wording
-from behavesim.state import RunState
+from behavesim.state.events import Asked, Prompt, Rejected
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
 
 HINT_SHOWN = 600

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from behavesim.members import Member
 from behavesim.programs.fences import fenced
+from behavesim.state.members import Member
 from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from types import MappingProxyType
 
-from behavesim.errors import UsageError, nearest
+from behavesim.base.errors import UsageError, nearest
 
 HERE = Path(__file__).parent
 SHIPPED = ("full", "paper")

@@ -11,18 +11,18 @@ from typing import NoReturn, Self
 
 from pydantic import Field
 
-from behavesim.config import Adjustable
-from behavesim.errors import ProposerError, UsageError
-from behavesim.events import Prompt, Reply
-from behavesim.heartbeat import Heartbeat
-from behavesim.notices import Sparing
+from behavesim.base.config import Adjustable
+from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import Sparing
+from behavesim.base.tokens import Usage
 from behavesim.proposers.limiter import backoff_s
 from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.proposers.secrets import Secrets
 from behavesim.proposers.shell import Ended, carried_out
-from behavesim.requests import Requests
-from behavesim.tokens import Usage
+from behavesim.state.events import Prompt, Reply
+from behavesim.state.requests import Requests
 
 MODEL = "command"
 """What the model is called whose replies these are: a name for `prices`, which nobody else can know."""

@@ -10,13 +10,13 @@ from typing import Self
 
 from pydantic import Field
 
-from behavesim.config import Adjustable
-from behavesim.errors import ProposerError, UsageError
-from behavesim.events import Prompt, Reply
-from behavesim.heartbeat import Heartbeat
-from behavesim.notices import Sparing
+from behavesim.base.config import Adjustable
+from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import Sparing
+from behavesim.base.text import one_line
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
-from behavesim.text import one_line
+from behavesim.state.events import Prompt, Reply
 
 MODEL = "folder"
 """What the model is called whose replies these are: a name for `prices`, which nobody else can know."""

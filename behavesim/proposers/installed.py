@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from behavesim.config import Owner, Settings
-from behavesim.errors import UsageError
-from behavesim.plugins import Kind, failures_named
+from behavesim.base.config import Owner, Settings
+from behavesim.base.errors import UsageError
+from behavesim.base.plugins import Kind, failures_named
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 
 PROPOSERS = Kind("proposer", UsageError)

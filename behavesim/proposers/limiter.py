@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 
-from behavesim.clock import world_s
+from behavesim.base.clock import world_s
 
 RECOVERY = 0.25
 """How much a success adds to the allowance after a cut: four successes for one more request at a time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 BESIDE = 64
 """Open files of a run beside its connections: its journal, its log, the sandbox; some twenty were counted."""

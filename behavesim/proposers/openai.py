@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import NoReturn, Self
 
-from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply
-from behavesim.heartbeat import Heartbeat
-from behavesim.notices import Sparing
+from behavesim.base.errors import ProposerError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import Sparing
+from behavesim.base.tokens import Usage
 from behavesim.proposers.limiter import Limiter, backoff_s
 from behavesim.proposers.open_files import allow
 from behavesim.proposers.openai_answers import Completion, Fault
 from behavesim.proposers.openai_dialect import Dialect, Sampling
 from behavesim.proposers.openai_settings import OpenAISettings, base_url
 from behavesim.proposers.proposer import Errand, Proposer
-from behavesim.requests import Requests
-from behavesim.tokens import Usage
+from behavesim.state.events import Prompt, Reply
+from behavesim.state.requests import Requests
 
 __all__ = ["OpenAIProposer", "Patience", "Sampling"]
 

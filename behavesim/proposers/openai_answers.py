@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from behavesim.base.text import one_line
+from behavesim.base.tokens import Usage, estimated_tokens
 from behavesim.programs.answer import interruption
 from behavesim.proposers.limiter import retry_after_s
 from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage, written
-from behavesim.text import one_line
-from behavesim.tokens import Usage, estimated_tokens
 
 Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
 """What a fault calls for: stop the run; slow down; ask again; ask again and stop soon unless there were replies before,

@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import aiohttp
 
+from behavesim.base.text import one_line
 from behavesim.proposers.openai_answers import Fault, Meaning
-from behavesim.text import one_line
 
 PROBE_S = 3.0
 NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})

@@ -12,13 +12,13 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from behavesim.errors import UsageError
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.text import one_line, storable
 from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
 from behavesim.proposers.openai_diagnosis import Route, diagnosed
 from behavesim.proposers.openai_message import NO_USAGE
 from behavesim.proposers.openai_settings import base_url
-from behavesim.text import one_line, storable
 
 PATH = "/chat/completions"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from behavesim.base.tokens import Usage
 from behavesim.programs.answer import written_out
-from behavesim.tokens import Usage
 
 NO_USAGE = Usage()
 

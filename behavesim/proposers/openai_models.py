@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import openai
 
-from behavesim.errors import ProposerError
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import ProposerError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.proposers.openai_settings import base_url
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from behavesim.config import Adjustable
+from behavesim.base.config import Adjustable
 from behavesim.proposers.openai_dialect import Sampling
 from behavesim.proposers.proposer import ProposerSettings
 

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from behavesim.tokens import Usage
+from behavesim.base.tokens import Usage
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from behavesim.errors import UsageError
-from behavesim.tokens import Tokens
+from behavesim.base.errors import UsageError
+from behavesim.base.tokens import Tokens
 
 _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
 

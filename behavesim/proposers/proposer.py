@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Generic, Self, TypeVar
 
-from behavesim.config import Options
-from behavesim.events import Prompt, Reply
-from behavesim.heartbeat import Heartbeat
-from behavesim.requests import Requests
+from behavesim.base.config import Options
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.state.events import Prompt, Reply
+from behavesim.state.requests import Requests
 from behavesim.task import Task
 
 

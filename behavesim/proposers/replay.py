@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from behavesim.errors import ProposerError
-from behavesim.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
+from behavesim.base.errors import ProposerError
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
+from behavesim.state.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 

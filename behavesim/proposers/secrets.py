@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from behavesim.text import one_line
+from behavesim.base.text import one_line
 
 SHORTEST = 8
 """What has fewer characters protects nothing: `EMPTY`, `none`, `ollama`, as local endpoints want them for a key."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from behavesim.events import Prompt, Reply
-from behavesim.plugins import failures_named
-from behavesim.protocols import Responder
-from behavesim.tokens import Usage
+from behavesim.base.plugins import failures_named
+from behavesim.base.tokens import Usage
+from behavesim.state.events import Prompt, Reply
+from behavesim.state.protocols import Responder
 
 Cost = Callable[[str, Usage], float | None]
 """What a request to a model costs in USD if made now; None where that is unknown."""

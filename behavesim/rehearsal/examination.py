@@ -6,15 +6,15 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from behavesim.config import described
-from behavesim.errors import BehavesimError
-from behavesim.events import Injected
-from behavesim.finding import PROVOKED, Finding
-from behavesim.loop import Search
+from behavesim.base.config import described
+from behavesim.base.errors import BehavesimError
+from behavesim.base.finding import PROVOKED, Finding
+from behavesim.base.plugins import line_in
 from behavesim.methods.installed import method_type
-from behavesim.plugins import line_in
 from behavesim.rehearsal.watched import Impure, Watched
 from behavesim.rehearsal.world import MemoryJournal, Stop, search
+from behavesim.search.loop import Search
+from behavesim.state.events import Injected
 
 SMALL: Mapping[str, Any] = {"budget": 60, "window": 8}
 SHUFFLES = 4

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any, TypeVar
 
-from behavesim.events import Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
-from behavesim.members import OpenCandidate
 from behavesim.methods.method import Measurement, Method
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, CandidateId, NotAdded, NoteAsked, Regrouped
+from behavesim.state.members import OpenCandidate
+from behavesim.state.state import RunState
 
 T = TypeVar("T")
 

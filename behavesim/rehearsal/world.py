@@ -13,20 +13,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from behavesim.build import Parts, assembled
-from behavesim.caps import Caps
-from behavesim.config import OWN, Settings
-from behavesim.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
-from behavesim.heartbeat import Heartbeat
-from behavesim.loop import Search
+from behavesim.base.config import OWN, Settings
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.tokens import Tokens, Usage
 from behavesim.methods.installed import method_type
-from behavesim.protocols import Journal, Responder
-from behavesim.settings import resolve
+from behavesim.search.build import Parts, assembled
+from behavesim.search.caps import Caps
+from behavesim.search.loop import Search
+from behavesim.search.settings import resolve
+from behavesim.state.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
+from behavesim.state.protocols import Journal, Responder
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task, instances_of
-from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Failure, Verdict
 
 CITIES = 6
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from behavesim.analysis.comparison import RunComparison, TaskComparison
 from behavesim.analysis.report import RunReport
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 Row = Mapping[str, Any]
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
-from behavesim.config import Settings
+from behavesim.base.config import Settings
+from behavesim.base.text import duration, number, one_line
 from behavesim.proposers.prices import Prices, as_setting
 from behavesim.reports.summary import dollars, rejections
 from behavesim.store.reading import read_reply
-from behavesim.text import duration, number, one_line
 
 SHOWN = 300
 """Characters of a reply that are shown."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.records import Record, records
 from behavesim.analysis.run import Run
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
+from behavesim.base.text import one_line, printable
 from behavesim.reports.summary import named, percent
 from behavesim.store.folder import headed
-from behavesim.text import one_line, printable
 
 LINES = "candidates.jsonl"
 

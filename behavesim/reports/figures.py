@@ -13,7 +13,7 @@ from behavesim.analysis.convergence import Checkpoint, Improvement, mean_converg
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.heatmap import dendrogram_of
 
 if TYPE_CHECKING:

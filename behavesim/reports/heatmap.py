@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

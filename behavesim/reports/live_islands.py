@@ -9,12 +9,12 @@ from rich.table import Table
 
 from behavesim.analysis.islands import IslandSummary, islands
 from behavesim.analysis.table import DISTANCE, SCORE
-from behavesim.events import TEMPLATE
-from behavesim.members import Mean
 from behavesim.reports.curve import area, at_the_end_of
 from behavesim.reports.moment import Moment
 from behavesim.reports.summary import percent
-from behavesim.state import RunState
+from behavesim.state.events import TEMPLATE
+from behavesim.state.members import Mean
+from behavesim.state.state import RunState
 
 TREND = 40
 """Columns of a sparkline at most."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from behavesim.analysis.table import WORDS, Table
-from behavesim.text import printable
+from behavesim.base.text import printable
 
 _LATEX = {
     "\\": r"\textbackslash{}",

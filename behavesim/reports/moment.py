@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from behavesim.config import Settings
-from behavesim.events import GroupName
-from behavesim.notices import Notice
-from behavesim.state import RunState
+from behavesim.base.config import Settings
+from behavesim.base.notices import Notice
+from behavesim.state.events import GroupName
+from behavesim.state.state import RunState
 
 FEW = 10
 """Candidates from which on a rate says something of the time that is left."""

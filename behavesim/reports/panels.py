@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.table import SCORE
-from behavesim.caps import rejected_share
-from behavesim.members import Mean
+from behavesim.base.text import number
 from behavesim.reports.curve import convergence
 from behavesim.reports.live_islands import GAP, distance
 from behavesim.reports.moment import Moment
 from behavesim.reports.runs import task_name
 from behavesim.reports.spending import spending
 from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
-from behavesim.state import RunState
-from behavesim.tally import RECENT
-from behavesim.text import number
+from behavesim.search.caps import rejected_share
+from behavesim.state.members import Mean
+from behavesim.state.state import RunState
+from behavesim.state.tally import RECENT
 
 YEAR_S = 365 * 86400
 NOTICES = 2

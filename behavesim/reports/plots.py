@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.convergence import convergence, improvements
 from behavesim.analysis.diversity import SAMPLE, diversity_over_time
 from behavesim.analysis.run import Run
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.figures import draw_diversity, draw_run, draw_tree
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from behavesim.analysis.standing import tokens
+from behavesim.base.tokens import NO_TOKENS
 from behavesim.reports.moment import FEW, Moment
 from behavesim.reports.summary import dollars
-from behavesim.state import RunState
-from behavesim.tokens import NO_TOKENS
+from behavesim.state.state import RunState
 
 
 def spending(moment: Moment) -> dict[str, str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
-from behavesim.events import TEMPLATE
+from behavesim.base.text import number
 from behavesim.reports.runs import task_name
-from behavesim.text import number
+from behavesim.state.events import TEMPLATE
 
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it

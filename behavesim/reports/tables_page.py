@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import WORDS, Table
+from behavesim.base.text import printable
 from behavesim.reports.runs import runs_table
-from behavesim.text import printable
 
 STYLE = """
 :root { color-scheme: light dark; }

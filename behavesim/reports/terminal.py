@@ -13,7 +13,7 @@ from rich.table import Table as Drawing
 from rich.text import Text
 
 from behavesim.analysis.table import WORDS, Estimate, Table
-from behavesim.text import printable
+from behavesim.base.text import printable
 
 Item = TypeVar("Item")
 

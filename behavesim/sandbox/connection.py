@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from behavesim.errors import SandboxError
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import SandboxError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.candidate import SOURCE_PREFIX
 from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
 from behavesim.sandbox.limits import MEGABYTE

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.state.verdict import Failure
 from behavesim.task import Solution
-from behavesim.verdict import Failure
 
 PREFIX = struct.Struct("<II")
 HEADER_LIMIT = 1 << 16

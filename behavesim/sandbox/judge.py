@@ -11,13 +11,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from behavesim.errors import TaskError
-from behavesim.protocols import Sandbox, Solved
+from behavesim.base.errors import TaskError
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import difference, script
+from behavesim.state.protocols import Sandbox, Solved
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import InvalidSolution, Split, Task, as_arrays, instances_of, number_from, raised
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
-from behavesim.verdict import Failure, Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")

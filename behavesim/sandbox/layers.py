@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
-from behavesim.errors import SandboxError
+from behavesim.base.errors import SandboxError
 from behavesim.sandbox import kernel, landlock, libraries, namespaces, processes, seccomp
 from behavesim.sandbox.limits import MEGABYTE, Limits
 

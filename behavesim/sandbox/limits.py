@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from behavesim.base.text import duration
 from behavesim.task import Split, Task, instances_of
-from behavesim.text import duration
 
 if TYPE_CHECKING:
-    from behavesim.config import Settings  # the zygote, which has limits too, shall not carry pydantic
+    from behavesim.base.config import Settings  # the zygote, which has limits too, shall not carry pydantic
 
 MEGABYTE = 1 << 20
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from behavesim.errors import SandboxError, UsageError
-from behavesim.heartbeat import Heartbeat
-from behavesim.protocols import Solved
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ProcessOutput, ZygoteDied
 from behavesim.sandbox.frames import FrameError, decode
 from behavesim.sandbox.isolation import LEVELS
@@ -20,8 +19,9 @@ from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ready
 from behavesim.sandbox.stateless import parted
 from behavesim.sandbox.supervisor import ZygoteSupervisor
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.task import Split, TaskReference
-from behavesim.verdict import Failure
 
 PRELOADED = (
     *("bisect", "collections", "copy", "dataclasses", "fractions", "functools", "heapq", "itertools", "math"),

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.sandbox.frames import decode, encode_solutions
+from behavesim.state.verdict import Failure
 from behavesim.task import InvalidSolution, Solution, Task, as_arrays
-from behavesim.verdict import Failure
 
 ANSWERS = "(answers)"
 """The name under which the answers of an instance, an array of one row a call, travel beside its solution."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from behavesim.errors import SandboxError
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import SandboxError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteConnection
 from behavesim.sandbox.messages import Assignment, Ready
 

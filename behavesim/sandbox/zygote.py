@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from behavesim.clock import STEP_S, Clock
-from behavesim.errors import BehavesimError, SandboxError
+from behavesim.base.clock import STEP_S, Clock
+from behavesim.base.errors import BehavesimError, SandboxError
 from behavesim.sandbox import candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line

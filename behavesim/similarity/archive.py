@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.similarity.blocks import Batch, Encoder
 from behavesim.similarity.granularity import Granularity
 from behavesim.similarity.pairs import check_alike, check_run

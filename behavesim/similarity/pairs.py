@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, described, trajectories_of
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.errors import DistanceError, TrajectoryError
+from behavesim.base.errors import DistanceError, TrajectoryError
 from behavesim.similarity.granularity import Granularity
 
 Measure = Literal["dtw", "erp", "mean", "cosine"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from behavesim.events import AFTER_A_PAUSE, ClockRead, Event
+from behavesim.state.events import AFTER_A_PAUSE, ClockRead, Event
 
 
 class Activity:

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from behavesim.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
+from behavesim.base.text import one_line
+from behavesim.state.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
 from behavesim.store.passages import joined, parted
-from behavesim.text import one_line
 from behavesim.trajectory import Behaviour, packed, unpack
 
 NAMES = {kind: name for name, kind in STORED_AS.items()}

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from behavesim.errors import JournalError
-from behavesim.events import RunStarted
+from behavesim.base.errors import JournalError
+from behavesim.base.text import one_line
+from behavesim.state.events import RunStarted
 from behavesim.store.codec import decode_whole
 from behavesim.store.database import UNREADABLE, check_time, connected
 from behavesim.store.passages import Passages
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, version_of
-from behavesim.text import one_line
 
 
 def damages(path: Path) -> list[str]:

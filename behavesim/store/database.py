@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from behavesim.errors import JournalError
+from behavesim.base.errors import JournalError
+from behavesim.base.text import one_line
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
-from behavesim.text import one_line
 
 LATEST = 253402300800.0
 """The end of the year 9999, in seconds since 1970."""

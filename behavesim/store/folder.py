@@ -14,16 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from behavesim.errors import BehavesimError, JournalError, UsageError, nearest
-from behavesim.notices import Notice
+from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
+from behavesim.base.notices import Notice
+from behavesim.base.text import number, printable
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
 from behavesim.store.lock import Lock, is_held
 from behavesim.store.writing import replace_file, reported
-from behavesim.text import number, printable
 
 if TYPE_CHECKING:
-    from behavesim.config import Settings
+    from behavesim.base.config import Settings
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class RunFolder:
 
     def read_settings(self) -> dict[str, Any]:
         """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
-        from behavesim.config import read_toml
+        from behavesim.base.config import read_toml
 
         return read_toml(self.settings)
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 
 @dataclass(frozen=True)

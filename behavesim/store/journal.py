@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from behavesim.events import CandidateId, Evaluated, Event, Rejected
+from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
 from behavesim.store.database import translated
 from behavesim.store.reading import OUTCOME, event_of

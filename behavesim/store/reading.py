@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from behavesim.errors import JournalError
-from behavesim.events import (
+from behavesim.base.errors import JournalError
+from behavesim.state.events import (
     Asked,
     CandidateId,
     Evaluated,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from behavesim.events import (
+from behavesim.state.events import (
     Evaluated,
     Event,
     NoteReceived,
@@ -16,8 +16,8 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.members import Member
-from behavesim.state import RunState
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from behavesim.events import Event
+from behavesim.state.events import Event
 from behavesim.store.codec import decode_whole
 from behavesim.store.passages import is_passage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from behavesim.errors import JournalError
+from behavesim.base.errors import JournalError
 from behavesim.store.schema import MIGRATIONS, OLDEST, Migration
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from behavesim.errors import JournalError
+from behavesim.base.errors import JournalError
 
 
 def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:

@@ -14,9 +14,9 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.statistics import Paired, Sample, paired, sample
 from behavesim.analysis.table import RATIO, SCORE, Cell, Column, Estimate, Table
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
-from behavesim.errors import UsageError
 
 PROGRAMS = 100
 """The best distinct programs of a run: those among which a person chooses."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.trajectory.samples import AlgorithmRun, pack, unpack
 
 

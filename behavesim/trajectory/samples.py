@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.trajectory.trajectory import Kind, Trajectory, described
 
 Recorder = Callable[[np.random.Generator], Trajectory]

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 
 Kind = Literal["prefixes", "sequences", "sets", "vectors"]
 """How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors)."""

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from behavesim.analysis.run import Run, load_run
-from behavesim.build import judging
-from behavesim.protocols import Judge
+from behavesim.search.build import judging
 from behavesim.similarity import BehaveSim
+from behavesim.state.protocols import Judge
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.studies.portfolios.kept import (
     Fresh,
     KeptRun,
@@ -31,7 +32,6 @@ from behavesim.studies.portfolios.kept import (
 )
 from behavesim.studies.portfolios.sets import sets_of
 from behavesim.task import Task, TaskReference
-from behavesim.verdict import Failure, Verdict
 
 FOLDER = Path(__file__).parent
 AT_ONCE = 50

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.run import Run, load_run
-from behavesim.events import (
+from behavesim.base.tokens import Usage
+from behavesim.search.settings import resolve
+from behavesim.state.events import (
     Added,
     Asked,
     Evaluated,
@@ -24,9 +26,7 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.settings import resolve
 from behavesim.store.journal import SqliteJournal
-from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 PROVENANCE = {"task": "1", "instances": "2", "template": "3", "direction": "minimise", "best_known": "2.0"}

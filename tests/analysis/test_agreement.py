@@ -9,9 +9,9 @@ import pytest
 from behavesim.analysis import agreement as module
 from behavesim.analysis.agreement import Pair, agreement
 from behavesim.analysis.run import Run
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.optional import missing
 from behavesim.code_similarity.rouge import rouge
-from behavesim.errors import UsageError
 from tests.analysis.journals import feasible, journalled, started
 
 SOURCES = ("x = 1\n", "x = 2\n", "def f(a):\n    return [a, a, a]\n")

@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.analysis.difference import InstanceDifference, Side, difference
 from behavesim.analysis.run import Run
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from tests.analysis.journals import asked, feasible, journalled, rejected, started
 
 ONE = "def f():\n    x = 1\n    return x\n"

@@ -19,11 +19,11 @@ from behavesim.analysis.held_out import (
 )
 from behavesim.analysis.held_out_scores import HeldOutScore
 from behavesim.analysis.run import Run
-from behavesim.errors import TaskError
-from behavesim.events import Evaluated, Recommended
+from behavesim.base.errors import TaskError
+from behavesim.state.events import Evaluated, Recommended
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective, Split, Task
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, recommended, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")

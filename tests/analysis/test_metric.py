@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.table import COUNT, RATIO
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from tests.analysis.examples import made
 
 SEED = Metric("seed", "seed of the run", RATIO, None, lambda run: run.summary.seed)

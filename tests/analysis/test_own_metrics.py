@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from tests.packages import install
 
 TEXT = """

@@ -9,7 +9,7 @@ import pytest
 from behavesim.analysis import playback as module
 from behavesim.analysis.playback import playback
 from behavesim.analysis.run import Run
-from behavesim.errors import TaskError
+from behavesim.base.errors import TaskError
 from behavesim.task import Bins, Disks, Picture, Route
 from tests.analysis.journals import feasible, journalled, started
 

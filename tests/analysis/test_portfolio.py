@@ -11,7 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.analysis.portfolio import AT_ONCE, Clearing, Entrant, Portfolio
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.similarity.niches import BASE, Niches
 from behavesim.trajectory import Behaviour, Trajectory, pack
 from tests.cli.command import Command

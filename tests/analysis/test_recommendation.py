@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.recommendation import best_overall, recommend, shortlist
-from behavesim.events import TEMPLATE, Recommended
+from behavesim.state.events import TEMPLATE, Recommended
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective
-from behavesim.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.records import Record, records
-from behavesim.events import Added, Evaluated, NotAdded, Rejected
-from behavesim.tokens import Usage
+from behavesim.base.tokens import Usage
+from behavesim.state.events import Added, Evaluated, NotAdded, Rejected
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import answered, asked, journalled, started
 

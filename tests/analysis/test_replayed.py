@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from behavesim.analysis.replayed import Replayed, beside_original, replayed
-from behavesim.events import Added, Asked, Evaluated, Prompt
+from behavesim.state.events import Added, Asked, Evaluated, Prompt
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import answered, asked, feasible, journalled, rejected, started
 

@@ -12,9 +12,9 @@ import pytest
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run, load_run
-from behavesim.errors import JournalError, UsageError
-from behavesim.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
+from behavesim.base.errors import JournalError, UsageError
 from behavesim.similarity import BehaveSim
+from behavesim.state.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import (
     PROVENANCE,

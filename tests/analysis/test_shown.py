@@ -9,8 +9,8 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.shown import Neighbour, Parent, shown
-from behavesim.errors import UsageError
-from behavesim.events import Added, Asked, Evaluated, Prompt, Reply, Responded
+from behavesim.base.errors import UsageError
+from behavesim.state.events import Added, Asked, Evaluated, Prompt, Reply, Responded
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import asked, feasible, journalled, rejected, started
 

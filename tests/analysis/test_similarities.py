@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from behavesim.analysis.similarities import similarities
-from behavesim.errors import BehavesimError
+from behavesim.base.errors import BehavesimError
 from behavesim.similarity import BehaveSim
 from behavesim.trajectory import Trajectory
 

@@ -9,7 +9,7 @@ import pytest
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.standing import state_of, summary
 from behavesim.analysis.summary import RecommendedProgram
-from behavesim.tokens import Usage
+from behavesim.base.tokens import Usage
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
 
 USED = Usage(prompt=100, cached=40, completion=30, reasoning=20)

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import behavesim as bs
-from behavesim.events import Prompt
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.state.events import Prompt
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, TaskReference, installed_tasks
 

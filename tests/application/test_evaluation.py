@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.sandbox import Limits
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import TaskReference
-from behavesim.verdict import Failure, Verdict
 
 TSP = TaskReference("tsp").load()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.errors import TaskError, UsageError
+from behavesim.base.errors import TaskError, UsageError
 from behavesim.store.folder import RunFolder
 
 

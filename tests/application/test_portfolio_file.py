@@ -13,7 +13,7 @@ import pytest
 import behavesim as bs
 from behavesim.application.bundle import bundle
 from behavesim.application.bundled import Found, InvalidSolution, best_of
-from behavesim.events import PortfolioChosen
+from behavesim.state.events import PortfolioChosen
 from behavesim.task import Task, TaskReference, installed_tasks
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import behavesim as bs
-from behavesim.events import Evaluated, Event, RunStopped
 from behavesim.methods.niche import Niche
-from behavesim.state import RunState
+from behavesim.state.events import Evaluated, Event, RunStopped
+from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES, carried_out
 

@@ -13,8 +13,8 @@ import pytest
 from behavesim.analysis.run import load_run
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.build import Launch
-from behavesim.loop import Search
+from behavesim.search.build import Launch
+from behavesim.search.loop import Search
 from behavesim.store.folder import RunFolder
 from tests.crash.processes import FEW_CITIES
 

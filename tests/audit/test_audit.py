@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit import Audit, discrepancy
-from behavesim.errors import JournalError
-from behavesim.events import (
+from behavesim.audit.audit import Audit, discrepancy
+from behavesim.base.errors import JournalError
+from behavesim.programs.extract import Program
+from behavesim.state.events import (
     DECISIONS,
     INJECTED,
     TEMPLATE,
@@ -25,7 +26,6 @@ from behavesim.events import (
     Responded,
     RunStarted,
 )
-from behavesim.programs.extract import Program
 from behavesim.store.codec import decode
 from behavesim.trajectory import Trajectory
 from tests.crash.deaths import METHODS, SMALL

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.audit import SHOWN, Discrepancy, discrepancy, misfit
-from behavesim.events import Added, Asked, Compared, Event, NotAdded, Prompt, RunStopped
+from behavesim.audit.audit import SHOWN, Discrepancy, discrepancy, misfit
+from behavesim.state.events import Added, Asked, Compared, Event, NotAdded, Prompt, RunStopped
 
 
 def asked(text: str, operator: str = "improve") -> Asked:

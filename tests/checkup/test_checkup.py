@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from behavesim.base.errors import TaskError
+from behavesim.base.finding import Finding
 from behavesim.checkup import solutions
 from behavesim.checkup.instances import known_again, present
 from behavesim.checkup.solutions import examined
-from behavesim.errors import TaskError
-from behavesim.finding import Finding
-from behavesim.protocols import Solved
 from behavesim.sandbox import Limits
+from behavesim.state.protocols import Solved
 from behavesim.task import SPLITS, InvalidSolution, Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
 

@@ -65,7 +65,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     modules = loaded(tmp_path, "--help")
     ours = {name for name in modules if name.startswith("behavesim")}
     assert ours == {
-        *("behavesim", "behavesim.errors", "behavesim.text", "behavesim.version"),
+        *("behavesim", "behavesim.base.errors", "behavesim.base.text", "behavesim.base.version"),
         *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
     }
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
@@ -110,7 +110,7 @@ def test_a_command_that_compares_asks_and_draws_nothing_loads_nothing_heavy(
 def test_a_list_of_runs_that_are_summed_up_loads_nothing_that_only_their_events_need(tmp_path: Path) -> None:
     write(tmp_path / "runs/first", started(), stopped("interrupted"))
     assert "numpy" in loaded(tmp_path, "list")
-    assert not loaded(tmp_path, "list") & {"numpy", "asyncio", "behavesim.events", "behavesim.config"}
+    assert not loaded(tmp_path, "list") & {"numpy", "asyncio", "behavesim.state.events", "behavesim.base.config"}
 
 
 def test_a_command_that_compares_and_draws_nothing_loads_no_figures_and_no_client(

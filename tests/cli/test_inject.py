@@ -9,7 +9,7 @@ from pathlib import Path
 
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.events import Asked
+from behavesim.state.events import Asked
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from tests.cli.command import Command

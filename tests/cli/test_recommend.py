@@ -8,8 +8,8 @@ from pathlib import Path
 
 import behavesim as bs
 from behavesim.analysis.recommendation import recommend, shortlist
-from behavesim.events import TEMPLATE
-from behavesim.verdict import Failure, Verdict
+from behavesim.state.events import TEMPLATE
+from behavesim.state.verdict import Failure, Verdict
 from tests.cli.command import Command
 
 

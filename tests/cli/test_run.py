@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
-from behavesim.events import RunStarted
+from behavesim.state.events import RunStarted
 from tests.analysis.journals import PROVENANCE, started, write
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from behavesim.base.errors import UsageError
 from behavesim.code_similarity.metric import Observed
 from behavesim.code_similarity.optional import embeddings
-from behavesim.errors import UsageError
 from tests.cli.command import Command
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from behavesim.events import DECISIONS, Evaluated, Event, Rejected, Responded
+from behavesim.state.events import DECISIONS, Evaluated, Event, Rejected, Responded
 from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
 from tests.search.toys import DiskJournal, search

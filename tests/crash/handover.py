@@ -8,7 +8,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from behavesim.events import Responded
+from behavesim.state.events import Responded
 from behavesim.store.reading import read_events
 from tests.crash.processes import Subject
 from tests.proposers.chat_server import Answer, Asked, Behaviour, ChatServer, improved, says

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from behavesim.events import Event
+from behavesim.state.events import Event
 from behavesim.store.codec import encode
 from tests.search.toys import DiskJournal
 

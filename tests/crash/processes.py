@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from behavesim.analysis.run import load_run
-from behavesim.events import Asked, Responded, RunResumed
+from behavesim.state.events import Asked, Responded, RunResumed
 from behavesim.store.reading import read_events
 from tests import forks
 

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.audit import Audit, discrepancy
-from behavesim.errors import JournalError
-from behavesim.events import DECISIONS, Responded
-from behavesim.recover import recover
-from behavesim.settings import recorded as recorded_settings
+from behavesim.audit.audit import Audit, discrepancy
+from behavesim.audit.recover import recover
+from behavesim.audit.verify import verify
+from behavesim.base.errors import JournalError
+from behavesim.search.settings import recorded as recorded_settings
+from behavesim.state.events import DECISIONS, Responded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
-from behavesim.verify import verify
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES, Subject
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.errors import JournalError
-from behavesim.events import RunStopped
+from behavesim.base.errors import JournalError
+from behavesim.state.events import RunStopped
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from behavesim.events import Event, Regrouped, Responded
-from behavesim.loop import Search
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
-from behavesim.state import RunState
+from behavesim.search.loop import Search
+from behavesim.state.events import Event, Regrouped, Responded
+from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
 from tests.crash.handover import numbered
 from tests.crash.images import Image

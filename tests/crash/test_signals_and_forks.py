@@ -14,12 +14,12 @@ import pytest
 
 from behavesim.analysis.run import load_run
 from behavesim.application.launch import new_launch
-from behavesim.build import new_search
-from behavesim.events import Regrouped, RunForked
+from behavesim.audit.verify import verify
+from behavesim.search.build import new_search
+from behavesim.state.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
-from behavesim.verify import verify
 from tests.cli.command import Command
 from tests.crash.processes import CALM, Subject, ended, start
 

@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE
 from itertools import count
 from pathlib import Path
 
-from behavesim.events import RunStopped
+from behavesim.state.events import RunStopped
 from behavesim.store import wal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

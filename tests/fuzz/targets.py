@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.run import load_run
-from behavesim.errors import BehavesimError, JournalError
-from behavesim.events import Evaluated, Event, Rejected
+from behavesim.audit.recover import Salvage
+from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.extract import REASONS, Program, extract
 from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.protocols import Solved
-from behavesim.recover import Salvage
 from behavesim.sandbox import SandboxJudge
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
-from behavesim.state import RunState
+from behavesim.state.events import Evaluated, Event, Rejected
+from behavesim.state.protocols import Solved
+from behavesim.state.state import RunState
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.store import codec
 from behavesim.store.damage import damages
 from behavesim.store.database import count_registered, first_time, last_event
@@ -35,7 +36,6 @@ from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Failure, Verdict
 from tests.programs.replies import TEMPLATE
 from tests.proposers import hostile_answers
 from tests.store.loose import anything_goes

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.config import Settings, described, differences
-from behavesim.errors import UsageError
-from behavesim.settings import owners, resolve
+from behavesim.base.config import Settings, described, differences
+from behavesim.base.errors import UsageError
+from behavesim.search.settings import owners, resolve
 from behavesim.task import TaskReference
 
 TSP = TaskReference("tsp").load()

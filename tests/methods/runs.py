@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from behavesim.events import Event
-from behavesim.state import RunState
+from behavesim.state.events import Event
+from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Toy, search
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
-from behavesim.members import Group, Member, OpenCandidate
 from behavesim.methods.method import Brief
 from behavesim.prompts.prompts import Prompts
-from behavesim.state import RunState
+from behavesim.state.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
+from behavesim.state.members import Group, Member, OpenCandidate
+from behavesim.state.state import RunState
 from tests.search.toys import Toy, fitting
 
 BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=True)

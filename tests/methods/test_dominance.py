@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from behavesim.members import Member
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
+from behavesim.state.members import Member
 
 
 def by_the_paper(utility: np.ndarray, similarity: np.ndarray) -> list[float]:

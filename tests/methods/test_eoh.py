@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.eoh import POPULATION, EoH, EoHSettings
 from behavesim.programs.fences import fenced_blocks
 from behavesim.similarity import BehaveSim
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded
+from behavesim.state.state import RunState
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.search.toys import Toy

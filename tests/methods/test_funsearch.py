@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from behavesim.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
-from behavesim.members import Group, Member
 from behavesim.methods.funsearch import FunSearch, FunSearchBehaveSimSettings, FunSearchSettings, founded
 from behavesim.methods.installed import method
-from behavesim.state import RunState
+from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
+from behavesim.state.members import Group, Member
+from behavesim.state.state import RunState
 from tests.methods.runs import Events, events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.search.toys import Toy, fitting

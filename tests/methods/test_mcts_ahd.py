@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from behavesim.events import Added, Asked, NotAdded
-from behavesim.members import Member
 from behavesim.methods.mcts_ahd import EXPANSION, ROOT, TREE, MctsAhd, MctsAhdSettings, Tree
-from behavesim.state import RunState
+from behavesim.state.events import Added, Asked, NotAdded
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 

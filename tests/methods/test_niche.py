@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from behavesim.events import TEMPLATE, Added, Asked, Evaluated, Regrouped
 from behavesim.methods.niche import ARCHIVE, ELITES, Election, Niche, NicheSettings
 from behavesim.similarity.niches import Preference
+from behavesim.state.events import TEMPLATE, Added, Asked, Evaluated, Regrouped
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, member, state_of
 from tests.search.toys import Toy

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, NoteReceived, Prompt, Regrouped, Reply
-from behavesim.members import Note
 from behavesim.methods.reevo import ELITE, POPULATION, ReEvo, ReEvoSettings
-from behavesim.state import RunState
+from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, NoteReceived, Prompt, Regrouped, Reply
+from behavesim.state.members import Note
+from behavesim.state.state import RunState
 from tests.methods.runs import events_of, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.search.toys import Toy

@@ -9,7 +9,7 @@ import pytest
 from behavesim.programs.entry import EntryPoint
 from behavesim.programs.parsing import Parsed, parse
 from behavesim.programs.signatures import callables
-from behavesim.verdict import Failure
+from behavesim.state.verdict import Failure
 
 (ARGUMENTS,) = callables(ast.parse("def rank(x, y): ...").body).values()
 assert isinstance(ARGUMENTS, ast.arguments)

@@ -15,7 +15,7 @@ from behavesim.programs.extract import REASONS, Program, extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
-from behavesim.verdict import Failure
+from behavesim.state.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
 

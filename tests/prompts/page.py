@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from behavesim.events import Asked, Prompt, Rejected
-from behavesim.members import Member
 from behavesim.programs.fences import fenced
 from behavesim.prompts.prompts import Prompts
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
+from behavesim.state.events import Asked, Prompt, Rejected
+from behavesim.state.members import Member
 from behavesim.task import TaskReference
 
 TASKS = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")

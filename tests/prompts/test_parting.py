@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import behavesim as bs
-from behavesim.behaviours import Behaviours
-from behavesim.events import Asked, Prompt
-from behavesim.members import Member
 from behavesim.prompts.parting import PLACE, Parting, first_difference
 from behavesim.prompts.prompts import Prompts
-from behavesim.settings import resolve
-from behavesim.state import RunState
+from behavesim.search.settings import resolve
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import Asked, Prompt
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
 from tests.methods.runs import events_of

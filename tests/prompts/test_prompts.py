@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from behavesim_tasks.asp import AdmissibleSets
 
-from behavesim.audit import Audit
-from behavesim.errors import UsageError
-from behavesim.events import Asked, Evaluated, Rejected
-from behavesim.members import Member
+from behavesim.audit.audit import Audit
+from behavesim.base.errors import UsageError
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.wording import PARTS, Wording, wording_hash
-from behavesim.settings import resolve
+from behavesim.search.settings import resolve
+from behavesim.state.events import Asked, Evaluated, Rejected
+from behavesim.state.members import Member
 from behavesim.store.codec import decode
 from behavesim.task import TaskReference
 from tests.prompts.page import PROGRAMS, TASKS, page, prompts, specimens

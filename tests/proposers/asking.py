@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from behavesim.events import Prompt, Reply
+from behavesim.base.tokens import Usage
 from behavesim.proposers.openai import OpenAIProposer
-from behavesim.tokens import Usage
+from behavesim.state.events import Prompt, Reply
 
 KEY = "sk-planted-0123456789abcdef"
 OWN = Usage(prompt=100, cached=20, completion=50, reasoning=10)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from tests.proposers import chat_server
 from tests.proposers.asking import KEY

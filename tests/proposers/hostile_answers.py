@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from behavesim.events import Reply, Responded
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.tokens import Usage
 from behavesim.proposers.limiter import exhausted_for_s
 from behavesim.proposers.openai_answers import REASON_LIMIT, Completion, Fault, answer
 from behavesim.proposers.openai_endpoint import Endpoint
 from behavesim.proposers.openai_message import MOST_TOKENS
+from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode, encode
-from behavesim.tokens import Usage
 
 KEY = "sk-planted-0123456789abcdef"
 OPTIONAL = ("temperature", "max_tokens", "system")

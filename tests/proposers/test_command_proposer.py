@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from behavesim.errors import ProposerError, UsageError
-from behavesim.events import Reply, Responded
+from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers import shell
 from behavesim.proposers.command import MODEL, CommandProposer, CommandSettings
 from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand
+from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode
 from tests.proposers.asking import prompt
 from tests.search import toys

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import load_run
-from behavesim.events import Asked, Responded
+from behavesim.base.tokens import estimated_tokens
+from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
-from behavesim.tokens import estimated_tokens
 from tests.crash.processes import FEW_CITIES, Ended, carried_out
 from tests.proposers import chat_server as chat
 

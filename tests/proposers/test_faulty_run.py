@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.events import Asked, Rejected, Responded
-from behavesim.loop import Search
 from behavesim.proposers.openai import Patience
+from behavesim.search.loop import Search
+from behavesim.state.events import Asked, Rejected, Responded
 from behavesim.store.codec import decode
 from tests.proposers import chat_server as chat
 from tests.search import toys

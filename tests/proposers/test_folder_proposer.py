@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import ProposerError, UsageError
-from behavesim.events import NoteReceived, Responded
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.folder import MODEL, FolderProposer, FolderSettings
 from behavesim.proposers.proposer import Errand
+from behavesim.state.events import NoteReceived, Responded
 from behavesim.store.codec import decode
 from tests.proposers.asking import prompt
 from tests.proposers.writing import answered, reply_of, unanswered, write

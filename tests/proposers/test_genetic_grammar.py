@@ -5,7 +5,7 @@ import ast
 import numpy as np
 import pytest
 
-from behavesim.errors import TaskError
+from behavesim.base.errors import TaskError
 from behavesim.proposers.genetic.generic import generic_grammar
 from behavesim.proposers.genetic.grammar import Grammar
 from behavesim.proposers.genetic.growth import fresh

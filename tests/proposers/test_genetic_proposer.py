@@ -12,11 +12,11 @@ from behavesim_tasks.bin_packing import Items, OnlineBinPacking
 from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.events import Prompt
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.state.events import Prompt
 
 TASKS = [TravellingSalesman(), AdmissibleSet()]
 

@@ -15,10 +15,10 @@ from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.build import Launch
-from behavesim.events import Responded, RunResumed, RunStopped
-from behavesim.loop import Search
 from behavesim.reports.ending import ending
+from behavesim.search.build import Launch
+from behavesim.search.loop import Search
+from behavesim.state.events import Responded, RunResumed, RunStopped
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES
 from tests.proposers import chat_server as chat

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.proposers.open_files import BESIDE, allow
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.openai_settings import OpenAISettings

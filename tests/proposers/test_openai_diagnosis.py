@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
-from behavesim.errors import ProposerError, UsageError
+from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, prompt

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import ProposerError
-from behavesim.events import Reply
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.errors import ProposerError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.tokens import Usage
 from behavesim.proposers import openai
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
-from behavesim.tokens import Usage
+from behavesim.state.events import Reply
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import OWN, prompt, replies
 
@@ -208,7 +208,7 @@ async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly
 async def test_a_long_pause_is_said_though_a_short_one_was_said_a_moment_before(
     proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim.notices.LONG_S", 0.1)
+    monkeypatch.setattr("behavesim.base.notices.LONG_S", 0.1)
     short, long = (chat.fails(429, "slow down").with_headers(Retry_After=after) for after in ("0.01", "0.7"))
     server.behaviour = chat.script(short, short, long)
     notes: list[str] = []

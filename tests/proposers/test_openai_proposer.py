@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import ProposerError, UsageError
-from behavesim.events import Reply
+from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.state.events import Reply
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, OWN, prompt, replies
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import ProposerError
-from behavesim.events import Responded
+from behavesim.base.errors import ProposerError
+from behavesim.base.tokens import Usage
 from behavesim.programs.extract import Program, extract
 from behavesim.proposers import openai_endpoint
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.state.events import Responded
 from behavesim.store.codec import decode, encode
-from behavesim.tokens import Usage
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, OWN, counted, prompt, replies
 

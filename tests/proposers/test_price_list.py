@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from behavesim.base.tokens import Usage
 from behavesim.proposers.openai_settings import MODEL, OPENAI
 from behavesim.proposers.price_list import PriceList
-from behavesim.tokens import Usage
 
 LUNA = {"prompt": 0.10, "cached": 0.01, "cache_write": 0.125, "completion": 0.50}
 """USD per million tokens, on OpenAI's page of the model in November 2026."""
@@ -102,10 +102,10 @@ def test_the_price_of_the_default_model_and_of_the_paper_s_is_known(model: str) 
 def test_the_list_is_loaded_only_where_something_has_a_price() -> None:
     code = """
 import sys
-from behavesim.tokens import Usage
+from behavesim.base.tokens import Usage
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.price_list import PriceList
-import behavesim.build
+import behavesim.search.build
 PriceList("").cost("gpt-6-luna", Usage(1, 0, 1))
 print("genai_prices" in sys.modules, "openai" in sys.modules)
 """

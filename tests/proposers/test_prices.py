@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
+from behavesim.base.tokens import Tokens, Usage
 from behavesim.proposers.prices import Prices
-from behavesim.tokens import Tokens, Usage
 
 MILLION = Tokens(7, prompt=1_000_000, cached=1_000_000, completion=0, cost_usd=9.0)
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from behavesim_tasks.tsp import TravellingSalesman
 
-from behavesim.events import Prompt, Reply
 from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.proposers.replay import ReplayProposer
-from behavesim.protocols import Responder
+from behavesim.state.events import Prompt, Reply
+from behavesim.state.protocols import Responder
 from tests.proposers.writing import answered
 
 TASK = TravellingSalesman()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from behavesim.errors import ProposerError
-from behavesim.events import Prompt, Reply
+from behavesim.base.errors import ProposerError
+from behavesim.base.tokens import Usage
 from behavesim.proposers.replay import ReplayProposer
-from behavesim.tokens import Usage
+from behavesim.state.events import Prompt, Reply
 
 RECORDED = {0: Reply("a", "m", (Usage(1, 0, 1, 0),), "stop"), 2: Reply("", "n", (), "length")}
 

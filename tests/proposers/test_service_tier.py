@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import ProposerError
+from behavesim.base.errors import ProposerError
 from behavesim.proposers.openai import Patience
 from behavesim.proposers.openai_settings import OpenAISettings
 from tests.proposers import chat_server as chat

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from behavesim.events import Prompt, Reply
+from behavesim.base.tokens import Usage, estimated_tokens
 from behavesim.proposers.weighing import Weighing
-from behavesim.tokens import Usage, estimated_tokens
+from behavesim.state.events import Prompt, Reply
 from tests.proposers.asking import OWN, prompt
 
 

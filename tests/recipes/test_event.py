@@ -25,15 +25,19 @@ print(json.dumps([run.state.remarks[0].text, run.active_s == before.active_s]))
 def test_an_event_takes_three_files(tmp_path: Path) -> None:
     value, places, changes, recorder = blocks("An event")
     copy = Copy(tmp_path)
-    copy.add_before("behavesim/events.py", "Decision = Regrouped", value + "\n\n")
+    copy.add_before("behavesim/state/events.py", "Decision = Regrouped", value + "\n\n")
     for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = (", "STORED_AS: "), pieces(places), strict=True):
-        copy.add_after("behavesim/events.py", place, piece)
+        copy.add_after("behavesim/state/events.py", place, piece)
     for place, piece in zip(
         ("    Rejected,", "self.tally = Tally()", "self.recommended = event"), pieces(changes), strict=True
     ):
-        copy.add_after("behavesim/state.py", place, piece)
+        copy.add_after("behavesim/state/state.py", place, piece)
     (copy.root / "behavesim/application/remarks.py").write_text(recorder)
-    assert copy.touched() == {"behavesim/events.py", "behavesim/state.py", "behavesim/application/remarks.py"}
+    assert copy.touched() == {
+        "behavesim/state/events.py",
+        "behavesim/state/state.py",
+        "behavesim/application/remarks.py",
+    }
 
     remarked = copy.run("-c", REMARK, str(tmp_path / "run"))
     assert remarked.stdout, remarked.stderr

@@ -9,10 +9,10 @@ from tests.recipes.copy import Copy, blocks, pieces
 
 ASK = """
 import json
-from behavesim.caps import Caps, is_capped
-from behavesim.heartbeat import Heartbeat
-from behavesim.settings import resolve
-from behavesim.state import RunState
+from behavesim.search.caps import Caps, is_capped
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.search.settings import resolve
+from behavesim.state.state import RunState
 from behavesim.task import Objective
 
 settings = resolve({"task": "tsp"}, ["max_cpu_s=3"])
@@ -29,13 +29,13 @@ print(json.dumps([
 def test_a_setting_of_every_run_takes_two_files(tmp_path: Path) -> None:
     declared, used = blocks("A setting")
     copy = Copy(tmp_path)
-    copy.add_before("behavesim/config.py", "    timeout_s: float", declared)
+    copy.add_before("behavesim/base/config.py", "    timeout_s: float", declared)
     places = ("    max_rejected_share: float", "max_time_s=settings.max_time_s,", "        settings.max_time_s,")
     *lines, cap = pieces(used)
     for place, line in zip(places, lines, strict=True):
-        copy.add_after("behavesim/caps.py", place, line)
-    copy.add_before("behavesim/caps.py", "        if not self.limits_requests:", cap)
-    assert copy.touched() == {"behavesim/config.py", "behavesim/caps.py"}
+        copy.add_after("behavesim/search/caps.py", place, line)
+    copy.add_before("behavesim/search/caps.py", "        if not self.limits_requests:", cap)
+    assert copy.touched() == {"behavesim/base/config.py", "behavesim/search/caps.py"}
 
     asked = copy.run("-c", ASK)
     assert asked.stdout, asked.stderr

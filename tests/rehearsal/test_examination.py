@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import UsageError
-from behavesim.finding import Finding
+from behavesim.base.errors import UsageError
+from behavesim.base.finding import Finding
 from behavesim.rehearsal.examination import examined
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")

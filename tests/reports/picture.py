@@ -17,10 +17,10 @@ from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.report import report as reported
 from behavesim.analysis.run import Run, load_run
 from behavesim.application.console import moment_of
-from behavesim.events import Asked
 from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.run import show_run
 from behavesim.reports.summary import summary_table
+from behavesim.state.events import Asked
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 

@@ -14,7 +14,7 @@ from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import TopProgram
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.csv_files import write_csv
 from tests.analysis.examples import grid, made, tried
 

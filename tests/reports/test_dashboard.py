@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from behavesim.events import Added, Asked, Compared, Evaluated, NotAdded, Prompt, Reply, Responded
+from behavesim.base.tokens import Usage
 from behavesim.reports.moment import Moment
-from behavesim.state import RunState
-from behavesim.tokens import Usage
+from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded, Prompt, Reply, Responded
+from behavesim.state.state import RunState
 from behavesim.trajectory import Trajectory
 from tests.reports.test_panels import moment, row, shown, state
 

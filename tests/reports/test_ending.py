@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
+from behavesim.base.tokens import Usage
 from behavesim.reports.ending import ADVICE, ending
-from behavesim.settings import owners, resolve
+from behavesim.search.settings import owners, resolve
+from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.store.folder import RunFolder
-from behavesim.tokens import Usage
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.heatmap import draw_heatmap, heatmap
 
 USUAL = np.eye(3) * 0.5 + 0.5

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from behavesim.events import (
+from behavesim.base.notices import Notice
+from behavesim.base.tokens import Usage
+from behavesim.reports.dashboard import Dashboard
+from behavesim.reports.moment import Moment
+from behavesim.reports.panels import line
+from behavesim.reports.summary import clock
+from behavesim.search.settings import resolve
+from behavesim.state.events import (
     TEMPLATE,
     Added,
     Asked,
@@ -23,15 +30,8 @@ from behavesim.events import (
     Responded,
     RunStarted,
 )
-from behavesim.notices import Notice
-from behavesim.reports.dashboard import Dashboard
-from behavesim.reports.moment import Moment
-from behavesim.reports.panels import line
-from behavesim.reports.summary import clock
-from behavesim.settings import resolve
-from behavesim.state import RunState
+from behavesim.state.state import RunState
 from behavesim.task import Objective
-from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory
 
 SETTINGS = resolve({"task": "tsp", "budget": 60, "n_init": 20})

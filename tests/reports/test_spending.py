@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from behavesim.events import Asked, Prompt, Reply, Responded, RunStarted
+from behavesim.base.tokens import Usage
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
-from behavesim.settings import resolve
-from behavesim.state import RunState
+from behavesim.search.settings import resolve
+from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
+from behavesim.state.state import RunState
 from behavesim.task import Objective
-from behavesim.tokens import Usage
 
 
 def spent(replies: int = 10, cost_usd: float | None = 0.5, rate: float = 2.0, **caps: Any) -> dict[str, str]:

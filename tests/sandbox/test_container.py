@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.heartbeat import Heartbeat
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox import Limits
 from behavesim.sandbox.connection import ZygoteConnection, ZygoteDied
 from behavesim.sandbox.layers import LAYERS

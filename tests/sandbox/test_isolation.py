@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from behavesim.errors import UsageError
-from behavesim.protocols import Solved
+from behavesim.base.errors import UsageError
 from behavesim.sandbox import Pool
 from behavesim.sandbox.layers import LAYERS
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.task import TaskReference
-from behavesim.verdict import Failure
 from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import REPOSITORY, processes_naming
 

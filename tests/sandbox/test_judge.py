@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from behavesim.errors import TaskError
-from behavesim.protocols import Solved
+from behavesim.base.errors import TaskError
 from behavesim.sandbox import SandboxJudge
 from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective, Task, TaskReference
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Failure, Verdict
 
 CITIES = TaskReference(str(Path(__file__).parent / "cities.py"))
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.protocols import Solved
 from behavesim.sandbox import Pool
 from behavesim.sandbox.remains import solving_only
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.task import Task, TaskReference, installed_tasks
-from behavesim.verdict import Failure
 
 TASK = '''
 import random

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from behavesim.build import judging
-from behavesim.protocols import Solved
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.stateless import ANSWERS, difference, parted, questions, script
-from behavesim.settings import resolve
+from behavesim.search.build import judging
+from behavesim.search.settings import resolve
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import InvalidSolution, TaskReference
-from behavesim.verdict import Failure, Verdict
 
 STEPS = TaskReference(str(Path(__file__).parent / "steps.py"))
 SORTED = "return left[np.argmin(points[left])]"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.behaviours import Behaviours
-from behavesim.errors import ProposerError
-from behavesim.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
-from behavesim.loop import Search
+from behavesim.base.errors import ProposerError
 from behavesim.methods.comparison import Comparison
+from behavesim.search.loop import Search
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.store.codec import decode
 from behavesim.store.reading import read_events
 from tests.search.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
@@ -73,7 +73,7 @@ async def test_what_is_compared_in_no_time_wakes_no_thread(
         return decide(self, behaviours)
 
     monkeypatch.setattr(Comparison, "decide", noted)
-    monkeypatch.setattr("behavesim.measurements.COMPARED_AT_ONCE_S", at_once_s)
+    monkeypatch.setattr("behavesim.search.measurements.COMPARED_AT_ONCE_S", at_once_s)
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     await run.run()
     elsewhere = [thread for thread in compared_in if thread != threading.get_ident()]

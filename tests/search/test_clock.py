@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit import Audit, discrepancy
-from behavesim.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
-from behavesim.heartbeat import Heartbeat
-from behavesim.loop import Search
+from behavesim.audit.audit import Audit, discrepancy
+from behavesim.audit.recover import Salvage
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.replay import ReplayProposer, brought_again
-from behavesim.recover import Salvage
+from behavesim.search.loop import Search
+from behavesim.state.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.build import Launch, new_search
-from behavesim.events import TEMPLATE, Evaluated, Prompt, Reply
-from behavesim.settings import resolve
+from behavesim.audit.verify import verify
+from behavesim.search.build import Launch, new_search
+from behavesim.search.settings import resolve
+from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
-from behavesim.verify import verify
 
 
 class Echo:
@@ -34,7 +34,7 @@ class Echo:
 async def test_an_echo_of_the_template_is_a_copy_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    monkeypatch.setattr("behavesim.build._proposer", lambda launch: Echo(task.template))
+    monkeypatch.setattr("behavesim.search.build._proposer", lambda launch: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
     settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4})
     async with new_search(Launch(settings, task, folder)) as search:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from behavesim.build import Launch, forked_search
-from behavesim.errors import UsageError
-from behavesim.events import RunStarted
-from behavesim.provenance import provenance
-from behavesim.settings import amended, resolve
+from behavesim.base.errors import UsageError
+from behavesim.search.build import Launch, forked_search
+from behavesim.search.settings import amended, resolve
+from behavesim.state.events import RunStarted
+from behavesim.state.provenance import provenance
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import TaskReference

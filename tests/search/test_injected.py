@@ -8,14 +8,25 @@ from typing import Any
 
 import pytest
 
-from behavesim.audit import Audit, discrepancy
-from behavesim.errors import JournalError
-from behavesim.events import DECISIONS, INJECTED, Asked, Evaluated, Event, Injected, Prompt, Rejected, Reply, Responded
-from behavesim.loop import Search
+from behavesim.audit.audit import Audit, discrepancy
+from behavesim.audit.recover import Salvage
+from behavesim.base.errors import JournalError
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import ReplayProposer, injected_again
-from behavesim.recover import Salvage
-from behavesim.state import RunState
+from behavesim.search.loop import Search
+from behavesim.state.events import (
+    DECISIONS,
+    INJECTED,
+    Asked,
+    Evaluated,
+    Event,
+    Injected,
+    Prompt,
+    Rejected,
+    Reply,
+    Responded,
+)
+from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
 from tests.search.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, search

@@ -12,9 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from behavesim.build import Parts, assembled, evaluated_template
-from behavesim.caps import Caps
-from behavesim.events import (
+from behavesim.sandbox import Limits, SandboxJudge
+from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
+from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.pool import result
+from behavesim.search.build import Parts, assembled, evaluated_template
+from behavesim.search.caps import Caps
+from behavesim.search.loop import Search
+from behavesim.state.events import (
     Added,
     Asked,
     Compared,
@@ -29,17 +35,11 @@ from behavesim.events import (
     RunResumed,
     RunStarted,
 )
-from behavesim.loop import Search
-from behavesim.protocols import Solved
-from behavesim.sandbox import Limits, SandboxJudge
-from behavesim.sandbox.connection import ProcessOutput
-from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
-from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.pool import result
+from behavesim.state.protocols import Solved
+from behavesim.state.verdict import Failure
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
-from behavesim.verdict import Failure
 from tests.programs.replies import ACCEPTED, REJECTED
 from tests.search.toys import MemoryJournal, Stop, fitting
 

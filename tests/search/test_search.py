@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.events import (
+from behavesim.programs.extract import extract
+from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.state.events import (
     Added,
     Asked,
     Evaluated,
@@ -23,8 +25,6 @@ from behavesim.events import (
     Responded,
     RunStopped,
 )
-from behavesim.programs.extract import extract
-from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, ToyProposer, finished, search
 
@@ -214,8 +214,8 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         assert read_on.wait(60), "the event loop waits for what it should go on beside"
         return extract(*arguments, **options)
 
-    monkeypatch.setattr("behavesim.outcome.extract", slowly)
-    monkeypatch.setattr("behavesim.trials.AT_ONCE", 10)
+    monkeypatch.setattr("behavesim.search.outcome.extract", slowly)
+    monkeypatch.setattr("behavesim.search.trials.AT_ONCE", 10)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
@@ -236,7 +236,7 @@ async def test_a_search_can_be_stopped_while_behaviours_are_compared(monkeypatch
         assert go_on.wait(60), "the search waits for a thread that nobody needs any more"
         return {}
 
-    monkeypatch.setattr("behavesim.behaviours.Behaviours.means", slowly)
+    monkeypatch.setattr("behavesim.state.behaviours.Behaviours.means", slowly)
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
 
     async def stop_it() -> None:

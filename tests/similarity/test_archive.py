@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
 

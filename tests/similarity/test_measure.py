@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.similarity import Archive, BehaveSim, Samples, fixed_seed, sample
 from behavesim.trajectory import Trajectory
 

@@ -10,8 +10,9 @@ from typing import Any, get_args
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import (
+from behavesim.base.errors import JournalError
+from behavesim.base.tokens import Tokens, Usage
+from behavesim.state.events import (
     INJECTED,
     STORED_AS,
     TEMPLATE,
@@ -36,10 +37,9 @@ from behavesim.events import (
     RunStarted,
     RunStopped,
 )
-from behavesim.state import RunState
-from behavesim.tally import RECENT
+from behavesim.state.state import RunState
+from behavesim.state.tally import RECENT
 from behavesim.task import Objective
-from behavesim.tokens import Tokens, Usage
 from behavesim.trajectory import Trajectory
 
 STARTED = RunStarted({"budget": 20}, {"task": "1"}, "strong")

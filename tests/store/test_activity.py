@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from behavesim.events import ClockRead, Event, NotAdded, Recommended, RunForked, RunResumed, RunStarted, RunStopped
+from behavesim.state.events import (
+    ClockRead,
+    Event,
+    NotAdded,
+    Recommended,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
 from behavesim.store.activity import Activity
 
 SESSION: list[tuple[float, Event]] = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
+from behavesim.base.errors import JournalError
 from behavesim.store.damage import damages
 from tests.store.loose import anything_goes
 from tests.store.test_journal import EVENTS

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import BehavesimError, JournalError, UsageError
-from behavesim.events import RunStarted
-from behavesim.settings import recorded, resolve
+from behavesim.base.errors import BehavesimError, JournalError, UsageError
+from behavesim.search.settings import recorded, resolve
+from behavesim.state.events import RunStarted
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import started, write
 from tests.store.written import written

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
-from behavesim.state import RunState
+from behavesim.base.errors import JournalError
+from behavesim.state.events import Added, Compared, Evaluated, NotAdded, NoteReceived, Regrouped
+from behavesim.state.state import RunState
 from behavesim.store.codec import decode_whole, encode
 from behavesim.store.damage import damages
 from behavesim.store.database import first_time

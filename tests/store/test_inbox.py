@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.store.inbox import Inbox
 
 

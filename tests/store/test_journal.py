@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import (
+from behavesim.base.errors import JournalError
+from behavesim.base.tokens import Usage
+from behavesim.state.events import (
     Added,
     Asked,
     ClockRead,
@@ -35,7 +36,6 @@ from behavesim.store.codec import decode, encode
 from behavesim.store.database import check_time, open_to_read
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events, read_trajectories
-from behavesim.tokens import Usage
 from behavesim.trajectory import Trajectory, pack, unpack
 from tests.analysis.journals import feasible, started
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import Asked, Event, NoteAsked, Prompt
+from behavesim.base.errors import JournalError
+from behavesim.state.events import Asked, Event, NoteAsked, Prompt
 from behavesim.store.codec import decode, encode
 from behavesim.store.damage import damages
 from behavesim.store.reading import read_events, read_prompt

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import Added, NotAdded, Recommended, Reply, Responded, RunStarted
+from behavesim.base.errors import JournalError
+from behavesim.base.tokens import Usage
+from behavesim.state.events import Added, NotAdded, Recommended, Reply, Responded, RunStarted
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.progress import Progress, progress
-from behavesim.tokens import Usage
 from tests.store.written import written
 
 COUNTED = Usage(prompt=100, cached=40, completion=20, reasoning=None)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
-from behavesim.members import Member
-from behavesim.state import RunState
+from behavesim.base.tokens import Usage
+from behavesim.state.events import Evaluated, Event, NoteReceived, Regrouped, Reply, Responded, RunResumed, RunStopped
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.run_files import RunFiles
 from behavesim.task import Objective
-from behavesim.tokens import Usage
 
 ESTIMATED = Usage(estimated_prompt=7, estimated_completion=3)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.events import Event, NotAdded, RunStopped
+from behavesim.state.events import Event, NotAdded, RunStopped
 from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import PASSAGES, TABLES

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import NotAdded, RunStopped
+from behavesim.base.errors import JournalError
+from behavesim.state.events import NotAdded, RunStopped
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.schema import MIGRATIONS, OLDEST, VERSION, Migration

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import JournalError
-from behavesim.events import RunStopped
+from behavesim.base.errors import JournalError
+from behavesim.state.events import RunStopped
 from behavesim.store import wal
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events

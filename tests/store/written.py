@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from behavesim.events import Event
+from behavesim.state.events import Event
 from behavesim.store.journal import SqliteJournal
 
 

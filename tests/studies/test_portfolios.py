@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import behavesim as bs
-from behavesim.errors import UsageError
-from behavesim.events import Evaluated
+from behavesim.base.errors import UsageError
+from behavesim.state.events import Evaluated
 from behavesim.studies.portfolios.kept import Fresh, KeptRun, kept, read_runs, write_fresh, write_runs
 from behavesim.studies.portfolios.sets import DONORS, DRAWS, Ranking, ranking, sets_of, text_distances
 from behavesim.studies.portfolios.study import Losses, PortfolioStudy, study

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import behavesim as bs
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.studies.prediction import TARGETS, PredictionStudy, _targets, prediction
 from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import behavesim as bs
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.trajectory import Behaviour, pack, packed
 
 RUNS = (bs.Trajectory.prefixes([2, 0, 1]), bs.Samples([bs.Trajectory.vectors([[0.5, 1.0]])]))

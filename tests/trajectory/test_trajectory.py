@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from behavesim.errors import TrajectoryError
+from behavesim.base.errors import TrajectoryError
 from behavesim.trajectory import MAX_STATES, Trajectory
 
 EXAMPLES = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from behavesim.admission import refuse_unpriced, run_provenance
 from behavesim.application.experiment.estimate import CostEstimate, estimate
 from behavesim.application.experiment.plan import Planned
-from behavesim.build import Launch, evaluated_template, judging
-from behavesim.events import RunStarted
 from behavesim.methods.installed import method
 from behavesim.proposers.installed import proposer_type
-from behavesim.state import RunState
+from behavesim.search.admission import refuse_unpriced, run_provenance
+from behavesim.search.build import Launch, evaluated_template, judging
+from behavesim.state.events import RunStarted
+from behavesim.state.state import RunState
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from behavesim.application.experiment.plan import Planned
-from behavesim.config import Settings
+from behavesim.base.config import Settings
+from behavesim.base.tokens import Tokens, Usage
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices
 from behavesim.store.progress import Progress, progress
 from behavesim.task import TaskReference
-from behavesim.tokens import Tokens, Usage
 
 COMPLETION = 2500
 """Tokens of a reply, its reasoning included, where nothing is known of the model yet."""

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from behavesim.analysis.run import load_run
 from behavesim.application.experiment.plan import Planned
-from behavesim.config import differences
-from behavesim.errors import UsageError
+from behavesim.base.config import differences
+from behavesim.base.errors import UsageError
 from behavesim.reports.summary import clock
-from behavesim.settings import recorded
+from behavesim.search.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
 

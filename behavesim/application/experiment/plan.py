@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from behavesim.config import OWN, Settings, read_toml
-from behavesim.errors import UsageError, nearest
-from behavesim.settings import is_foreign, owners, resolve
+from behavesim.base.config import OWN, Settings, read_toml
+from behavesim.base.errors import UsageError, nearest
+from behavesim.search.settings import is_foreign, owners, resolve
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]

@@ -17,13 +17,13 @@ from behavesim.application import session
 from behavesim.application.console import shown_search
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
-from behavesim.build import Launch
-from behavesim.errors import INTERRUPTED, BehavesimError
+from behavesim.base.errors import INTERRUPTED, BehavesimError
+from behavesim.base.text import printable
 from behavesim.sandbox.processes import die_with_parent
-from behavesim.settings import owned
+from behavesim.search.build import Launch
+from behavesim.search.settings import owned
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
-from behavesim.text import printable
 
 
 def main() -> None:

@@ -21,10 +21,10 @@ from aiohttp import web
 
 from behavesim.application.serve.connections import Connections
 from behavesim.application.serve.shelf import HELD, Shelf
-from behavesim.errors import BehavesimError, UsageError
+from behavesim.base.errors import BehavesimError, UsageError
+from behavesim.base.text import printable
 from behavesim.reports.page import html
 from behavesim.reports.tables_page import runs_page, tables_page
-from behavesim.text import printable
 
 T = TypeVar("T")
 

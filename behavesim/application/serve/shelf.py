@@ -17,7 +17,7 @@ from behavesim.analysis.report import report
 from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
-from behavesim.errors import BehavesimError, UsageError
+from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.page import Document, document
 from behavesim.store.database import check_is_current, last_event

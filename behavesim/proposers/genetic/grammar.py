@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from behavesim.errors import TaskError
+from behavesim.base.errors import TaskError
 
 NUMBER = "number"
 

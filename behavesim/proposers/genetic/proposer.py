@@ -8,7 +8,6 @@ from typing import Literal, Self
 
 import numpy as np
 
-from behavesim.events import Prompt, Reply
 from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import variation
 from behavesim.proposers.genetic.generic import generic_grammar
@@ -19,6 +18,7 @@ from behavesim.proposers.genetic.rendering import Writer
 from behavesim.proposers.genetic.term import Term
 from behavesim.proposers.genetic.variation import Couple, Move
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+from behavesim.state.events import Prompt, Reply
 from behavesim.task import Task
 
 MODEL = "genetic"

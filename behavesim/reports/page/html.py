@@ -12,7 +12,7 @@ from string import Template
 
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.page.document import Document, document
 
 LIBRARIES = ("d3.js", "plot.js", "prism.js", "diff.js")

@@ -14,7 +14,7 @@ import numpy as np
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
 TOP = 10

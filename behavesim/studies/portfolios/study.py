@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.statistics import Paired, holm, mean_of_known, paired
 from behavesim.analysis.table import COUNT, FRACTION, POINTS, PROBABILITY, RATIO, Cell, Column, Estimate, Table
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.similarity import BehaveSim
 from behavesim.studies.portfolios.kept import TOP, Fresh, Program, read_fresh, read_runs
 from behavesim.studies.portfolios.sets import sets_of

@@ -9,10 +9,10 @@ import pytest
 
 from behavesim.application.experiment.estimate import COMPLETION, GROWTH, estimate
 from behavesim.application.experiment.plan import Planned
-from behavesim.events import NotAdded, Reply, Responded
-from behavesim.settings import resolve
+from behavesim.base.tokens import Tokens, Usage
+from behavesim.search.settings import resolve
+from behavesim.state.events import NotAdded, Reply, Responded
 from behavesim.task import TaskReference
-from behavesim.tokens import Tokens, Usage
 from tests.store.written import written
 
 MODEL = {"proposer": "openai", "models": {"gpt-5-nano": 1.0}}

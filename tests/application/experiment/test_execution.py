@@ -12,9 +12,9 @@ import pytest
 from behavesim.analysis.run import load_run
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
-from behavesim.errors import UsageError
-from behavesim.events import Added, NotAdded, Recommended
-from behavesim.settings import resolve
+from behavesim.base.errors import UsageError
+from behavesim.search.settings import resolve
+from behavesim.state.events import Added, NotAdded, Recommended
 from behavesim.store.folder import RunFolder
 from tests.store.written import written
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.application.experiment.plan import Planned, plan, read_experiment
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 
 SHIPPED = sorted((Path(__file__).parents[3] / "experiments").glob("*.toml"))
 

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import ClientResponse, ClientSession
 
 from behavesim.application.serve import connections, server, shelf
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from tests.analysis.journals import feasible, started, stopped, write
 
 

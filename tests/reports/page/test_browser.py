@@ -7,8 +7,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from behavesim.analysis.run import Run
-from behavesim.events import Evaluated, Event
 from behavesim.reports.page import document, html, page
+from behavesim.state.events import Evaluated, Event
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started
 from tests.reports.page.conftest import Opened

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.errors import UsageError
+from behavesim.base.errors import UsageError
 from behavesim.reports.page import document, html, page, write_page
 from tests.analysis.journals import feasible, journalled, rejected, started
 from tests.cli.command import Command

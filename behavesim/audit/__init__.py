@@ -1,0 +1,1 @@
+"""Journals checked against what should stand in them, and what is readable of a damaged one."""

@@ -1,0 +1,231 @@
+"""The settings of a run: every knob of the search, its unit in its name, its default beside it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
+from pydantic_core import PydanticUndefined
+
+from behavesim.base.errors import UsageError
+
+
+class Options(BaseModel):
+    """Settings of one owner; frozen, unknown keys are refused, and the docstring below a setting says what it does."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+T = TypeVar("T", bound=Options)
+Value = TypeVar("Value")
+
+ADJUSTABLE = "adjustable"
+Adjustable = Annotated[Value, ADJUSTABLE]
+"""A setting that cannot change what a run finds, only how fast, how far or at what price; it may differ on resume."""
+
+
+class Settings(Options):
+    """All that a run can be told: what every run has, and what its method and its proposer bring; names are flat."""
+
+    label: Adjustable[str] = ""
+    """A name for the group of runs this one belongs to; it changes nothing else."""
+    task: str
+    """A task's name, or the path of a task file."""
+    method: str = "funsearch+behavesim"
+    """How programs are chosen to be shown and kept: a method's name, or the path of a method file."""
+    proposer: str = "genetic"
+    """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a proposer file."""
+    seed: int = Field(0, ge=0)
+    """The seed of every draw."""
+    budget: int = Field(2000, ge=1)
+    """Candidates to ask for, whatever becomes of them."""
+    window: int = Field(64, ge=1)
+    """Candidates in flight at most: candidate t is asked for when t - window is registered."""
+    start_with: str = ""
+    """What a new run tries first: a folder of programs, or the ten best of a run, each in place of a question."""
+    repair: int = Field(0, ge=0)
+    """Further tries a rejected candidate gets, told why it was rejected."""
+
+    prompts: str = "full"
+    """How a model is asked: full, paper (without the task's contract), or a folder with texts of one's own."""
+    prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
+    """What prompts say of the programs they show: nothing, their scores, or also where what they do parts."""
+    prompt_times: bool = False
+    """Say with the scores what CPU time the programs shown took; what is asked then depends on the machine's pace."""
+    prompt_angles: bool = False
+    """Let first prompts differ in what they begin from, for models that repeat themselves."""
+
+    workers: Adjustable[int] = Field(1, ge=1)
+    """Programs evaluated at once."""
+    connections: Adjustable[int] = Field(8, ge=1)
+    """Requests to the model at once."""
+    max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
+    """Stop asking before more is spent."""
+    max_tokens: Adjustable[int | None] = Field(None, gt=0)
+    """Stop asking before more tokens are used, prompt and completion together."""
+    max_calls: Adjustable[int | None] = Field(None, gt=0)
+    """Stop asking before more requests are made."""
+    max_time_s: Adjustable[float | None] = Field(None, gt=0)
+    """End after so many active seconds, whatever is under way; pauses between sessions do not count."""
+    max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
+    """End when more than this share of the last 50 to 100 candidates was rejected; 1 is never."""
+
+    timeout_s: float = Field(50.0, gt=0)
+    """CPU seconds a program may take over all instances of the search; the wall clock ends it after twice that and 2 s,
+    without what it waits for a core. On other instances it has as much for each, and no less than in the search
+    altogether."""
+    memory_mb: int = Field(2048, ge=64)
+    """Memory a program may take beside what the sandbox itself needs."""
+    output_mb: int = Field(8, ge=1)
+    """Size of what a program may return."""
+    allow_weak_isolation: bool = False
+    """Run programs where the sandbox cannot be closed."""
+
+    recommend: Adjustable[bool] = True
+    """Choose recommended.py on the validation instances when a run ends."""
+    shortlist: int = Field(10, ge=1)
+    """Programs evaluated on the validation instances."""
+    shortlist_radius: float = Field(0.3, ge=0)
+    """How different those are, in units of the median distance."""
+
+    measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
+    """How trajectories are compared."""
+    truncate: float = Field(0.0, ge=0, lt=1)
+    """The last part of each trajectory that is left out (the paper's k)."""
+    skip: int = Field(0, ge=0)
+    """States skipped between two that are kept (the paper's n)."""
+    normaliser: Literal["constant", "pair"] = "constant"
+    """What distances are divided by: the task's constant, if it has one, or in each pair the longer solution."""
+
+    prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
+    """USD per million tokens by model: prompt, completion, cached and cache_write; they win over list prices."""
+
+    of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
+    of_proposer: SerializeAsAny[Options] = Field(Options(), exclude=True)
+
+    def flat(self) -> dict[str, Any]:
+        """Every setting by its name, as plain values that JSON and TOML know."""
+        return {name: value for part in self._parts for name, value in part.model_dump(mode="json").items()}
+
+    def decisive(self) -> dict[str, Any]:
+        """Those of `flat` that could change what the run finds: all that are not adjustable."""
+        fields = {name: field for part in self._parts for name, field in type(part).model_fields.items()}
+        return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
+
+    def measuring(self, constant: float | Literal["pair"]) -> dict[str, Any]:
+        """What `BehaveSim` is told of the run; `constant` is the task's normaliser."""
+        normaliser = "pair" if self.normaliser == "pair" else constant
+        return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
+
+    @property
+    def _parts(self) -> tuple[Options, Options, Options]:
+        return self, self.of_method, self.of_proposer
+
+
+OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
+"""The settings that every run has."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose settings they are, in words such as "method eoh"; None of a part that cannot be had any more."""
+
+    name: str
+    options: type[Options] | None
+
+
+def validated(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Settings:
+    """Settings from plain values by their flat names; raises UsageError that names the first that does not fit.
+
+    What an owner that is gone would know is left out.
+    """
+    rest = {key: value for key, value in values.items() if key not in OWN}
+    parts = {"of_method": method, "of_proposer": proposer}
+    of: dict[str, Options] = {}
+    for part, owner in parts.items():
+        names = set(owner.options.model_fields) if owner.options else set()
+        taken = {key: rest.pop(key) for key in list(rest) if key in names}
+        of[part] = _checked(owner.options or Options, taken)
+    if rest and method.options and proposer.options:
+        raise UnknownSetting(next(iter(rest)))
+    return _checked(Settings, {**{key: value for key, value in values.items() if key in OWN}, **of})
+
+
+class UnknownSetting(UsageError):
+    """A setting that neither every run has, nor the chosen method, nor the chosen proposer."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"there is no setting {key!r}; `behavesim settings` lists them all")
+        self.key = key
+
+
+def _checked(model: type[T], values: Mapping[str, Any]) -> T:
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise UsageError(f"setting {key} {wanted}, not {first['input']!r}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A settings file's table; raises UsageError where it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the settings file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the settings file {path} is not TOML: {error}") from None
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """A setting and its value from `key=value`, the value as TOML or else as text; raises UsageError."""
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"--set takes key=value, not {text!r}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
+
+
+def described(options: type[Options]) -> list[tuple[str, str, str]]:
+    """Every setting of an owner with its default, as TOML would have it, and what it does; required ones have none."""
+    said = dict(pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _said(owner))
+    fields = options.model_fields.items()
+    return [(name, _default(field.get_default()), said.get(name, "")) for name, field in fields if not field.exclude]
+
+
+def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
+    """What the docstring below each setting of a class says; read here, since a run has no use for it."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
+    except OSError:  # nobody has its source
+        return
+    assert isinstance(definition, ast.ClassDef), "settings are a class"
+    for setting, text in pairwise(definition.body):
+        if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name) and isinstance(text, ast.Expr):
+            yield setting.target.id, inspect.cleandoc(ast.literal_eval(text.value))
+
+
+def _default(value: Any) -> str:
+    """A default for people: what is unset or required is empty."""
+    if value is None or value is PydanticUndefined:
+        return ""
+    return json.dumps(value) if isinstance(value, bool | dict | list | tuple) else str(value)
+
+
+def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:
+    """The settings that differ and could change what a run finds, each with both values."""
+    left, right = ours.decisive(), theirs.decisive()
+    return {name: (left.get(name), right.get(name)) for name in left | right if left.get(name) != right.get(name)}

@@ -1,0 +1,97 @@
+"""What a session of a run is refused for before it costs anything: what has changed, is unknown or does not suit."""
+
+from __future__ import annotations
+
+from behavesim.base.config import Settings, differences
+from behavesim.base.errors import TaskError, UsageError
+from behavesim.methods.installed import method, method_type
+from behavesim.prompts.wording import wording_hash
+from behavesim.proposers.installed import models_asked, proposer_type
+from behavesim.proposers.price_list import PriceList
+from behavesim.proposers.prices import Prices, as_setting
+from behavesim.search.settings import recorded
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
+from behavesim.state.provenance import DECISIVE, instances_hash, provenance
+from behavesim.store.folder import RunFolder
+from behavesim.store.reading import read_events
+from behavesim.task import Task
+
+LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
+
+
+def refuse_unpriced(settings: Settings) -> None:
+    """Raise UsageError where a cap on cost cannot hold, a model's price being unknown, or where a price is none."""
+    own, listed = Prices.named(settings.prices), PriceList(proposer_type(settings.proposer).endpoint())
+    unpriced = [model for model in models_asked(settings) if own.of(model) is None and not listed.knows(model)]
+    if settings.max_cost_usd is not None and unpriced:
+        models = ", ".join(unpriced)
+        raise UsageError(f"--max-cost cannot hold: the price of {models} is unknown; add {as_setting(unpriced[0])}")
+
+
+def refuse_unsteady(task: Task, instances: str) -> None:
+    """Raise TaskError where the search's instances, made again, have another hash: each process would score on its own.
+
+    What only another process makes otherwise, `task check` finds.
+    """
+    if instances_hash(task, "search") != instances:
+        said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
+        raise TaskError(f"{said}; draw them from a fixed seed, such as np.random.default_rng(0)")
+
+
+def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:
+    """Raise TaskError where behaviours have to be known, and the run's measure cannot compare the template's."""
+    if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
+        known = Behaviours.of_run(settings, task)
+        known.apply(template, (TEMPLATE,))
+        if why := known.refusal(template.trajectories):
+            raise TaskError(f"task {task.name!r} does not suit the run's measure: {why}")
+
+
+def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
+    """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
+    begun, now = _opening(folder), run_provenance(settings, task)
+    changed = [key for key in DECISIVE if now.get(key) != begun.provenance.get(key)]
+    first = _elsewhere(recorded(begun.settings), settings)
+    moved = differences(first.model_copy(update={"budget": settings.budget}), settings)
+    if settings.budget < first.budget:
+        moved["budget"] = (first.budget, settings.budget)
+    if changed or moved:
+        listed = [f"its {key} changed" for key in changed]
+        listed += [f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items()]
+        listed += [LOWERED] if "budget" in moved else []
+        raise UsageError(
+            f"cannot resume {folder.run}: {', '.join(listed)}; "
+            "put it back, or go another way from here with --fork NEW-ID"
+        )
+
+
+def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
+    """Raise UsageError where a fork of `source` would change what its journal is about."""
+    begun = _opening(source)
+    kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
+    moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
+    if moved:
+        raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
+    if run_provenance(settings, task)["instances"] != begun.provenance.get("instances"):
+        raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
+
+
+def _elsewhere(first: Settings, now: Settings) -> Settings:
+    """The settings with the task's file where it is now: what is in it is told by its hash, and not by its place."""
+    are_files = all(settings.task.endswith(".py") for settings in (first, now))
+    return first.model_copy(update={"task": now.task}) if are_files else first
+
+
+def _opening(folder: RunFolder) -> RunStarted | RunForked:
+    """What a run's settings and task are recorded in; raises UsageError where it was killed before it began."""
+    found = [event for _, _, event in read_events(folder.journal, only=(RunStarted, RunForked))]
+    if not found or not isinstance(found[-1], RunStarted | RunForked):
+        raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
+    return found[-1]
+
+
+def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
+    """What a run's results depend on beside its settings."""
+    parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
+    return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}

@@ -1,0 +1,264 @@
+"""The one place where settings become a search: adapters are chosen, wired and taken down here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from behavesim.base.config import Settings
+from behavesim.base.errors import TaskError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import Notices
+from behavesim.methods.installed import method
+from behavesim.programs.hashing import program_hash
+from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
+from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.proposers.prices import Prices
+from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.proposers.weighing import Weighing
+from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.search.admission import (
+    refuse_another_run,
+    refuse_changes,
+    refuse_unpriced,
+    refuse_unsteady,
+    refuse_unsuited,
+    run_provenance,
+)
+from behavesim.search.caps import Caps
+from behavesim.search.due import Rules
+from behavesim.search.loop import Search, Show
+from behavesim.search.settings import recorded
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import (
+    TEMPLATE,
+    ClockRead,
+    Evaluated,
+    Event,
+    Injected,
+    RunForked,
+    RunResumed,
+    RunStarted,
+)
+from behavesim.state.protocols import Journal, Judge, Responder
+from behavesim.state.requests import Requests
+from behavesim.state.verdict import Failure
+from behavesim.store.activity import Activity
+from behavesim.store.folder import RunFolder
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
+from behavesim.store.run_files import RunFiles
+from behavesim.store.upgrade import copy_journal
+from behavesim.task import Split, Task, TaskReference, instances_of
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a session of a run is launched with: its settings, its task and its folder; it has one clock."""
+
+    settings: Settings
+    task: Task
+    folder: RunFolder
+    brought: tuple[Injected | ClockRead, ...] = ()
+    """What people have put into a new run, and the clock of the run that it replays."""
+
+    @cached_property
+    def clock(self) -> Heartbeat:
+        """What all time limits of the session go by."""
+        return Heartbeat()
+
+    @cached_property
+    def notices(self) -> Notices:
+        """What a person is told of the session as it happens."""
+        return Notices(self.folder.note)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """What the session has asked for and is not answered yet."""
+        return Requests(self.notices, self.clock)
+
+    def journal(self) -> SqliteJournal:
+        """The run's journal, not opened yet."""
+        return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
+
+
+@asynccontextmanager
+async def new_search(launch: Launch) -> AsyncIterator[Search]:
+    """A search before its first candidate: the template has been evaluated, the folder made, the journal begun.
+
+    The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
+    fails, UsageError where the folder cannot be made.
+    """
+    # before anything uses the instances, as it will be when the run is resumed
+    origin = run_provenance(launch.settings, launch.task)
+    refuse_unsteady(launch.task, origin["instances"])
+    if launch.settings.recommend:
+        instances_of(launch.task, "validation")  # refused now, if at all, and not when the search is paid for
+    await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
+    async with AsyncExitStack() as stack:
+        proposer = await stack.enter_async_context(_proposer(launch))
+        judge = await stack.enter_async_context(judging(launch.settings, launch.task, clock=launch.clock))
+        template = await evaluated_template(launch.task, judge)
+        await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
+        started = RunStarted(launch.settings.flat(), origin, judge.isolation)
+        with launch.folder.created():
+            stack.enter_context(launch.folder.locked())
+            launch.folder.keep_task(launch.settings.task)
+            launch.folder.write_settings(launch.settings.flat())
+            journal = await stack.enter_async_context(launch.journal())
+            beginning: list[Event] = [started, template, *launch.brought]
+            await journal.append(beginning)
+        search = _wired(launch, proposer, judge, journal)
+        for event in beginning:
+            search.fold(event)
+        yield search
+
+
+@asynccontextmanager
+async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
+    """A search as its journal left it; raises UsageError where the task or the settings are not those of the run."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(launch.folder.locked())
+        journal = await stack.enter_async_context(launch.journal())
+        refuse_changes(launch.folder, launch.settings, launch.task)
+        await asyncio.to_thread(refuse_unpriced, launch.settings)
+        connections = recorded(launch.folder.read_settings()).connections
+        launch.folder.keep_task(launch.settings.task)
+        launch.folder.write_settings(launch.settings.flat())
+        proposer = await stack.enter_async_context(_proposer(launch))
+        pool = sandbox(launch.settings, launch.task, clock=launch.clock)
+        search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal)
+        folding = asyncio.to_thread(_folded, search, launch.folder)  # while the sandbox loads its libraries
+        _, before_s = await asyncio.gather(stack.enter_async_context(pool), folding)
+        search.caps = replace(search.caps, active_before_s=before_s)
+        again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
+        lost = search.state.under_way
+        if not proposer.costs_money or keeps_requests(launch.settings):
+            lost = 0
+        elif lost is None:  # as after a kill: then at most
+            lost = min(len(again), connections)
+        await search.record(RunResumed(again, pool.isolation, lost, name_of_list()))
+        yield search
+
+
+@asynccontextmanager
+async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
+    """A search that shares the journal of `source` up to here, and goes on under other settings or another task.
+
+    Raises UsageError where what differs is part of what the journal is about, and another run is needed.
+    """
+    refuse_another_run(source, launch.settings, launch.task)
+    await asyncio.to_thread(refuse_unpriced, launch.settings)
+    with launch.folder.created():
+        launch.folder.keep_task(launch.settings.task)
+        launch.folder.write_settings(launch.settings.flat())
+        copy_journal(source.journal, launch.folder.journal)
+        async with launch.journal() as journal:
+            provenance = run_provenance(launch.settings, launch.task)
+            await journal.append([RunForked(source.run, launch.settings.flat(), provenance)])
+    async with resumed_search(launch) as search:
+        yield search
+
+
+def _folded(search: Search, folder: RunFolder) -> float:
+    """Fold all events of a run; returns how many seconds it has been active."""
+    activity = Activity()
+    for _, at, event in read_events(folder.journal):
+        activity.take(at, event)
+        search.fold(event)
+    return activity.seconds
+
+
+def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
+    """The sandbox of a run for the instances of a split, not entered yet."""
+    return Pool(
+        TaskReference(settings.task),
+        split,
+        settings.workers,
+        Limits.of(settings).on(task, split),
+        allow_weak_isolation=settings.allow_weak_isolation,
+        clock=clock,
+    )
+
+
+@asynccontextmanager
+async def judging(
+    settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
+) -> AsyncIterator[SandboxJudge]:
+    """A judge of programs on the instances of a split, with its sandbox, under the limits of a run."""
+    async with sandbox(settings, task, split, clock) as pool:
+        yield SandboxJudge(task, split, pool)
+
+
+async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
+    """The template as the archive's first program; raises TaskError where it fails."""
+    verdict = await judge.evaluate(task.template)
+    if isinstance(verdict, Failure):
+        said = f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}"
+        advice = "; look for a loop without end in `solve` or the template, or raise timeout_s"
+        raise TaskError(said + (advice if verdict.reason == "timeout" else ""))
+    return Evaluated(
+        TEMPLATE,
+        task.template,
+        verdict.score,
+        verdict.scores,
+        verdict.trajectories,
+        program_hash=program_hash(task.template),
+        cpu_s=verdict.cpu_s,
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a search is made of beside its settings: who writes, who judges, where it is kept, and who is shown it."""
+
+    proposer: Responder
+    judge: Judge
+    journal: Journal
+    show: Show = lambda event, state: None
+    requests: Requests | None = None
+
+
+def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Search:
+    """A search at rest; the only place where one is put together."""
+    writer = proposer_type(settings.proposer)
+    chosen = method(settings, task, writer.writes_text)
+    return Search(
+        task=task,
+        rules=Rules.of(settings),
+        caps=caps,
+        method=chosen,
+        proposer=Weighing(parts.proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
+        judge=parts.judge,
+        journal=parts.journal,
+        behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
+        show=parts.show,
+        clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
+        requests=parts.requests,
+    )
+
+
+def _wired(launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal) -> Search:
+    parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices), launch.requests)
+    prices = Prices.named(launch.settings.prices)
+    caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s=0.0)
+    return assembled(launch.settings, launch.task, parts, caps)
+
+
+def _proposer(launch: Launch) -> Proposer[Any]:
+    settings = launch.settings
+    errand = Errand(
+        launch.task,
+        settings.seed,
+        settings.connections,
+        argument(settings.proposer),
+        launch.folder.path.parent,
+        launch.notices,
+        launch.clock,
+        launch.requests,
+    )
+    return proposer(settings, errand)

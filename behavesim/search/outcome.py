@@ -1,0 +1,62 @@
+"""The outcome of a candidate: what its reply and its verdict come to, as pure functions of both.
+
+The search records it; an audit derives the same again from a journal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from behavesim.programs.extract import Program, extract
+from behavesim.programs.fences import fenced
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
+from behavesim.state.verdict import Failure, Verdict
+from behavesim.task import Task
+
+
+def put_in(asked: Asked) -> Responded:
+    """The reply of a candidate that a person put in: its program, for which nobody was asked."""
+    return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
+
+
+def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
+    """The program of a reply, or that it holds none."""
+    if reply.fault:
+        return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
+    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, asked.prompt.asks_thought)
+    if isinstance(program, Failure):
+        return Rejected(asked.candidate, "extraction", program.reason, program.message)
+    return program
+
+
+def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
+    """The verdict, but a failure where the behaviour could not be compared: every later decision would fail of it."""
+    why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
+    return Failure("incomparable", why, verdict.cpu_s) if why else verdict
+
+
+def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
+    """What becomes of a program under a verdict."""
+    known: dict[str, Any] = {
+        "source": program.source,
+        "thought": program.thought,
+        "program_hash": program.hash,
+        "cpu_s": verdict.cpu_s,
+    }
+    if isinstance(verdict, Failure):
+        return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
+    return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
+
+
+def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
+    """What becomes of a program whose twin was evaluated before."""
+    return replace(
+        first,
+        candidate=candidate,
+        source=program.source,
+        thought=program.thought,
+        copy_of=first.candidate,
+        cpu_s=0.0,
+    )

@@ -1,0 +1,70 @@
+"""The trials of programs: how a reply comes to its outcome, and how programs that are equal share one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from behavesim.programs.extract import Program
+from behavesim.search.outcome import copied, extracted, judged
+from behavesim.state.events import Asked, CandidateId, Evaluated, Event, Rejected, Reply, RunForked
+from behavesim.state.protocols import Journal, Judge
+from behavesim.state.verdict import Failure, Verdict
+from behavesim.task import Task
+
+AT_ONCE = 4_000
+"""Characters of a reply that is read in a millisecond or two: handing it to a thread would take nearly as long."""
+
+Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
+"""What a verdict still has to pass; it comes back as it was, or as a failure."""
+
+
+class Trials:
+    """Tries each program once; its twins, which have the same normal form, take the result from the journal."""
+
+    def __init__(self, task: Task, judge: Judge, journal: Journal, check: Check | None) -> None:
+        self._task = task
+        self._judge = judge
+        self._journal = journal
+        self._check = check
+        self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
+        self._first: dict[str, CandidateId] = {}  # by program hash, whose result all that are equal take
+        self._under_way: dict[CandidateId, asyncio.Event] = {}  # for which their twins wait
+
+    def apply(self, event: Event) -> None:
+        """Take in an event, which is committed: where it is a result, twins may read it."""
+        if isinstance(event, Evaluated | Rejected):
+            if event.program_hash:
+                self._first.setdefault(event.program_hash, event.candidate)
+            if event.candidate in self._under_way:
+                self._under_way.pop(event.candidate).set()
+        elif isinstance(event, RunForked):
+            self._first.clear()  # what was found under another task or other limits is no result of this run
+
+    async def outcome(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
+        """What becomes of a candidate that was answered."""
+        program = await self._read(asked, reply)
+        if isinstance(program, Rejected):
+            return program
+        candidate = asked.candidate
+        first = self._first.setdefault(program.hash, candidate)
+        if first != candidate:
+            return await self._copy(candidate, program, first)
+        self._under_way[candidate] = asyncio.Event()
+        verdict = await self._judge.evaluate(program.source)
+        return judged(candidate, program, verdict if self._check is None else await self._check(verdict))
+
+    async def _read(self, asked: Asked, reply: Reply) -> Program | Rejected:
+        """The program of a reply: one at a time, so that whatever arrives meanwhile is committed first."""
+        async with self._reading:
+            if len(reply.text) > AT_ONCE:
+                return await asyncio.to_thread(extracted, self._task, asked, reply)
+            program = extracted(self._task, asked, reply)
+            await asyncio.sleep(0)
+            return program
+
+    async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
+        """The result of a program whose twin was tried before, without trying it again."""
+        if first in self._under_way:
+            await self._under_way[first].wait()
+        return copied(candidate, program, await self._journal.outcome(first, program.hash))

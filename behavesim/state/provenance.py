@@ -1,0 +1,79 @@
+"""Provenance: what a run's results depend on beside its settings, by which a resumed run knows its task again."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+import pickle
+import platform
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from behavesim.base.errors import TaskError
+from behavesim.base.plugins import file_hash, is_own
+from behavesim.base.version import __version__
+from behavesim.task import Split, Task, instances_of
+
+DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
+"""The parts that decide what programs are worth."""
+
+
+def provenance(task: Task, **parts: type) -> dict[str, str]:
+    """Hashes of the task's file, instances and template; what it measures; and what everything was run with.
+
+    `parts` are the classes of the method and the proposer by those words; only files of one's own are hashed.
+    """
+    return {
+        **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
+        "task": file_hash(type(task)),
+        "instances": instances_hash(task, "search"),
+        "template": hashlib.sha256(task.template.encode()).hexdigest(),
+        "direction": task.objective.direction,
+        "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
+        "behavesim": __version__,
+        "genai-prices": version("genai-prices"),
+        "numpy": version("numpy"),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def instances_hash(task: Task, split: Split) -> str:
+    """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
+
+    Raises TaskError where there are none, or where they cannot be pickled.
+    """
+    instances, written = instances_of(task, split), io.BytesIO()
+    try:
+        _Pickler(written, protocol=4).dump(instances)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise TaskError(
+            f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "
+            f"make them a list of arrays and plain values ({type(error).__name__}: {error})"
+        ) from error
+    return hashlib.sha256(written.getvalue()).hexdigest()
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves out what cached properties hold: an instance is the same before and after its first use."""
+
+    def reducer_override(self, value: Any) -> Any:
+        names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
+        if not names:
+            return NotImplemented
+        reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str) or len(reduced) < 3:
+            return reduced
+        make, arguments, state, *rest = reduced
+        return make, arguments, _without(state, names), *rest
+
+
+def _without(state: Any, names: set[str]) -> Any:
+    """What an object holds, without the attributes named; (attributes, slots) where it has slots."""
+    if isinstance(state, dict):
+        return {name: held for name, held in state.items() if name not in names} or None
+    if isinstance(state, tuple) and len(state) == 2:
+        return _without(state[0], names), state[1]
+    return state

@@ -1,0 +1,144 @@
+"""Clocks and deadlines that stand still while nobody can look."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from behavesim.base.clock import STEP_S, Clock, world_s
+from behavesim.base.heartbeat import Heartbeat
+
+
+class World:
+    """A time outside that goes on as told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_passes_between_two_looks_counts_and_a_long_absence_as_one_step() -> None:
+    world = World()
+    clock = Clock(world)
+    for _ in range(10):
+        world.now += 0.5
+        clock()
+    assert clock() == 5.0
+    world.now += 3600.0
+    assert clock() == 5.0 + STEP_S
+    assert clock() == 5.0 + STEP_S
+
+
+def test_the_world_goes_on_and_is_never_set_back() -> None:
+    assert world_s() <= world_s()
+
+
+@pytest.fixture
+def beats() -> tuple[World, Heartbeat]:
+    world = World()
+    return world, Heartbeat(world, beat_s=0.001)
+
+
+async def passing(world: World, seconds: float) -> None:
+    """Time goes by while the loop turns."""
+    for _ in range(round(seconds / 0.5)):
+        world.now += 0.5
+        await asyncio.sleep(0.01)
+
+
+async def test_a_deadline_passes_when_its_time_has_been_lived(beats: tuple[World, Heartbeat]) -> None:
+    world, clock = beats
+    waiting = asyncio.create_task(clock.sleep(5.0))
+    await passing(world, 4.5)
+    assert not waiting.done()
+    await passing(world, 2.0)
+    await asyncio.wait_for(waiting, 60)
+
+
+async def test_a_deadline_does_not_pass_while_the_process_is_away(beats: tuple[World, Heartbeat]) -> None:
+    world, clock = beats
+    waiting = asyncio.create_task(clock.sleep(5.0))
+    await passing(world, 1.0)
+    world.now += 3600.0
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    await passing(world, 5.0)
+    await asyncio.wait_for(waiting, 60)
+
+
+async def test_what_arrived_in_ones_absence_is_read_before_its_deadline_passes() -> None:
+    world = World()
+    clock = Heartbeat(world, beat_s=0.05)
+    ours, theirs = os.pipe()
+    arrived, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(ours, arrived.set)
+    try:
+        async with clock.timeout(0.5):
+            await asyncio.sleep(0)
+            os.write(theirs, b"!")
+            world.now += 3600.0  # more than the deadline was away, by one step
+            await arrived.wait()
+            for _ in range(20):  # a reply takes some turns of the loop until somebody has it
+                await asyncio.sleep(0)
+    finally:
+        loop.remove_reader(ours)
+        os.close(ours)
+        os.close(theirs)
+
+
+async def test_a_block_that_ends_in_time_leaves_no_beat_behind(beats: tuple[World, Heartbeat]) -> None:
+    _, clock = beats
+    async with clock.timeout(1.0):
+        pass
+    with pytest.raises(KeyError):
+        async with clock.timeout(1.0):
+            raise KeyError
+    assert clock._beating is None
+
+
+async def test_cancelling_is_not_taken_for_a_timeout(beats: tuple[World, Heartbeat]) -> None:
+    _, clock = beats
+    waiting = asyncio.create_task(clock.sleep(float("inf")))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+STOPPED = """
+import asyncio
+from behavesim.base.heartbeat import Heartbeat
+async def main():
+    clock = Heartbeat()
+    before = clock(), clock.world()
+    print("ready", flush=True)
+    async with clock.timeout(1.5):
+        await asyncio.get_running_loop().run_in_executor(None, input)
+    print(clock() - before[0], clock.world() - before[1], flush=True)
+asyncio.run(main())
+"""
+
+
+def test_a_process_that_was_stopped_finds_what_was_sent_and_no_deadline_passed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        process.stdin.write("sent meanwhile\n")
+        process.stdin.flush()
+        time.sleep(2.1)
+        os.kill(process.pid, signal.SIGCONT)
+        lived, outside = map(float, process.stdout.readline().split())
+        assert process.wait() == 0
+    assert outside - lived > 1.0

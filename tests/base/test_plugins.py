@@ -1,0 +1,61 @@
+"""Parts by name: ours, and those that other packages bring."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from behavesim.base.errors import UsageError
+from behavesim.base.plugins import Kind
+from tests.packages import install
+
+METHODS = Kind("method", UsageError)
+
+
+def test_a_part_of_an_installed_package_is_loaded_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, mine="part")
+    assert METHODS.load("mine") == "theirs"
+    assert {"mine", "eoh"} <= set(METHODS.installed())
+
+
+def test_a_part_is_loaded_from_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, mine="part")
+    (tmp_path / "own.py").write_text("method = 'own'\n")
+    assert METHODS.load_from(METHODS.place("mine")) == "theirs"
+    assert METHODS.load_from(METHODS.place(str(tmp_path / "own.py"))) == "own"
+    with pytest.raises(UsageError, match="did you mean 'eoh'"):
+        METHODS.place("eho")
+
+
+def test_no_package_takes_a_name_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, tmp_path, "part = 'theirs'", METHODS.group, eoh="part")
+    assert METHODS.load("eoh").__name__ == "EoH"
+
+
+def test_a_name_that_nobody_has_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError, match="no method 'eho'; did you mean 'eoh'"):
+        METHODS.load("eho")
+
+
+def test_a_file_that_loops_at_its_top_level_is_given_up_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("behavesim.base.plugins.READING_S", 0.05)
+    (tmp_path / "endless.py").write_text("while True:\n    pass\n")
+    with pytest.raises(UsageError, match=r"endless\.py is not read after .* loop at its top level"):
+        METHODS.load(str(tmp_path / "endless.py"))
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+def test_a_file_is_read_as_it_is_however_soon_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    for number in (1, 2):
+        file.write_text(f"method = {number}\n")
+        os.utime(file, (1, 1))
+        assert METHODS.load(str(file)) == number
+    assert list(tmp_path.iterdir()) == [file]

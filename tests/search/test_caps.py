@@ -1,0 +1,254 @@
+"""A cap holds, whatever the endpoint says, whatever is under way, and however often the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from behavesim.base.tokens import Spending, Usage, estimated_tokens
+from behavesim.search.caps import ENOUGH
+from behavesim.search.loop import Search
+from behavesim.state.events import Asked, Event, Prompt, Reply, RunResumed, RunStopped
+from behavesim.store.codec import decode
+from tests.search.toys import MemoryJournal, Stop, price, search
+
+SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}
+PROGRAM = "```python\ndef number() -> int:\n    return {}\n```"
+
+
+class Model:
+    """Answers each request with a program of its own, or as told; knows how many it was asked and what they took."""
+
+    def __init__(
+        self,
+        usage: Callable[[Prompt, int], tuple[Usage, ...]],
+        text: Callable[[int], str] = PROGRAM.format,
+        delay: random.Random | None = None,
+        name: str = "toy",
+    ) -> None:
+        self.asked = self.open = self.most_open = 0
+        self.usages: list[Usage] = []
+        self._usage, self._text, self._delay, self._name = usage, text, delay, name
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        self.asked += 1
+        self.open += 1
+        self.most_open = max(self.open, self.most_open)
+        for _ in range(self._delay.randrange(60) if self._delay else 1):  # turns of the loop, so that some are open
+            await asyncio.sleep(0)
+        self.open -= 1
+        usages = self._usage(prompt, number)
+        self.usages += usages
+        return Reply(self._text(number), self._name, usages)
+
+    @property
+    def tokens(self) -> int:
+        return sum((usage.prompt or 0) + (usage.completion or 0) for usage in self.usages)
+
+
+def counted(prompt: Prompt, number: int) -> tuple[Usage, ...]:
+    """From 50 to 150 tokens as a function of the candidate, the most for the first."""
+    completion = 10 + random.Random(number).randrange(100) if number else 110
+    return (Usage(prompt=40, cached=0, completion=completion, reasoning=0),)
+
+
+def silent(prompt: Prompt, number: int) -> tuple[Usage, ...]:
+    return (Usage(),)
+
+
+def events(journal: MemoryJournal) -> list[Event]:
+    return [decode(*row) for row in journal.rows]
+
+
+async def capped(model: Model, seed: int, **settings: Any) -> tuple[Search, str]:
+    run = await search(MemoryJournal(), {**SMALL, **settings}, random.Random(seed), model)
+    return run, await run.run()
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_cap_on_tokens_is_not_overrun_by_what_is_under_way(seed: int) -> None:
+    model = Model(counted, delay=random.Random(seed))
+    run, reason = await capped(model, seed, max_tokens=3000)
+    assert reason == "max_tokens"
+    assert 3000 - 2 * 150 <= model.tokens <= 3000
+    assert run.state.registered == run.state.asked == model.asked
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_cap_on_cost_is_not_overrun_by_what_is_under_way(seed: int) -> None:
+    model = Model(counted, delay=random.Random(seed))
+    run, reason = await capped(model, seed, max_cost_usd=0.003)
+    assert reason == "max_cost"
+    assert model.tokens / 1e6 <= 0.003
+    assert run.caps.spending(run.state).cost_usd == pytest.approx(model.tokens / 1e6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("cap", [{"max_tokens": 4000}, {"max_cost_usd": 0.004}, {"max_calls": 40}])
+async def test_repairs_count_and_overrun_no_cap_while_replies_are_open(seed: int, cap: dict[str, Any]) -> None:
+    model = Model(counted, lambda number: "no program" if number % 2 else PROGRAM.format(number), random.Random(seed))
+    run, reason = await capped(model, seed, repair=3, **cap)
+    assert reason == next(iter(cap)).removesuffix("_usd")
+    assert run.state.tally.repairs > 0
+    assert cap.get("max_calls", 4000) >= (model.asked if "max_calls" in cap else model.tokens)
+    assert run.state.registered == run.state.asked
+
+
+async def test_while_nothing_is_known_one_request_goes_alone() -> None:
+    model = Model(counted, delay=random.Random(0))
+    await capped(model, 0, max_tokens=100)
+    assert (model.asked, model.most_open) == (1, 1)
+    model = Model(counted, delay=random.Random(0))
+    await capped(model, 0, max_tokens=100_000)
+    assert model.most_open > 4
+
+
+@pytest.mark.parametrize("cap", [{"max_tokens": 3000}, {"max_cost_usd": 0.003}])
+async def test_without_any_usage_a_cap_holds_by_an_estimate_that_is_kept_apart(cap: dict[str, Any]) -> None:
+    journal, model = MemoryJournal(), Model(silent)
+    run = await search(journal, {**SMALL, **cap}, random.Random(1), model)
+    assert await run.run() == next(iter(cap)).removesuffix("_usd")
+    assert 1 < model.asked < SMALL["budget"]
+    prompts = {event.candidate: event.prompt.text for event in events(journal) if isinstance(event, Asked)}
+    estimated = sum(estimated_tokens(text) + estimated_tokens(PROGRAM.format(n)) for n, text in prompts.items())
+    assert estimated <= 3000
+    used = run.state.tally.tokens["toy"]
+    assert (used.prompt, used.completion, used.unreported) == (0, 0, model.asked)
+    assert used.estimated_prompt + used.estimated_completion == estimated
+    spending = Spending.of(run.state.tally.tokens, price)
+    assert (spending.estimated, spending.prompt + spending.completion) == (model.asked, estimated)
+    again = await search(MemoryJournal(journal.rows), {**SMALL, **cap}, proposer=Model(silent))
+    assert again.state.tally.tokens == run.state.tally.tokens
+
+
+def test_an_estimate_is_at_the_cautious_end() -> None:
+    assert estimated_tokens("") == 0
+    assert estimated_tokens("abc") == 2
+    assert estimated_tokens("贪心") == 3
+    assert estimated_tokens("\ud83d") == 1
+
+
+async def test_only_what_was_not_counted_is_estimated() -> None:
+    run, _ = await capped(Model(lambda prompt, number: (Usage(prompt=7), Usage(0, 0, 0, 0))), 0, budget=1, window=1)
+    used = run.state.tally.tokens["toy"]
+    assert (used.calls, used.unreported, used.prompt) == (2, 1, 7)
+    assert (used.estimated_prompt, used.estimated_completion) == (0, estimated_tokens(PROGRAM.format(0)))
+
+
+async def test_a_model_whose_price_is_unknown_ends_a_run_with_a_cap_on_cost_at_once() -> None:
+    model = Model(counted, name="unknown")
+    run, reason = await capped(model, 0, max_cost_usd=1.0)
+    assert reason == "unknown_price"
+    assert model.asked == 1
+    assert isinstance(events_of(run)[-1], RunStopped)
+    free, reason = await capped(Model(counted, name="unknown"), 0)
+    assert reason == "budget"
+    assert free.caps.spending(free.state).cost_usd is None
+
+
+def events_of(run: Search) -> list[Event]:
+    return events(run._journal)  # type: ignore[arg-type]
+
+
+class Forgetful(Model):
+    """Answers each request when it is made a second time."""
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        reply = await super().propose(prompt, number)
+        return Reply(reply.text, reply.model, reply.calls, unanswered=1)
+
+
+async def test_requests_that_were_never_answered_count_as_the_largest_so_far() -> None:
+    model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
+    run, reason = await capped(model, 0, max_calls=20)
+    assert reason == "max_calls"
+    assert (model.asked, run.state.tally.unanswered) == (10, 10)
+    model = Forgetful(lambda prompt, number: (Usage(50, 0, 50, 0),))
+    run, reason = await capped(model, 0, max_tokens=2000)
+    assert (reason, model.asked) == ("max_tokens", 10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_what_is_under_way_may_go_unanswered_as_often_as_what_was_answered(seed: int) -> None:
+    model = Forgetful(counted, delay=random.Random(seed))
+    run, reason = await capped(model, seed, max_calls=31)
+    assert reason == "max_calls"
+    assert model.most_open > 2
+    assert model.asked + run.state.tally.unanswered == 30
+
+
+async def test_what_was_in_flight_at_a_kill_counts_and_is_not_asked_again_against_a_cap() -> None:
+    settings = {**SMALL, "max_calls": 20}
+    in_flight, events = 0, 20
+    while in_flight < 3:
+        journal, events = MemoryJournal(), events + 1
+        first = await search(journal, settings, random.Random(2), Model(counted, delay=random.Random(2)))
+        journal.die_after = events
+        with pytest.raises(Stop):
+            await first.run()
+        in_flight = first.state.waiting
+    model = Model(counted)
+    resumed = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 20}, proposer=model)
+    resumed.state.apply(RunResumed((), "none", unanswered=in_flight))
+    assert await resumed.run() == "max_calls"
+    answered = sum(tokens.calls for tokens in resumed.state.tally.tokens.values())
+    assert answered + in_flight <= 20
+    lower = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 5}, proposer=(model := Model(counted)))
+    assert await lower.run() == "max_calls"
+    assert model.asked == 0
+
+
+async def test_the_time_of_a_run_ends_it_whatever_is_under_way() -> None:
+    class Endless:
+        asked = 0
+
+        async def propose(self, prompt: Prompt, number: int) -> Reply:
+            self.asked += 1
+            if number < 3:
+                return Reply(PROGRAM.format(number), "toy")
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    journal, model = MemoryJournal(), Endless()
+    run = await search(journal, {**SMALL, "max_time_s": 0.3}, proposer=model)
+    assert await run.run() == "max_time"
+    assert run.state.waiting > 0
+    assert events(journal)[-1] == RunStopped("max_time")
+    asked = model.asked
+    run.state.apply(RunResumed((), "none"))
+    assert await run.run() == "max_time"
+    assert model.asked == asked
+
+
+async def test_a_run_whose_candidates_come_to_nothing_ends_once_that_is_plain() -> None:
+    journal, model = MemoryJournal(), Model(counted, lambda number: "As an AI, I cannot.")
+    settings = {**SMALL, "budget": 500}
+    run = await search(journal, settings, random.Random(3), model)
+    assert await run.run() == "max_rejected_share"
+    assert run.state.registered == ENOUGH
+    assert model.asked <= ENOUGH + 8
+    again = await search(MemoryJournal(journal.rows), settings, proposer=(model := Model(counted)))
+    assert await again.run() == "max_rejected_share"
+    assert model.asked == 0
+    settings = {**settings, "max_rejected_share": 1}
+    going_on = await search(MemoryJournal(journal.rows), {**settings, "budget": 70}, proposer=Model(counted))
+    assert await going_on.run() == "budget"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_where_it_ends_is_a_function_of_the_candidates_alone(seed: int) -> None:
+    def text(number: int) -> str:
+        return PROGRAM.format(number) if number < 30 or random.Random(number).random() < 0.02 else "no program"
+
+    model = Model(counted, text, random.Random(seed))
+    run, reason = await capped(model, seed, budget=1000, window=16)
+    assert reason == "max_rejected_share"
+    outcomes = [text(number) != "no program" and (number == 0 or number % 13 != 0) for number in range(1000)]
+    expected = next(
+        end for end in range(ENOUGH, 1000) if outcomes[max(0, end - 100) : end].count(False) > 0.95 * min(end, 100)
+    )
+    assert run.state.registered == expected

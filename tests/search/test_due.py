@@ -1,0 +1,173 @@
+"""What is due next: in which order, and what each waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from behavesim.methods.method import Measurement, Method, MethodSettings
+from behavesim.search.due import Permits, Rules, due
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import (
+    INJECTED,
+    Added,
+    Asked,
+    Compared,
+    Evaluated,
+    Injected,
+    NotAdded,
+    NoteAsked,
+    Prompt,
+    Regrouped,
+    Rejected,
+    Reply,
+)
+from behavesim.state.members import Note, OpenCandidate
+from behavesim.state.state import RunState
+from tests.methods.states import BRIEF, candidate, state_of
+from tests.search.toys import fitting
+
+ALL = Permits(regroup=True, repair=True, ask=True)
+NONE = Permits(regroup=False, repair=False, ask=False)
+RULES = Rules(window=4, repairs=1)
+REGROUPED, NOTE = Regrouped({"0": (-1,)}), NoteAsked(0, (), Prompt("Why?", "reflection"))
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A comparison that is wanted."""
+
+    candidate: int
+
+    def decide(self, behaviours: Behaviours) -> Compared:
+        return Compared(self.candidate)
+
+
+class Events(Method[MethodSettings]):
+    """Decides as it was told to."""
+
+    def __init__(self, regrouped: Regrouped | None = None, question: Any = "ask", compares: bool = False) -> None:
+        super().__init__(MethodSettings(), BRIEF)
+        self.regrouped, self.question, self.compares = regrouped, question, compares
+
+    def regroup(self, state: RunState) -> Regrouped | None:
+        return self.regrouped
+
+    def ask(self, state: RunState, number: int) -> Asked | NoteAsked | None:
+        return asked(number) if self.question == "ask" else self.question
+
+    def compare(self, state: RunState, opened: OpenCandidate) -> Measurement | None:
+        return Likeness(opened.id) if self.compares else None
+
+    def register(self, state: RunState, opened: OpenCandidate) -> Added | NotAdded:
+        return Added(opened.id, "0") if opened.is_feasible else NotAdded(opened.id)
+
+
+def asked(number: int, operator: str = "improve") -> Asked:
+    return Asked(number, (), None, Prompt(f"question {number}", operator))
+
+
+def rejected(number: int, repairs: int = 0) -> OpenCandidate:
+    outcome = Rejected(number, "extraction", "syntax", "line 1")
+    operator = "repair" if repairs else "improve"
+    return OpenCandidate(asked(number, operator), Reply("no program", "m"), outcome, repairs=repairs)
+
+
+def noted(state: RunState, answered: bool) -> RunState:
+    state.notes[0] = Note(NOTE, Reply("Because.", "m") if answered else None)
+    return state
+
+
+def test_a_runs_rules_are_those_of_its_settings() -> None:
+    assert Rules.of(fitting({"window": 5, "repair": 2})) == Rules(window=5, repairs=2)
+
+
+def test_a_regrouping_comes_first_then_a_repair_then_a_question_then_a_registration() -> None:
+    state = state_of(opened=[candidate(0, 1.0), rejected(1)])
+    method = Events(REGROUPED)
+    assert due(state, method, RULES, ALL) == REGROUPED
+    repair = due(state, method, RULES, Permits(regroup=False, repair=True, ask=True))
+    assert isinstance(repair, Asked)
+    assert (repair.candidate, repair.prompt.operator) == (1, "repair")
+    assert due(state, method, RULES, Permits(regroup=False, repair=False, ask=True)) == asked(2)
+    assert due(state, method, RULES, NONE) == Added(0, "0")
+
+
+class TestRepair:
+    def test_the_first_rejected_candidate_is_asked_for_again_with_what_went_wrong(self) -> None:
+        repair = due(state_of(opened=[candidate(0), rejected(1), rejected(2)]), Events(), RULES, ALL)
+        assert isinstance(repair, Asked)
+        assert repair.candidate == 1
+        for said in ("question 1", "no program", "syntax", "line 1"):
+            assert said in repair.prompt.text
+
+    def test_a_candidate_gets_as_many_tries_as_granted(self) -> None:
+        spent = state_of(opened=[rejected(0, repairs=1)])
+        assert due(spent, Events(), RULES, Permits(True, True, False)) == NotAdded(0)
+        repair = due(spent, Events(), Rules(window=4, repairs=2), Permits(True, True, False))
+        assert isinstance(repair, Asked)
+        assert repair.prompt.operator == "repair"
+        fresh = state_of(opened=[rejected(0)])
+        assert due(fresh, Events(), Rules(window=4, repairs=0), Permits(True, True, False)) == NotAdded(0)
+
+    def test_who_put_in_a_program_is_not_asked_to_mend_it(self) -> None:
+        injected = OpenCandidate(asked(0, INJECTED), Reply("no program", INJECTED), rejected(0).outcome)
+        assert due(state_of(opened=[injected]), Events(), RULES, Permits(True, True, False)) == NotAdded(0)
+        repair = due(state_of(opened=[injected, rejected(1)]), Events(), RULES, Permits(True, True, False))
+        assert isinstance(repair, Asked)
+        assert repair.candidate == 1
+
+
+class TestAsk:
+    def test_a_program_that_somebody_put_in_takes_the_place_of_the_next_question(self) -> None:
+        state = state_of()
+        state.injected = [Injected("later.py", "", not_before=1), Injected("now.py", "a program")]
+        assert due(state, Events(), RULES, ALL) == Asked(0, (), None, Prompt("a program", INJECTED))
+        assert due(state, Events(question=None), RULES, ALL) is None
+        assert due(state, Events(question=NOTE), RULES, ALL) == NOTE
+
+    @pytest.mark.parametrize(
+        ("registered", "opened", "may_ask"), [(0, 3, True), (0, 4, False), (2, 3, True), (2, 4, False)]
+    )
+    def test_a_candidate_is_asked_for_once_the_window_admits_it(
+        self, registered: int, opened: int, may_ask: bool
+    ) -> None:
+        waiting = [candidate(number) for number in range(registered, registered + opened)]
+        state = state_of(opened=waiting, registered=registered)
+        assert due(state, Events(), RULES, ALL) == (asked(registered + opened) if may_ask else None)
+
+    def test_a_method_that_waits_for_more_lets_others_be_registered(self) -> None:
+        state = state_of(opened=[candidate(0, 1.0)])
+        assert due(state, Events(question=None), RULES, ALL) == Added(0, "0")
+
+    def test_a_note_is_asked_for_though_another_is_awaited_and_nothing_else_is(self) -> None:
+        state = noted(state_of(opened=[candidate(0, 1.0)]), answered=False)
+        assert due(state, Events(question=NOTE), RULES, ALL) == NOTE
+        assert due(state, Events(), RULES, ALL) is None
+        assert due(state, Events(question=None), RULES, ALL) is None
+        assert due(noted(state, answered=True), Events(), RULES, ALL) == asked(1)
+
+
+class TestRegister:
+    def test_candidates_are_registered_in_the_order_in_which_they_were_asked_for(self) -> None:
+        assert due(state_of(opened=[candidate(0), candidate(1, 1.0)]), Events(), RULES, NONE) is None
+        later = state_of(opened=[candidate(3, 1.0), candidate(4, 2.0)], registered=3)
+        assert due(later, Events(), RULES, NONE) == Added(3, "0")
+        assert due(state_of(), Events(), RULES, NONE) is None
+
+    def test_a_feasible_candidate_is_compared_first_and_once(self) -> None:
+        state = state_of(opened=[candidate(0, 1.0)])
+        assert due(state, Events(compares=True), RULES, NONE) == Likeness(0)
+        state.open[0].compared = Compared(0)
+        assert due(state, Events(compares=True), RULES, NONE) == Added(0, "0")
+
+    def test_a_rejected_one_is_not_compared(self) -> None:
+        assert due(state_of(opened=[rejected(0)]), Events(compares=True), RULES, NONE) == NotAdded(0)
+
+
+def test_a_feasible_candidate_is_no_case_for_repair() -> None:
+    opened = candidate(0, 1.0)
+    assert isinstance(opened.outcome, Evaluated)
+    assert due(state_of(opened=[opened]), Events(), RULES, Permits(True, True, False)) == Added(0, "0")

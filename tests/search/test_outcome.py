@@ -1,0 +1,85 @@
+"""What a reply and a verdict come to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from behavesim.programs.extract import Program
+from behavesim.programs.hashing import program_hash
+from behavesim.search.outcome import comparable, copied, extracted, judged
+from behavesim.state.behaviours import Behaviours
+from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
+from behavesim.state.verdict import Failure, Verdict
+from behavesim.trajectory import Trajectory
+from tests.search.toys import Toy, fitting
+
+TASK = Toy()
+QUESTION = Asked(3, (TEMPLATE,), None, Prompt("a prompt", "improve"))
+FENCED = f"{{An idea.}}\n```python\n{Toy.template}\n```"
+TOURS = (Trajectory.prefixes([0, 1, 2]),)
+PROGRAM = Program("def f(): ...", "An idea.", "key")
+
+
+class TestReply:
+    def test_its_program_is_named_by_its_hash(self) -> None:
+        program = extracted(TASK, QUESTION, Reply(FENCED, "m"))
+        assert isinstance(program, Program)
+        assert (program.source.strip(), program.hash) == (Toy.template.strip(), program_hash(program.source))
+
+    @pytest.mark.parametrize(("asks_thought", "thought"), [(False, ""), (True, "An idea.")])
+    def test_its_thought_is_read_where_one_was_asked_for(self, asks_thought: bool, thought: str) -> None:
+        program = extracted(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"))
+        assert isinstance(program, Program)
+        assert program.thought == thought
+
+    @pytest.mark.parametrize(
+        ("reply", "reason"),
+        [
+            (Reply("I cannot.", "m"), "refusal"),
+            (Reply("```python\ndef f(:\n", "m", finish_reason="length"), "truncated"),
+            (Reply(FENCED, "m", fault="the prompt is too long"), "given-up"),
+        ],
+    )
+    def test_one_without_a_program_is_a_rejection_that_says_why(self, reply: Reply, reason: str) -> None:
+        rejection = extracted(TASK, QUESTION, reply)
+        assert isinstance(rejection, Rejected)
+        assert (rejection.candidate, rejection.stage, rejection.reason) == (3, "extraction", reason)
+        assert rejection.message
+        assert reply.fault in rejection.message
+
+
+class TestVerdict:
+    def test_a_score_makes_a_feasible_candidate(self) -> None:
+        assert judged(3, PROGRAM, Verdict(2.0, (1.0, 3.0), TOURS, 0.5)) == Evaluated(
+            3, "def f(): ...", 2.0, (1.0, 3.0), TOURS, "An idea.", "key", None, 0.5
+        )
+
+    def test_a_failure_rejects_it_with_what_it_took(self) -> None:
+        assert judged(3, PROGRAM, Failure("timeout", "after 5 s", 5.0)) == Rejected(
+            3, "evaluation", "timeout", "after 5 s", "def f(): ...", "An idea.", "key", None, 5.0
+        )
+
+    def test_a_behaviour_that_cannot_be_compared_with_the_templates_is_a_failure(self) -> None:
+        behaviours = Behaviours.of_run(fitting({"method": "funsearch+behavesim"}), TASK)
+        template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
+        behaviours.apply(template, (TEMPLATE,))
+        fine, odd = Verdict(1.0, (1.0,), TOURS, 0.5), Verdict(1.0, (1.0,), (*TOURS, *TOURS), 0.5)
+        assert comparable(fine, behaviours) is fine
+        failure = comparable(odd, behaviours)
+        assert isinstance(failure, Failure)
+        assert (failure.reason, failure.cpu_s) == ("incomparable", 0.5)
+        assert "cannot be compared with what the template does" in failure.message
+        crashed = Failure("crash")
+        assert comparable(crashed, behaviours) is crashed
+
+
+@pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])
+def test_a_twins_result_is_taken_over_and_took_no_time(verdict: Verdict | Failure) -> None:
+    first, own = judged(1, replace(PROGRAM, source="first"), verdict), judged(3, PROGRAM, verdict)
+    copy = copied(3, PROGRAM, first)
+    assert (copy.candidate, copy.source, copy.thought, copy.copy_of) == (3, PROGRAM.source, PROGRAM.thought, 1)
+    assert (copy.program_hash, copy.cpu_s) == ("key", 0.0)
+    kept = ("score", "scores", "trajectories") if isinstance(own, Evaluated) else ("stage", "reason", "message")
+    assert [getattr(copy, name) for name in kept] == [getattr(own, name) for name in kept]

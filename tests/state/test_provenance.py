@@ -1,0 +1,87 @@
+"""A task is known again: by another process, and after its instances have been used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from behavesim.base.errors import TaskError
+from behavesim.state.provenance import instances_hash
+from behavesim.task import SPLITS, TaskReference
+
+NAMES = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
+ASK = """
+import json
+from behavesim.state.provenance import instances_hash
+from behavesim.task import SPLITS, TaskReference
+tasks = [TaskReference(name).load() for name in {names}]
+print(json.dumps([[instances_hash(task, split) for split in SPLITS] for task in tasks]))
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> dict[str, list[str]]:
+    """The hashes of all splits as another process finds them."""
+    run = subprocess.run([sys.executable, "-c", ASK.format(names=NAMES)], capture_output=True, text=True, check=True)
+    return dict(zip(NAMES, json.loads(run.stdout), strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_instances_are_known_again_in_another_process_and_after_their_first_use(
+    name: str, elsewhere: dict[str, list[str]]
+) -> None:
+    task = TaskReference(name).load()
+    instance = task.instances("search")[0]
+    namespace: dict[str, object] = {}
+    exec(task.template, namespace)
+    solution = task.solve(namespace[task.entry_point], instance)  # type: ignore[arg-type]
+    task.score(instance, solution)
+    task.trajectory(instance, solution)
+    assert [instances_hash(task, split) for split in SPLITS] == elsewhere[name]
+
+
+class Sized:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    @cached_property
+    def square(self) -> int:
+        return self.size**2
+
+
+class Bare:
+    @cached_property
+    def answer(self) -> int:
+        return 42
+
+
+def hashed(instances: Any) -> str:
+    return instances_hash(SimpleNamespace(name="t", instances=lambda split: instances), "search")  # type: ignore[arg-type]
+
+
+def test_an_instance_that_holds_nothing_but_a_cached_property_is_known_again() -> None:
+    used = Bare()
+    assert used.answer == 42
+    assert hashed([used]) == hashed([Bare()])
+
+
+@pytest.mark.parametrize(
+    ("instances", "said"),
+    [((n for n in range(3)), "must return a list"), ([], "gives none"), ([lambda: 0], "cannot be pickled")],
+)
+def test_instances_that_cannot_be_used_or_written_down_are_refused_in_a_line(instances: Any, said: str) -> None:
+    with pytest.raises(TaskError, match=said):
+        hashed(instances)
+
+
+def test_other_instances_have_another_hash_and_cached_properties_none() -> None:
+    used = Sized(3)
+    assert used.square == 9
+    assert hashed([used]) == hashed([Sized(3)]) != hashed([Sized(4)])
+    assert hashed([used, Sized(4)]) != hashed([Sized(4), used])
