@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.base.test_clock import World
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.sandbox import Limits, Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
+from tests.base.test_clock import World
 from tests.crash.processes import ended, start
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import prompt
