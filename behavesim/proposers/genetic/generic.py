@@ -1,4 +1,4 @@
-"""A grammar for any task: what can be said with the annotated parameters of its template."""
+"""Build a grammar for a task that has none, from the annotated parameters of its template."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ array = np.sqrt(np.abs(array)) | np.tanh(array) | np.exp(-np.abs(array)) | np.wh
 
 
 def generic_grammar(template: str, entry_point: str) -> str:
-    """The grammar of a task that names none, in the notation of Grammar: numbers in, a number or an array out."""
+    """Return a grammar, as text in the notation of `Grammar`, for a function of numbers and arrays.
+
+    Only annotated parameters are used. The return annotation decides between a number, an array and an index.
+    """
     functions = [node for node in ast.parse(template).body if isinstance(node, ast.FunctionDef)]
     function = next(node for node in functions if node.name == entry_point)
     parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
@@ -33,14 +36,14 @@ def generic_grammar(template: str, entry_point: str) -> str:
     arrays = [name for name, kind in kinds.items() if kind == "array"]
     lines = ["import numpy as np"]
     lines += [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
-    # a parameter may be called as a type of the grammar is; a definition stands for it by another name
+    # a parameter named like a type of the grammar would be read as a hole, so it gets another name
     lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
     lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", *_ending(function.returns, kinds)]
     return "\n".join(lines)
 
 
 def _ending(returns: ast.expr | None, kinds: Mapping[str, str | None]) -> list[str]:
-    """The root and the form: an array where the function returns one, a choice of index where it returns an int."""
+    """Return the root and the final statement that suit the function's return annotation."""
     arrays = "array" in kinds.values()
     named = _annotated(returns)
     if named == "int" and arrays:
@@ -60,7 +63,7 @@ def _kind(annotation: ast.expr | None) -> str | None:
 
 
 def _annotated(annotation: ast.expr | None) -> str | None:
-    """The plain name of an annotation: `ndarray` for `np.ndarray`, `list` for `list[int]`."""
+    """Return the plain name of an annotation: `ndarray` for `np.ndarray`, `list` for `list[int]`."""
     match annotation:
         case ast.Name(id=name):
             return name

@@ -1,13 +1,13 @@
-"""The notation in which a task offers the building blocks of its domain: Python's syntax, read as a grammar.
+"""The grammar in which a task describes its building blocks: Python syntax, read as rules.
 
-    from math import sqrt                            an import that programs begin with, beside the template's
-    left: scalar = len(unvisited_nodes)              a definition: programs that use `left` begin by computing it
+    from math import sqrt                            an import that every program begins with, after the template's
+    left: scalar = len(unvisited_nodes)              a definition: programs that use `left` compute it first
     near: vector = distance_matrix[current_node, unvisited_nodes]
-    vector = vector + vector | number * vector       a rule: the ways to write an expression of a type
+    vector = vector + vector | number * vector       rules: the ways to write an expression of a type
     scalar = number | vector.min()
-    count = 1 | 2 | 5                                a type of constants to choose from
-    cost: vector                                     a root: what a program has to decide on
-    return unvisited_nodes[np.argmin(cost)]          the form: all statements after the roots, the end of every program
+    count = 1 | 2 | 5                                a type whose values are constants
+    cost: vector                                     a root: an expression that every program must define
+    return unvisited_nodes[np.argmin(cost)]          the form: the statements that end every program
 
 In an expression, the name of a type is a hole for any expression of that type. The type `number` is always there: a
 positive decimal constant. Names that are not types stand for themselves.
@@ -28,27 +28,27 @@ NUMBER = "number"
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One way to write an expression of a type: the pattern, whose holes are the names of types."""
+    """One way to write an expression of a type: a pattern in which names of types are holes."""
 
     type: str
     pattern: ast.expr = field(repr=False)
     holes: tuple[str, ...]
-    """The types of the holes in the order in which a walk through the pattern meets them."""
+    """The types of the holes, in the order of a depth-first walk through the pattern."""
     name: str = ""
-    """Where the pattern is a defined name: that name, what it stands for, and the assignment as written."""
+    """The defined name, if the rule is a definition; then `definition` is its value and `line` its source."""
     definition: ast.expr | None = field(default=None, repr=False)
     line: str = ""
     width: int = 0
-    """The length of the pattern's text, holes left out."""
+    """Number of characters of the pattern without its holes."""
 
     @property
     def is_choice(self) -> bool:
-        """Whether an expression is chosen between by a condition: `a if c else b`."""
+        """Whether the pattern is a conditional expression, `a if c else b`."""
         return isinstance(self.pattern, ast.IfExp)
 
     @property
     def commutes(self) -> bool:
-        """Whether its two holes may change places and nothing else changes: `a + b`, `a * b`."""
+        """Whether swapping the two operands keeps the value: `a + b` or `a * b` of one type."""
         pattern = self.pattern
         if not isinstance(pattern, ast.BinOp) or not isinstance(pattern.op, ast.Add | ast.Mult):
             return False
@@ -57,27 +57,27 @@ class Rule:
 
     @property
     def constant(self) -> float | int | None:
-        """The value of a rule that is one plain number."""
+        """The value of a rule that is one number; None for any other rule."""
         return plain_number(self.pattern)
 
 
 @dataclass(frozen=True, eq=False)
 class Grammar:
-    """The rules of each type, the roots a program decides on, and the statements that end it."""
+    """The rules of each type, the roots that a program must define, and the statements that end it."""
 
     imports: tuple[ast.stmt, ...]
     rules: Mapping[str, tuple[Rule, ...]]
     definitions: Mapping[str, Rule]
-    """The rules that are a defined name, by the name; a definition may use those before it."""
+    """The definitions, keyed by name; each may use those before it."""
     roots: Mapping[str, str]
     """The type of each root, by its name."""
     form: tuple[ast.stmt, ...]
     form_lines: tuple[str, ...]
-    """The form as written, comments and all."""
+    """The lines of the form as written, with comments."""
 
     @classmethod
     def parse(cls, text: str) -> Grammar:
-        """The grammar a text describes; raises TaskError where it is no Python, or no expression of a type can end."""
+        """Parse a grammar; raises TaskError if it is not Python or a type has no finite expression."""
         try:
             statements = ast.parse(text).body
         except SyntaxError as error:
@@ -96,7 +96,7 @@ class Grammar:
         return grammar
 
     def check(self) -> None:
-        """Raise TaskError where a program could not be grown, and say what is missing."""
+        """Raise TaskError, saying what is missing, if the grammar cannot produce a program."""
         if not self.roots:
             raise TaskError("the task's grammar has no root; add a line such as `score: vector`")
         known: set[str] = set()
@@ -112,13 +112,13 @@ class Grammar:
             raise TaskError(f"the task's grammar has no finite expression of type {', '.join(endless)}; add a rule")
 
     def leaning(self, times: int) -> Grammar:
-        """The same with one idea that prevails: of each type the first rule with holes is followed more often."""
+        """Return a copy that chooses the first rule with holes of each type `times` times as often."""
         leaders = {kind: [rule for rule in rules if rule.holes][:1] for kind, rules in self.rules.items()}
         return replace(self, rules={kind: (*self.rules[kind], *(times - 1) * leaders[kind]) for kind in self.rules})
 
     @cached_property
     def depths(self) -> Mapping[str, int]:
-        """The least depth of an expression of each type; a type without a finite one is missing."""
+        """Minimum depth of an expression of each type; a type without a finite expression is missing."""
         depths = {NUMBER: 0}
         while True:
             found = {
@@ -132,13 +132,13 @@ class Grammar:
 
     @cached_property
     def least(self) -> Mapping[Rule, int]:
-        """The least depth of an expression that follows each rule; one without a finite one is missing."""
+        """Minimum depth of an expression that starts with each rule; rules without a finite one are missing."""
         found = {rule: _depth(rule, self.depths) for rules in self.rules.values() for rule in rules}
         return {rule: depth for rule, depth in found.items() if depth is not None}
 
     @cached_property
     def needs(self) -> Mapping[Rule | None, frozenset[str]]:
-        """The definitions that a rule, or (None) the form, makes a program begin with, whatever fills its holes."""
+        """The definitions that a program needs because it uses a rule, keyed by rule; key None is the form."""
         needs: dict[Rule | None, frozenset[str]] = {}
         for rule in self.definitions.values():
             needs[rule] = self._needed(rule.definition) | {rule.name}
@@ -147,7 +147,7 @@ class Grammar:
         return {**needs, None: self._needed(*self.form)}
 
     def _needed(self, *trees: ast.AST | None) -> frozenset[str]:
-        """The definitions the trees mention, and those that these mention in turn."""
+        """Return the definitions that the trees use, directly or through other definitions."""
         mentioned: frozenset[str] = frozenset().union(*(self._mentioned(tree) for tree in trees))
         return mentioned.union(*(self._needed(self.definitions[name].definition) for name in mentioned))
 
@@ -157,12 +157,12 @@ class Grammar:
 
     @cached_property
     def nameable(self) -> frozenset[str]:
-        """The types whose expressions may be assigned to a name of their own: those a definition or a root has."""
+        """The types whose expressions may become a named line: the types of definitions and roots."""
         return frozenset(self.roots.values()).union(rule.type for rule in self.definitions.values())
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name the grammar mentions; programs must not call anything else so."""
+        """Every name in the grammar; generated programs must not reuse one for something else."""
         patterns: Iterator[ast.AST] = (
             tree
             for rules in self.rules.values()
@@ -177,7 +177,7 @@ class Grammar:
 
 
 def plain_number(node: ast.AST) -> float | int | None:
-    """The value of a numeric constant that a float can hold; None for anything else."""
+    """Return the value of a numeric constant within the range of a float; None for any other node."""
     value = node.value if isinstance(node, ast.Constant) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > sys.float_info.max:
         return None
@@ -186,15 +186,15 @@ def plain_number(node: ast.AST) -> float | int | None:
 
 @dataclass
 class _Sections:
-    """The statements of a grammar's text, sorted."""
+    """The statements of a grammar, grouped by kind."""
 
     imports: tuple[ast.stmt, ...] = ()
     vocabulary: tuple[tuple[str, ast.Assign | ast.AnnAssign], ...] = ()
-    """Rules and definitions, with the types they are of."""
+    """Rules and definitions, each with its type."""
     roots: dict[str, str] = field(default_factory=dict)
     form: tuple[ast.stmt, ...] = ()
     form_begins: int = 0
-    """The line after the last root's, from 0."""
+    """Index of the first line after the last root."""
 
 
 def _sections(statements: list[ast.stmt]) -> _Sections:
@@ -217,7 +217,7 @@ def _sections(statements: list[ast.stmt]) -> _Sections:
 
 
 def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], text: str) -> Iterator[Rule]:
-    """The rules of one line of the vocabulary."""
+    """Return the rules that one line of the grammar defines."""
     assert statement.value is not None
     if isinstance(statement, ast.AnnAssign):
         assert isinstance(statement.target, ast.Name)
@@ -241,13 +241,13 @@ def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _check_parentheses(comparison: ast.Compare) -> None:
-    """Python reads `a < b | c` as `a < (b | c)`: hardly what a grammar means."""
+    """Raise TaskError for a comparison without parentheses: Python reads `a < b | c` as `a < (b | c)`."""
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) for node in ast.walk(comparison)):
         raise TaskError(f"in the task's grammar, put comparisons in parentheses: {ast.unparse(comparison)}")
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes, parents before children, in source order: the order in which holes are matched and filled."""
+    """Yield all nodes, parents before children, in the order in which holes are matched and filled."""
     yield node
     for child in ast.iter_child_nodes(node):
         yield from _walk(child)

@@ -1,4 +1,4 @@
-"""Expressions grown at random from a grammar."""
+"""Random expressions of a grammar."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from behavesim.proposers.genetic.reading import PROGRAM
 from behavesim.proposers.genetic.term import Term
 
 STOP = 0.25
-"""The probability that an expression ends where it could go deeper."""
+"""Probability of choosing a rule without holes where a deeper expression is possible."""
 DEPTH = 4
-"""The greatest depth of an expression grown whole; only its least depth can make it deeper."""
+"""Maximum depth of a generated expression, unless the grammar's minimum depth is larger."""
 
 Item = TypeVar("Item")
 
 
 def choose(items: Sequence[Item], random: np.random.Generator) -> Item:
-    """One of the items, all equally likely."""
+    """Draw one of the items uniformly."""
     return items[int(random.integers(len(items)))]
 
 
 def fresh(grammar: Grammar, random: np.random.Generator) -> Term:
-    """A new program of the grammar, drawn from nothing."""
+    """Return a new random program of the grammar."""
     return Term(PROGRAM, children=tuple(grown(grammar, kind, DEPTH, random) for kind in grammar.roots.values()))
 
 
 def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Term:
-    """An expression of the type, at most `depth` deep where the grammar allows it."""
+    """Return a random expression of a type, at most `depth` deep if the grammar allows it."""
     if kind == NUMBER:
         return Term(NUMBER, value=rounded(10 ** random.uniform(-1.5, 0.75)))
     rule = _rule(grammar, kind, depth, random)
@@ -38,7 +38,7 @@ def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) 
 
 
 def rounded(value: float) -> float | int:
-    """A number as a person would write it: two significant digits."""
+    """Round to two significant digits, as a person would write the number."""
     short = float(f"{value:.2g}")
     return int(short) if short.is_integer() else short
 

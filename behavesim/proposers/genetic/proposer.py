@@ -1,4 +1,4 @@
-"""The offline proposer: it stands where a model would, reads the same prompts and answers in the same form."""
+"""The offline proposer: it takes the place of a model, reads the same prompts and answers in the same form."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from behavesim.task import Task
 
 MODEL = "genetic"
 REMEMBERED = 256
-"""Programs that need not be read again: a good one is an example in many prompts."""
+"""Number of parsed programs kept in a cache: a good program is an example in many prompts."""
 LARGEST = 50
-"""Terms a program may have; a move that makes it larger is tried again."""
+"""Maximum number of terms of a program; a move that exceeds it is tried again."""
 ATTEMPTS = 8
+"""Moves that are tried before a fresh program is returned instead."""
 BETTER_IS_BASE = 0.6
-"""How often the better of two examples is the one that is changed."""
+"""Probability that the better of two examples is the one that is changed."""
 
 IMPROVE: Mapping[Move, float] = {
     variation.switch: 0.10,
@@ -40,9 +41,9 @@ IMPROVE: Mapping[Move, float] = {
     variation.operation: 0.09,
     variation.removal: 0.05,
 }
-"""How often each move is tried."""
+"""Relative frequency of each move when a better program is asked for."""
 FRESH = 0.02
-"""How often an improvement is a program unlike any other."""
+"""Probability that a request to improve is answered with a fresh program."""
 
 MOVES: Mapping[str, Mapping[Move, float]] = {
     "crossover": {variation.switch: 0.25, variation.blend: 0.4, variation.crossover: 0.35},
@@ -52,12 +53,12 @@ MOVES: Mapping[str, Mapping[Move, float]] = {
     "m3": {variation.removal: 1.0},
 }
 TIMID = 0.6
-"""How often a timid proposer says the same in other words."""
+"""Probability that a timid proposer changes the text and keeps the behaviour."""
 LEANING = 6
-"""How many times as often as another rule a biased proposer follows its favourites."""
+"""How many times as often as any other rule a biased proposer uses its preferred ones."""
 
 FROM_NOTHING = frozenset({"template", "i1", "e1"})
-"""The operators that ask for a program unlike any that is shown; any other word asks for a better one."""
+"""Operators that ask for a program unlike those shown; every other operator asks for a better one."""
 Habit = Literal["none", "timid", "biased"]
 
 
@@ -65,15 +66,16 @@ class GeneticSettings(ProposerSettings):
     """The settings of the offline proposer."""
 
     genetic_habit: Habit = "none"
-    """What the offline proposer has of a model: timid, it mostly changes words; biased, it comes back to few ideas."""
+    """Make the offline proposer more like a model: `timid` mostly changes text and not behaviour; `biased` prefers
+    few ideas."""
 
 
 class GeneticProposer(Proposer[GeneticSettings]):
-    """Typed genetic programming over the examples of a prompt: the same programs, seed and candidate, the same reply.
+    """Typed genetic programming over the examples of a prompt.
 
-    It knows no scores and learns nothing between prompts. The blocks of its programs are those the task's grammar
-    offers, or the template's parameters where it has none. Two habits make it more like a model: a timid one mostly
-    changes words and not behaviour, a biased one comes back to the same few ideas.
+    The reply depends only on the examples, the seed and the candidate's number. The proposer sees no scores and keeps
+    nothing between prompts. It builds programs from the task's grammar, or from the template's parameters if the task
+    has none. Do not compare its results with a model's: the building blocks contain expert knowledge.
     """
 
     settings_type = GeneticSettings
@@ -90,11 +92,11 @@ class GeneticProposer(Proposer[GeneticSettings]):
 
     @classmethod
     def of(cls, settings: GeneticSettings, errand: Errand) -> Self:
-        """The offline proposer of a run."""
+        """Return the offline proposer of a run."""
         return cls(errand.task, errand.seed, settings.genetic_habit)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """A reply with one fenced program."""
+        """Return a reply with one fenced program."""
         random = np.random.default_rng([self._seed, number])
         read = [self._read(source) for source in fenced_blocks(prompt.text)]
         examples = [program for program in read if program is not None]
@@ -103,7 +105,7 @@ class GeneticProposer(Proposer[GeneticSettings]):
         return Reply(f"{opening}\n\n```python\n{self._writer.write(program)}```\n", MODEL)
 
     def _child(self, operator: str, examples: list[Term], random: np.random.Generator) -> tuple[Term, str]:
-        """A program, and a sentence on how it came about."""
+        """Return a new program and a sentence that says how it was made."""
         moves = MOVES.get(operator, IMPROVE)
         if operator in FROM_NOTHING or not examples or (operator == "improve" and random.random() < FRESH):
             program = self._unlike(examples, random)
@@ -122,14 +124,14 @@ class GeneticProposer(Proposer[GeneticSettings]):
         return program, f"Leave the given programs: weigh {self._subject(program)}."
 
     def _unlike(self, examples: list[Term], random: np.random.Generator) -> Term:
-        """A fresh program; beside examples, of three the one that shares the fewest rules with them."""
+        """Return a fresh program; if examples are shown, the one of three that shares the fewest rules with them."""
         if not examples:
             return fresh(self._grammar, random)
         known: frozenset[Rule] = frozenset().union(*(example.rules() for example in examples))
         return min((fresh(self._grammar, random) for _ in range(3)), key=lambda program: _share(program, known))
 
     def _subject(self, program: Term) -> str:
-        """The definitions a program uses, in words."""
+        """Return the definitions that a program uses, as words for a sentence."""
         rules = program.rules()
         names = [name.replace("_", " ") for name, rule in self._grammar.definitions.items() if rule in rules]
         if not names:
@@ -151,7 +153,7 @@ SENTENCES: Mapping[Move, str] = {
 
 
 def _drawn(examples: list[Term], random: np.random.Generator) -> tuple[Term, Term]:
-    """The program to change and the one to take from: the last example is the best."""
+    """Return the program to change and the one to take parts from; the last example shown is the best."""
     *others, best = examples
     other = others[int(random.integers(len(others)))] if others else best
     return (best, other) if random.random() < BETTER_IS_BASE else (other, best)

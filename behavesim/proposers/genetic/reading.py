@@ -1,4 +1,4 @@
-"""From source to term: a program is read by finding the rules that could have written it."""
+"""From source to term: parse a program by finding the grammar rules that produce it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, plain_num
 from behavesim.proposers.genetic.term import Term
 
 PROGRAM = "program"
-"""The type of the term that stands for a whole program."""
+"""The type of a term that is a whole program."""
 
 READABLE = 500
-"""Terms a program may have that is read: a few lines that double one another stand for millions."""
+"""Maximum number of terms of a program after expansion: a few lines that each double the last make millions."""
 
 
 class Reader:
-    """Reads the programs of one grammar: straight-line assignments followed by the grammar's form."""
+    """Parses programs of one grammar: assignments without branches, followed by the grammar's form."""
 
     def __init__(self, grammar: Grammar, entry_point: str) -> None:
         self._grammar = grammar
@@ -29,7 +29,7 @@ class Reader:
                 self._by_key.setdefault((kind, key), []).append(rule)
 
     def read(self, source: str) -> Term | None:
-        """The program as a term, or None where it is not one that the grammar's rules could write."""
+        """Return the program as a term; None if the grammar cannot produce it."""
         try:
             program = self._read(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, or nested beyond any use
@@ -58,7 +58,10 @@ class Reader:
         return functions[-1] if functions else None
 
     def _values(self, statements: list[ast.stmt]) -> dict[str, ast.expr] | None:
-        """What each assigned name stands for, with all earlier names but the grammar's own written out."""
+        """Return the expression of each assigned name, with earlier names replaced by their expressions.
+
+        Names that the grammar defines are kept. Returns None for any statement that is not a plain assignment.
+        """
         values: dict[str, ast.expr] = {}
         for statement in statements:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
@@ -71,7 +74,7 @@ class Reader:
         return values
 
     def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        """The expression as a term of the type, following the first rules that fit."""
+        """Return the expression as a term of a type, by the first rules that match; None if none does."""
         if kind == NUMBER:
             value = plain_number(node)
             return None if value is None else Term(NUMBER, value=value)
@@ -96,7 +99,7 @@ class Reader:
         return None
 
     def _matches(self, pattern: Any, node: Any, fillers: list[ast.expr]) -> bool:
-        """Whether the node is the pattern with its holes filled; collects what fills them, in order."""
+        """Whether the node matches the pattern; appends what fills the holes to `fillers`, in order."""
         if isinstance(pattern, ast.Name) and pattern.id in self._grammar.rules:
             fillers.append(node)
             return isinstance(node, ast.expr)
@@ -112,12 +115,12 @@ class Reader:
 
 
 def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether trees are equal but for where they stand."""
+    """Whether two lists of trees are equal, ignoring line and column numbers."""
     return list(map(ast.dump, one)) == list(map(ast.dump, other))
 
 
 def _key(node: ast.expr) -> Any:
-    """What a pattern and the expressions it fits have in common at their top."""
+    """Return a key that a pattern shares with every expression it matches, to look rules up by."""
     if isinstance(node, ast.BinOp):
         return type(node.op)
     if isinstance(node, ast.Call):
@@ -126,7 +129,7 @@ def _key(node: ast.expr) -> Any:
 
 
 def _is_hole(rule: Rule) -> bool:
-    """Whether a rule says only that one type may stand for another."""
+    """Whether a rule only lets one type stand for another."""
     return isinstance(rule.pattern, ast.Name) and bool(rule.holes)
 
 
@@ -135,7 +138,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _written_out(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    """The expression with every name that has a value replaced by it; shares what it need not copy."""
+    """Return the expression with names replaced by their values; returns `node` itself if nothing changes."""
     return _Substitution(values).visit(node) if any(name in values for name in _names(node)) else node
 
 

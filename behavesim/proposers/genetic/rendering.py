@@ -1,4 +1,4 @@
-"""From term to source: an ordinary function of short lines, each naming a step."""
+"""From term to source: write a program as a function of short, named steps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from behavesim.proposers.genetic.grammar import Grammar
 from behavesim.proposers.genetic.term import Term
 
 LINE = 64
-"""Expressions wider than this are taken apart, their widest parts given a line and a name of their own."""
+"""Maximum width of an expression in characters; the widest parts of a longer one become lines of their own."""
 WORTH_A_NAME = 16
+"""Minimum width in characters of a part that becomes a line of its own."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Writer:
         self._lines = {name: rule.line for name, rule in grammar.definitions.items()}
 
     def write(self, program: Term) -> str:
-        """The source of a program."""
+        """Return the source of a program."""
         needed = self._grammar.needs[None].union(*(self._grammar.needs[rule] for rule in program.rules()))
         body = _Body(self._grammar, self._reserved)
         roots = [
@@ -59,7 +60,7 @@ class Writer:
 
 
 class _Body:
-    """The lines of one program, as they are found to be needed."""
+    """The lines of one program, added in the order in which they are needed."""
 
     def __init__(self, grammar: Grammar, reserved: frozenset[str]) -> None:
         self._grammar = grammar
@@ -68,7 +69,7 @@ class _Body:
         self.lines: list[str] = []
 
     def expression(self, term: Term) -> _Text:
-        """The term as an expression of about LINE characters at most; what is wider has become statements."""
+        """Return the term as an expression of about LINE characters; wider parts become lines before it."""
         if term.rule is None:
             return _Text(ast.Constant(term.value), len(str(term.value)))
         parts = [self.expression(child) for child in term.children]
@@ -81,7 +82,7 @@ class _Body:
         return _Text(node, term.rule.width + sum(part.width for part in parts))
 
     def _named(self, node: ast.expr, term: Term) -> _Text:
-        """The name of a line that computes the term; equal terms share one."""
+        """Add a line that computes the term and return its name; equal terms share one line."""
         if term not in self._named_before:
             name = self._name(term)
             self._taken.add(name)
@@ -90,7 +91,7 @@ class _Body:
         return self._named_before[term]
 
     def _name(self, term: Term) -> str:
-        """A name not taken yet: after the first definition that the term uses."""
+        """Return an unused name, made from the first definition that the term uses."""
         defined = (inner.rule.name for _, inner in term.sites() if inner.rule is not None and inner.rule.name)
         stem = f"by_{next(defined, term.type)}"
         if stem not in self._taken:
@@ -102,7 +103,7 @@ class _Body:
 
 
 def _filled(pattern: Any, fillers: Iterator[_Text], grammar: Grammar) -> Any:
-    """The pattern with its holes filled in order."""
+    """Return the pattern with its holes filled in order."""
     if isinstance(pattern, ast.Name):
         return next(fillers).node if pattern.id in grammar.rules else pattern
     if isinstance(pattern, ast.AST):

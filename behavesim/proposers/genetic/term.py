@@ -1,4 +1,4 @@
-"""A program as a tree of rules: what the moves of the search change."""
+"""A program as a tree of grammar rules."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from behavesim.proposers.genetic.grammar import Rule
 
 Path = tuple[int, ...]
-"""Which child to take at each step down from the root."""
+"""Index of the child at each step from the root down to a term."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """An expression: a rule and the terms in its holes; or, with a value and no rule, a number.
+    """An expression: a rule and the terms that fill its holes, or a number (`value`, without a rule).
 
-    A whole program is the term of no rule whose children are the grammar's roots, in order.
+    A whole program is a term without rule and value. Its children are the grammar's roots, in order.
     """
 
     type: str
@@ -23,19 +23,19 @@ class Term:
     children: tuple[Term, ...] = ()
     value: float | int | None = None
     size: int = field(init=False, compare=False)
-    """The number of terms in the tree; known without a walk, as a term that is read may be very large."""
+    """Number of terms in the tree. It is stored because a parsed term can be too large to walk."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", 1 + sum(child.size for child in self.children))
 
     def sites(self, path: Path = ()) -> Iterator[tuple[Path, Term]]:
-        """Every term of the tree with its path, parents before children."""
+        """Yield every term of the tree with its path, parents before children."""
         yield path, self
         for index, child in enumerate(self.children):
             yield from child.sites((*path, index))
 
     def replaced(self, path: Path, term: Term) -> Term:
-        """The same tree with another term at the path."""
+        """Return a copy of the tree with another term at the path."""
         if not path:
             return term
         index, *rest = path
@@ -43,7 +43,7 @@ class Term:
         return Term(self.type, self.rule, (*self.children[:index], child, *self.children[index + 1 :]), self.value)
 
     def rules(self) -> frozenset[Rule]:
-        """All rules the tree follows."""
+        """Return all rules that the tree uses."""
         terms = [self]
         for term in terms:
             terms += term.children

@@ -1,4 +1,4 @@
-"""The moves that make a child of one or two programs; each returns None where it does not apply."""
+"""The moves that make a child of one or two programs; each returns None if it does not apply."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from behavesim.proposers.genetic.growth import choose, grown, rounded
 from behavesim.proposers.genetic.term import Path, Term
 
 GROWTH = 3
-"""The depth of what a move adds."""
+"""Maximum depth of a new expression that a move adds."""
 
 
 @dataclass(frozen=True)
 class Couple:
-    """What a move starts from: the program to be changed, another one to take from, and the dice."""
+    """The input of a move: the program to change, another one to take parts from, and a random generator."""
 
     grammar: Grammar
     base: Term
@@ -26,17 +26,20 @@ class Couple:
     random: np.random.Generator
 
     def site(self, wanted: Callable[[Term], bool]) -> tuple[Path, Term] | None:
-        """One of the base's terms that are wanted, never the whole program."""
+        """Draw one of the wanted terms of the base and return it with its path; None if there is none.
+
+        The whole program is never drawn.
+        """
         sites = [(path, term) for path, term in self.base.sites() if path and wanted(term)]
         return choose(sites, self.random) if sites else None
 
     def root(self) -> int:
-        """One of the program's roots, those that hold more more often."""
+        """Draw the index of a root of the program, with a probability proportional to its size."""
         sizes = np.array([root.size for root in self.base.children], dtype=float)
         return int(self.random.choice(len(sizes), p=sizes / sizes.sum()))
 
     def grow(self, kind: str) -> Term:
-        """A new small expression."""
+        """Return a new small expression of a type."""
         return grown(self.grammar, kind, GROWTH, self.random)
 
 
@@ -44,17 +47,17 @@ Move = Callable[[Couple], Term | None]
 
 
 def switch(couple: Couple) -> Term | None:
-    """One program at first and the other later: both under a condition."""
+    """Put both programs under a condition: one is used first, the other later."""
     return _joined(couple, lambda rule: rule.is_choice)
 
 
 def blend(couple: Couple) -> Term | None:
-    """Both programs combined by an operation."""
+    """Combine both programs by an operation."""
     return _joined(couple, lambda rule: not rule.is_choice)
 
 
 def term(couple: Couple) -> Term | None:
-    """A part of the program joined with something new, at the top half of the time."""
+    """Combine a part of the program with a new expression; half of the time the part is a whole root."""
     index = couple.root()
     path: Path = (index,)
     part = couple.base.children[index]
@@ -67,7 +70,7 @@ def term(couple: Couple) -> Term | None:
 
 
 def constants(couple: Couple) -> Term | None:
-    """One constant changed, or two or three of them."""
+    """Change one, two or three constants."""
     changed = _constant(couple)
     for _ in range(min(2, int(couple.random.geometric(0.7)) - 1)):
         if changed is not None:
@@ -76,13 +79,13 @@ def constants(couple: Couple) -> Term | None:
 
 
 def replacement(couple: Couple) -> Term | None:
-    """A part replaced by something new of its type."""
+    """Replace a part by a new expression of its type."""
     found = couple.site(lambda inner: inner.type != NUMBER)
     return couple.base.replaced(found[0], couple.grow(found[1].type)) if found else None
 
 
 def crossover(couple: Couple) -> Term | None:
-    """A part replaced by one of the other program's of the same type."""
+    """Replace a part by a part of the other program with the same type."""
     found = couple.site(lambda inner: inner.type != NUMBER)
     if found is None:
         return None
@@ -91,7 +94,7 @@ def crossover(couple: Couple) -> Term | None:
 
 
 def operation(couple: Couple) -> Term | None:
-    """An operation, or a definition, exchanged for another on operands of the same types."""
+    """Replace an operation or a definition by another one with operands of the same types."""
     found = couple.site(lambda inner: bool(_like(couple.grammar, inner)))
     if found is None:
         return None
@@ -103,13 +106,13 @@ def operation(couple: Couple) -> Term | None:
 
 
 def removal(couple: Couple) -> Term | None:
-    """A part replaced by a smaller one of its own parts."""
+    """Replace a part by one of its own sub-expressions."""
     found = couple.site(lambda inner: next(_within(inner), None) is not None)
     return couple.base.replaced(found[0], choose(list(_within(found[1])), couple.random)) if found else None
 
 
 def restatement(couple: Couple) -> Term | None:
-    """The same in other words: the operands of a sum or a product change places, and the program does what it did."""
+    """Swap the operands of a sum or a product: the text changes and the behaviour does not."""
     found = couple.site(lambda inner: inner.rule is not None and inner.rule.commutes and len(set(inner.children)) > 1)
     if found is None:
         return None
@@ -118,7 +121,7 @@ def restatement(couple: Couple) -> Term | None:
 
 
 def _constant(couple: Couple) -> Term | None:
-    """One constant changed: a number by some factor, a choice to another."""
+    """Change one constant: a number by a random factor, a choice to a neighbouring one."""
     found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
     if found is None:
         return None
@@ -141,7 +144,7 @@ def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
 
 
 def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
-    """A term of the rule with the parts in holes of their type, and new expressions in the others."""
+    """Return a term of the rule with the parts in holes of their type and new expressions in the others."""
     places = [index for index, hole in enumerate(rule.holes) if hole == rule.type]
     drawn = sorted(couple.random.permutation(len(places))[: len(parts)])
     held = {places[int(place)]: part for place, part in zip(drawn, parts, strict=True)}
@@ -151,7 +154,7 @@ def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
 
 
 def _other_constants(grammar: Grammar, term: Term) -> list[Rule]:
-    """The constants beside this one in its type; none where the term is no constant."""
+    """Return the constants up to two places from this one in its type; empty if the term is not a constant."""
     if term.rule is None or term.rule.constant is None:
         return []
     rules = [rule for rule in grammar.rules[term.type] if rule.constant is not None]
