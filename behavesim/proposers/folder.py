@@ -1,4 +1,4 @@
-"""Replies from a folder: a file for each prompt, beside which somebody, or something, puts a file with the reply."""
+"""Replies from a folder: each prompt is written to a file, and a person or program puts a reply file beside it."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 
 MODEL = "folder"
-"""What the model is called whose replies these are: a name for `prices`, which nobody else can know."""
+"""The model's name in the journal and in `prices`: who really answers is unknown."""
 LONGEST_REPLY = 4 * 2**20
-"""Bytes of a reply that are read; nobody writes more."""
+"""Maximum number of bytes that are read of a reply file; the rest is ignored."""
 LOOK_S = 0.25
-"""How often a reply is looked for."""
+"""Seconds between two looks for a reply file."""
 
 
 class FolderSettings(ProposerSettings):
-    """The settings of a proposer that waits for files."""
+    """The settings of the folder proposer."""
 
     keeps_requests = True
 
     reply_rest_s: Adjustable[float] = Field(2.0, ge=0)
-    """Seconds for which a reply's file must not have changed before it is taken."""
+    """Seconds that a reply file must stay unchanged before it is read."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """Whoever answers, whose price is unknown unless it is named."""
+        """Return the one name under which replies are counted and priced."""
         return (MODEL,)
 
 
 class FolderProposer(Proposer[FolderSettings]):
-    """Writes `NAME.prompt.md` for each prompt, whole from the start, and waits for `NAME.reply.md`, days if need be.
+    """Writes `NAME.prompt.md` for each prompt and waits for `NAME.reply.md`, for days if necessary.
 
-    NAME is made of the candidate's number and a hash of the seed, the number and the prompt. So a resumed run waits for
-    the same names, and takes what came meanwhile; nothing is asked for twice. A reply is taken once it is not empty and
-    has not changed for `rest_s`; whoever writes slowly writes under another name, and renames the file.
+    NAME contains the candidate's number and a hash of the seed, the number and the prompt. A resumed run therefore
+    waits for the same files and uses replies that came in the meantime. A reply is read when it is not empty and has
+    not changed for `rest_s` seconds. To write slowly, write to another name and rename the file.
     """
 
     settings_type = FolderSettings
@@ -57,7 +57,7 @@ class FolderProposer(Proposer[FolderSettings]):
         tell: Callable[[str], None] = lambda line: None,
         clock: Heartbeat | None = None,
     ) -> None:
-        """`tell` is told, in a line each, where the prompts are, and of a reply that cannot be read."""
+        """Create it without touching the disk; `tell` receives lines for the user (str)."""
         self._folder, self._seed, self._rest_s = folder, seed, rest_s
         self._tell, self._clock = tell, clock or Heartbeat()
         self._often = Sparing(tell, self._clock)
@@ -65,7 +65,7 @@ class FolderProposer(Proposer[FolderSettings]):
 
     @classmethod
     def of(cls, settings: FolderSettings, errand: Errand) -> Self:
-        """The proposer of a run; raises UsageError where no folder is named, or something else has its name."""
+        """Create the proposer of a run; raises UsageError if no folder is named or the name is not a folder."""
         if not errand.argument:
             raise UsageError("folder: needs the name of a folder behind it, such as --proposer folder:prompts")
         folder = Path(errand.argument).expanduser()
@@ -74,13 +74,13 @@ class FolderProposer(Proposer[FolderSettings]):
         return cls(folder, errand.seed, settings.reply_rest_s, errand.tell, errand.clock)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply, whenever it comes; raises ProposerError where the prompt cannot be written."""
+        """Write the prompt and wait for the reply; raises ProposerError if the prompt cannot be written."""
         name = self.name(prompt, number)
         await asyncio.to_thread(self._put, name, prompt.text)
         return Reply(await self._awaited(self._folder / f"{name}.reply.md"), MODEL)
 
     def name(self, prompt: Prompt, number: int) -> str:
-        """What the files of a prompt are called; notes have the numbers from 0, too."""
+        """Return the common part of a prompt's file names; notes are named `note-00000-…`."""
         digest = hashlib.sha256(f"{self._seed}\n{number}\n{prompt.text}".encode(errors="replace")).hexdigest()
         which = f"{number:05}" if number >= 0 else f"note-{-2 - number:05}"
         return f"{which}-{digest[:8]}"
@@ -100,7 +100,7 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _awaited(self, path: Path) -> str:
-        """The content of a file, once it has come to rest."""
+        """Return the content of a file once it has not changed for `rest_s` seconds."""
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)
@@ -115,7 +115,7 @@ class FolderProposer(Proposer[FolderSettings]):
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """By what a file's changes are known; None where there is no file, or an empty one."""
+    """Return inode, size and modification time, to notice changes; None if the file is missing or empty."""
     try:
         found = path.stat()
     except OSError:

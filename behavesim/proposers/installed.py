@@ -1,4 +1,4 @@
-"""From a proposer's name, or the path of its file, to the proposer."""
+"""Find a proposer by its name or by the path of its file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROPOSERS = Kind("proposer", UsageError)
 
 
 def proposer_type(text: str) -> type[Proposer[Any]]:
-    """The class of a proposer by its name, whatever its argument; raises UsageError where it cannot be had."""
+    """Return the class of a proposer such as `command:CMD`; raises UsageError if it is not found or no proposer."""
     found = PROPOSERS.load(_name(text))
     if not (isinstance(found, type) and issubclass(found, Proposer)):
         raise UsageError(f"`proposer` of {text} must be a subclass of behavesim.Proposer, not {found!r}")
@@ -21,29 +21,29 @@ def proposer_type(text: str) -> type[Proposer[Any]]:
 
 
 def proposer_owner(text: str) -> Owner:
-    """The owner of a proposer's settings, by its name or file; raises UsageError where it cannot be had."""
+    """Return the proposer as an owner of settings; raises UsageError if it is not found."""
     return Owner(f"proposer {_name(text)}", proposer_type(text).settings_type)
 
 
 def models_asked(settings: Settings) -> tuple[str, ...]:
-    """The models that a run may ask; none where its proposer asks none."""
+    """Return the names of the models that a run may ask; empty if its proposer asks none."""
     options = settings.of_proposer
     return options.models_asked() if isinstance(options, ProposerSettings) else ()
 
 
 def keeps_requests(settings: Settings) -> bool:
-    """Whether what was asked for outlives a process, and is found again by the next."""
+    """Whether open requests outlive the process, so that a resumed run does not ask them again."""
     options = settings.of_proposer
     return isinstance(options, ProposerSettings) and options.keeps_requests
 
 
 def argument(text: str) -> str:
-    """What stands behind a proposer's name and a colon."""
+    """Return the text after the colon of `name:argument`; '' if there is none."""
     return _parts(text)[1]
 
 
 def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
-    """The proposer that the settings name, for one run, not entered yet; raises UsageError where it cannot be had."""
+    """Create the proposer of a run (not entered yet); raises UsageError if that fails."""
     chosen = proposer_type(settings.proposer)
     with failures_named(chosen, "proposer"):
         return chosen.of(settings.of_proposer, errand)
@@ -54,7 +54,7 @@ def _name(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """A name or a path, and an argument: `command:python ask.py` ends as a path does, and is none."""
+    """Split `name:argument`. A text that ends in `.py` is a path, unless it begins with an installed name."""
     name, colon, behind = text.partition(":")
     is_path = text.endswith(".py") and not (colon and name in PROPOSERS.installed())
     return (text, "") if is_path else (name, behind)

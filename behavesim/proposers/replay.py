@@ -1,4 +1,4 @@
-"""The replies of a finished run once more, for nothing: other code, other settings of the archive, the same words."""
+"""Replay: answer each candidate with the reply that it had in an earlier run, at no cost."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from behavesim.store.reading import read_events
 
 
 class ReplayProposer(Proposer[ProposerSettings]):
-    """Answers each candidate with what a journal holds for it, whatever the prompt is now."""
+    """Answers each candidate with its reply in a journal, even if the prompt differs now."""
 
     costs_money = False
     brings_time = True
 
     def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
-        """`replies` by number, from the journal of `run`."""
+        """Take the replies, keyed by the candidate's number, and the name of the run they come from."""
         self._replies = replies
         self._run = run
 
     @classmethod
     def of(cls, settings: ProposerSettings, errand: Errand) -> Self:
-        """The replies of the run that stands behind `replay:`; raises UsageError where there is none."""
+        """Read the replies of the run named after `replay:`; raises UsageError if it does not exist."""
         source = RunFolder.find(errand.runs_dir, errand.argument)
         events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
         replies = {event.candidate: event.reply for event in events if isinstance(event, Responded)}
@@ -33,7 +33,7 @@ class ReplayProposer(Proposer[ProposerSettings]):
         return cls({**replies, **notes}, source.run)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply that the candidate had; raises ProposerError where it had none."""
+        """Return the reply that the candidate had; raises ProposerError if it had none."""
         if number not in self._replies:
             raise ProposerError(
                 f"{self._run} has no reply for candidate {number}; "
@@ -43,16 +43,13 @@ class ReplayProposer(Proposer[ProposerSettings]):
 
 
 def brought_again(events: Iterable[Event]) -> tuple[Injected | ClockRead, ...]:
-    """What came to a run from outside beside its replies: programs that people put in, and the readings of its clock.
-
-    For another run, which takes each of them in at the place that it had.
-    """
+    """Return the injected programs and clock readings of a run, so that a replay can use them at the same places."""
     known = tuple(events)
     return (*injected_again(known), *(event for event in known if isinstance(event, ClockRead)))
 
 
 def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:
-    """The programs that people put into a run and that had their turn: for another run, where each has the same."""
+    """Return the injected programs that were tried, each with its candidate number, for use in another run."""
     return tuple(
         Injected(f"candidate-{event.candidate}", event.prompt.text, event.candidate)
         for event in events

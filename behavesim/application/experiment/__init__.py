@@ -1,1 +1,1 @@
-"""An experiment: many runs planned before the first of them is made, carried out side by side, and compared."""
+"""An experiment: many runs, planned in advance, carried out side by side and compared."""

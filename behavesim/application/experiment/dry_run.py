@@ -1,4 +1,4 @@
-"""What a run would begin with, and take, found out without making it."""
+"""A dry run: the first prompt, the template's score and the expected cost, without making a run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from behavesim.state.state import RunState
 
 @dataclass(frozen=True)
 class DryRun:
-    """The template's score, the first prompt, and what the rest would take.
+    """The template's score, the first prompt, and estimates for the whole run.
 
-    `evaluating_s` is how long all programs would run, in seconds, if each took as long as the template; `cost` is None
-    where nobody is paid.
+    `evaluating_s` is the time in seconds that all evaluations take on the run's workers if every program is as slow as
+    the template. `cost` is None for a proposer that costs nothing.
     """
 
     template_score: float
@@ -29,9 +29,9 @@ class DryRun:
 
 
 async def dry_run(launch: Launch) -> DryRun:
-    """Evaluate the template, write the first prompt, and estimate the rest; makes no folder and asks nobody.
+    """Evaluate the template, write the first prompt and estimate the rest, without a folder or a request.
 
-    Raises TaskError where the template fails, UsageError where a cap on cost could not hold.
+    Raises TaskError if the template fails, and UsageError if a cap on cost cannot be kept because a price is unknown.
     """
     settings, task = launch.settings, launch.task
     refuse_unpriced(settings)

@@ -1,4 +1,4 @@
-"""What the runs of an experiment will take of a model, said before any money is spent."""
+"""An estimate of requests, tokens and cost, made before any money is spent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from behavesim.store.progress import Progress, progress
 from behavesim.task import TaskReference
 
 COMPLETION = 2500
-"""Tokens of a reply, its reasoning included, where nothing is known of the model yet."""
+"""Tokens of a reply, including reasoning, assumed while no reply of the model is known."""
 GROWTH = 3
-"""How many times as long as the template the programs of a prompt are taken to be."""
+"""Assumed length of a program in a prompt, as a multiple of the template's length."""
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """Requests and their tokens, and the cost in USD at the dearest model's price, None where one is unknown.
+    """Expected requests and tokens, and the cost in USD at the most expensive model's price.
 
-    `answered` is how many requests made so far it goes by; where there are none, it is a guess.
+    `cost_usd` is None if a price is unknown. `answered` is the number of earlier requests that the estimate is based
+    on; at 0 it is a guess.
     """
 
     models: tuple[str, ...]
@@ -35,7 +36,7 @@ class CostEstimate:
 
     @property
     def sentence(self) -> str:
-        """The estimate in words, and what it goes by."""
+        """The estimate in words, with what it is based on."""
         tokens, answered = self.tokens, self.answered
         price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
         guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
@@ -46,7 +47,10 @@ class CostEstimate:
 
 
 def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
-    """What the runs that still ask a model, at least one, will take if they go on like the planned ones so far."""
+    """Estimate what the runs in `asking` will still use, from the planned runs' requests so far.
+
+    `asking` must not be empty; its first run's settings name the models and prices.
+    """
     made = {run.name: runs_dir / run.name / "run.db" for run in planned}
     known = {name: progress(journal) for name, journal in made.items() if journal.exists()}
     calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
@@ -63,7 +67,7 @@ def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Pa
 
 
 def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:
-    """The cost of so many requests in USD, in the service tier they are made in."""
+    """Return the cost in USD of `calls` requests in the run's service tier; None if the price is unknown."""
     tier = settings.flat().get("service_tier")
     listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
     one = Prices.named(settings.prices).cost(model, Tokens.of([replace(each, cost_usd=listed)]))
@@ -71,13 +75,13 @@ def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | No
 
 
 def _each(known: Iterable[Progress], answered: int) -> tuple[float, float]:
-    """The mean prompt and reply of the requests answered so far, in tokens."""
+    """Return the mean tokens of a prompt and of a reply over the requests answered so far."""
     found = list(known)
     return sum(each.prompt_tokens for each in found) / answered, sum(e.completion_tokens for e in found) / answered
 
 
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    """Tokens of a typical prompt, at four characters each: the description and a few programs."""
+    """Estimate the tokens of a prompt, at four characters a token: the description and a few programs."""
     lengths = []
     for run in asking:
         task = TaskReference(run.settings.task).load()

@@ -1,4 +1,4 @@
-"""The runs of an experiment carried out side by side, each begun or gone on with as its folder says."""
+"""Carry out the runs of an experiment side by side; runs that were begun before are resumed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from behavesim.store.progress import progress
 
 
 def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
-    """The runs that are still to be done; raises UsageError where one was made under other settings."""
+    """Return the runs that are not finished; raises UsageError if one was made under other settings."""
     return [run for run in planned if not _is_finished(run, RunFolder(runs_dir / run.name))]
 
 
@@ -38,9 +38,9 @@ def _is_finished(run: Planned, folder: RunFolder) -> bool:
 
 
 class Execution:
-    """Carries runs out in processes of their own, `jobs` at once, each evaluating `workers` programs at once.
+    """Carries out each run in a process of its own: `jobs` runs at once, each evaluating `workers` programs at once.
 
-    What each of them says is kept in `NAME.log` beside its folder; `tell` hears how it ended.
+    The output of a run is kept in `NAME.log` beside its folder. `tell` receives a line when a run ends.
     """
 
     def __init__(
@@ -58,7 +58,10 @@ class Execution:
         self._failed: list[str] = []
 
     async def run(self) -> list[str]:
-        """Make every run; returns the names of those that failed. Cancelled, it first lets every run end in order."""
+        """Make every run and return the sorted names of those that failed.
+
+        When cancelled, it asks every run to stop, waits for them, and then raises CancelledError.
+        """
         self._runs_dir.mkdir(parents=True, exist_ok=True)
         working = asyncio.gather(*map(self._one, self._planned))
         try:
@@ -71,7 +74,7 @@ class Execution:
         return sorted(self._failed)
 
     def end(self) -> None:
-        """Ask every run that goes on to end; asked once more, it no longer waits for the replies it has paid for."""
+        """Ask all running processes to stop. A second call makes them stop without waiting for paid replies."""
         for process in self._living:
             _end(process)
 
@@ -90,7 +93,7 @@ class Execution:
         self._tell(f"{len(self._took)}/{len(self._planned)} {run.name}: {self._said(run, code)}{self._left()}")
 
     async def _carried_out(self, run: Planned) -> int | None:
-        """The exit code of the process that makes a run or goes on with it."""
+        """Make or resume a run in a process of its own and return its exit code."""
         folder = self._runs_dir / run.name
         settings = {**run.settings.flat(), "workers": self._workers}
         with folder.with_name(f"{run.name}.log").open("ab") as log:
@@ -102,7 +105,7 @@ class Execution:
                 start_new_session=True,  # a Ctrl-C reaches this process alone, which passes it on
             )
             self._living.add(process)
-            if self._is_ending:  # it came while the process was being made
+            if self._is_ending:  # `end` was called while this process was starting
                 _end(process)
             order = {"parent": os.getpid(), "folder": str(folder), "settings": settings}
             await process.communicate(json.dumps(order).encode())
@@ -117,7 +120,7 @@ class Execution:
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:
-        """How long the runs that are left will take if they are like those so far."""
+        """Return the expected time for the remaining runs, as text; '' if none is left."""
         left = len(self._planned) - len(self._took)
         each_s = sum(self._took) / len(self._took)
         return f", about {clock(each_s * left / min(left, self._jobs))} left" if left else ""

@@ -1,4 +1,4 @@
-"""The plan of an experiment: which runs answer a question, written down before the first of them is made."""
+"""The plan of an experiment: its file, and the runs that follow from it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from behavesim.search.settings import is_foreign, owners, resolve
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]
-"""So many seeds from 0 on, or the seeds named."""
+"""A number of seeds, counted from 0, or a list of seeds."""
 
 
 class Variant(BaseModel):
-    """Settings that set some runs apart, and what these are called."""
+    """A named set of settings that distinguishes a group of runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,7 +30,10 @@ class Variant(BaseModel):
 
 
 class Experiment(BaseModel):
-    """Every task with every method, variant and seed; a variant that names a method stands for itself."""
+    """An experiment file: every task is run with every method, variant and seed.
+
+    A variant that names a method is not combined with `methods`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,21 +42,21 @@ class Experiment(BaseModel):
     methods: list[str] = []
     seeds: Seeds | Mapping[str, Seeds] = 3
     settings: Mapping[str, Any] = {}
-    """Settings of all runs whose method and proposer have them."""
+    """Settings for all runs; each run takes those that its method and proposer have."""
     task_settings: Mapping[str, Mapping[str, Any]] = {}
-    """Settings of the runs on one task, before those of all."""
+    """Settings for the runs on one task, keyed by task; they override `settings`."""
     variant: list[Variant] = []
     tests: list[tuple[str, str]] | None = None
-    """Which groups' differences are tested, by their labels; all pairs unless said."""
+    """Pairs of group labels whose difference is tested; None tests all pairs."""
     held_out: bool = True
-    """Whether the report tries what was found on held-out instances."""
+    """Whether the report evaluates the programs found on held-out instances."""
     metrics: list[str] = []
-    """Files of metrics by which the runs are compared, besides those that are installed."""
+    """Paths of metric files, used beside the installed metrics."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One run of an experiment: its name, the settings given for it, and all its settings as they will be."""
+    """One run of an experiment: its name, the settings given for it, and its complete settings."""
 
     name: str
     given: Mapping[str, Any]
@@ -62,14 +65,14 @@ class Planned:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a group of runs has in common: its label and the settings given for it, method included."""
+    """A group of runs: its label and the settings they share, including the method."""
 
     label: str
     given: Mapping[str, Any]
 
 
 def read_experiment(path: Path) -> Experiment:
-    """The experiment a file describes; raises UsageError in one line where it describes none."""
+    """Read an experiment file; raises UsageError with one line if it is not valid."""
     try:
         experiment = Experiment.model_validate(read_toml(path))
     except ValidationError as error:
@@ -91,7 +94,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _meant(place: tuple[int | str, ...]) -> str:
-    """What the writer of an unknown key may have meant; `place` is where it stands, as pydantic says it."""
+    """Suggest what an unknown key was meant to be; `place` is pydantic's location of the key."""
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
     if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
@@ -99,10 +102,10 @@ def _meant(place: tuple[int | str, ...]) -> str:
 
 
 def plan(experiment: Experiment, proposer: str) -> list[Planned]:
-    """All runs, seed by seed, so that an experiment cut short has some of everything.
+    """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
-    `proposer` stands where the experiment names none. Raises UsageError where a setting does not fit, or two runs would
-    have the same name or be the same.
+    `proposer` is used if the experiment names none. Raises UsageError if a setting belongs to no run, or if two runs
+    would have the same name or the same settings.
     """
     runs = [
         _planned(
@@ -127,7 +130,7 @@ def plan(experiment: Experiment, proposer: str) -> list[Planned]:
 
 
 def _refuse_twins(runs: Sequence[Planned]) -> None:
-    """Two groups that differ in their names alone would be one group, with every sample in it twice."""
+    """Raise UsageError if two groups have equal settings: each sample would be counted twice."""
     seen: dict[str, str] = {}
     for run in runs:
         settings = run.settings
@@ -138,7 +141,7 @@ def _refuse_twins(runs: Sequence[Planned]) -> None:
 
 
 def cells(experiment: Experiment) -> list[Cell]:
-    """The groups of runs: every method with every variant, and every variant that names its method."""
+    """Return the groups of runs: every method with every variant, then every variant that names its method."""
     free = [variant for variant in experiment.variant if "method" not in variant.settings]
     bound = [variant for variant in experiment.variant if "method" in variant.settings]
     crossed = [_crossed(method, variant, experiment) for method in experiment.methods for variant in free]

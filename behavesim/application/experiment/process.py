@@ -1,6 +1,6 @@
-"""One run of an experiment, in a process that ends in order when the experiment's own is killed.
+"""One run of an experiment, in a process that stops in order when the experiment's process is killed.
 
-Standard input says as JSON who its `parent` is, which `folder` the run is kept in and what its `settings` are.
+Standard input is a JSON object: `parent` (a process id), `folder` (the run's path) and `settings`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from behavesim.task import TaskReference
 
 
 def main() -> None:
-    """Make the run, or go on with it; exit codes are those of `behavesim run`."""
+    """Make or resume the run; exit codes are those of `behavesim run`."""
     die_with_parent(signal.SIGTERM)
     given = json.load(sys.stdin)
     if os.getppid() != given["parent"]:
-        return  # it was killed before the kernel could be told to say so
+        return  # the parent died before the kernel was asked to signal its death
     shorten_pauses()
     try:
         settings = owned(given["settings"])
@@ -54,7 +54,7 @@ def _note(text: str) -> None:
 
 
 def _clear(folder: RunFolder) -> None:
-    """Take away what a run leaves that was killed before its journal began."""
+    """Delete the folder of a run that was killed before its journal existed."""
     if folder.path.is_dir():
         shutil.rmtree(folder.path)
 

@@ -1,4 +1,4 @@
-"""The report of an experiment: its runs compared, and kept beside them as a document and as tables."""
+"""The report of an experiment: a comparison of its runs, written beside them as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def compared(
     metrics: Sequence[Metric],
     tell: Callable[[str], None],
 ) -> RunComparison:
-    """The runs that were made compared; kept as report.json, and as CSV files in tables/."""
+    """Compare the runs, write report.json and the CSV files in tables/, and return the comparison."""
     runs = [load_run(runs_dir / run.name) for run in made]
     found = comparison(await reported(runs, tell, experiment.held_out), experiment.tests, metrics)
     (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")
