@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from behavesim.base.config import Settings
-from behavesim.base.errors import JournalError
+from behavesim.base.errors import JournalError, PartError
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
@@ -74,7 +74,7 @@ class Audit:
         try:
             decision = due(self.state, self._method, self._rules, self._permits(event))
             return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
-        except (LookupError, ValueError, AssertionError) as error:
+        except (LookupError, ValueError, AssertionError, PartError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:

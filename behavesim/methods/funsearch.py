@@ -114,6 +114,8 @@ class FunSearch(Method[FunSearchSettings]):
 
     def _is_restart_due(self, state: RunState) -> bool:
         """Whether a multiple of a period was passed since islands were last founded or restarted."""
+        if len(state.groups) < 2:  # a restart empties the worse half of the islands, and half of one is none
+            return False
         last = max(state.groups.values(), key=lambda group: group.arranged_at)
         periods = (
             (self.settings.restart_every, last.arranged_at, state.registered),
@@ -154,7 +156,7 @@ class FunSearch(Method[FunSearchSettings]):
         by_clock = f"every {every_s:g} s" if (every_s := self.settings.restart_every_s) else ""
         by_count = f"at candidate {state.registered - state.registered % every + every:,}" if every else ""
         said = ", and ".join(filter(None, (by_count, by_clock)))
-        return {"next restart": said} if said else {}
+        return {"next restart": said} if said and len(state.groups) > 1 else {}
 
     def _is_welcome(self, state: RunState, outcome: Evaluated) -> bool:
         if state.groups or self.settings.keep_worse_than_template or state.template is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from behavesim.base.config import Options
+from behavesim.base.plugins import file_of, is_own
 from behavesim.methods.draw import Generator, generator
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
@@ -81,6 +82,11 @@ class Method(ABC, Generic[S]):
     def __init__(self, settings: S, brief: Brief) -> None:
         self.settings = settings
         self.brief = brief
+
+    @property
+    def name(self) -> str:
+        """What errors call the method: its class, or its file where it is one's own."""
+        return str(file_of(type(self))) if is_own(type(self)) else type(self).__name__
 
     @property
     def uses_behaviour(self) -> bool:

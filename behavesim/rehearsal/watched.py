@@ -26,6 +26,11 @@ class Watched(Method[Any]):
         self._method = method
 
     @property
+    def name(self) -> str:
+        """The watched method's name."""
+        return self._method.name
+
+    @property
     def uses_behaviour(self) -> bool:
         """What the watched method says."""
         return self._method.uses_behaviour

@@ -57,6 +57,8 @@ class RunState:
         """Candidates registered with the method, in the order in which they were asked for."""
         self.open: dict[CandidateId, OpenCandidate] = {}
         """Candidates asked for and not registered, in that order."""
+        self.without_candidate = 0
+        """Rearrangements and notes asked for since a candidate was last asked for or registered."""
         self.last_asked: Asked | None = None
         """The last question for a new candidate, what people put in left out."""
         self.injected: list[Injected] = []
@@ -190,6 +192,7 @@ class RunState:
                 self.started, self.isolation = event, event.isolation
             case RunForked(_, settings, provenance):
                 # from here on a fork is like any run: whoever asks what is in force need not know where it came from
+                self.without_candidate = 0  # the method may have been mended since
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
                 self.stopped, self.under_way, self.isolation = None, None, event.isolation
@@ -198,6 +201,7 @@ class RunState:
                 self.stopped, self.under_way = reason, event.under_way
             case NoteAsked(number):
                 self.notes[number] = Note(event)
+                self.without_candidate += 1
             case NoteReceived(number, reply):
                 if number not in self.notes:
                     raise JournalError(f"note {number} is answered and was never asked for")
@@ -230,6 +234,7 @@ class RunState:
             raise JournalError(f"nobody put in the program that candidate {event.candidate} is")
         self.open[event.candidate] = OpenCandidate(event)
         self.asked = event.candidate + 1
+        self.without_candidate = 0
 
     def _apply_repair(self, event: Asked) -> None:
         """A rejected candidate is asked for once more; its rejection no longer counts."""
@@ -264,6 +269,7 @@ class RunState:
             raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
         del self.open[candidate]
         self.registered = candidate + 1
+        self.without_candidate = 0
         self._let_time_pass()
         self.tally.recent.append(opened.is_feasible)
         outcome, score = opened.outcome, None
@@ -282,6 +288,7 @@ class RunState:
 
     def _apply_regrouped(self, event: Regrouped) -> None:
         is_first = not self.islands
+        self.without_candidate += 1
         for name, members in event.groups.items():
             unknown = [member for member in members if member not in self.members]
             if unknown:

@@ -191,6 +191,19 @@ def test_a_restart_is_due_where_a_multiple_of_the_period_was_passed(registered: 
     assert (FunSearch(FunSearchSettings(restart_every=50), BRIEF).regroup(state) is not None) == is_due
 
 
+@pytest.mark.parametrize("period", [{"restart_every": 5}, {"restart_every_s": 1.0}])
+def test_a_single_island_is_never_restarted(period: dict[str, Any]) -> None:
+    state = state_of([member(0)], {"0": [0]}, registered=60)
+    state.active_s = 60.0
+    chosen = FunSearch(FunSearchSettings(islands=1, **period), BRIEF)
+    assert chosen.regroup(state) is None
+    assert chosen.facts(state) == {}
+
+
+def test_a_search_with_a_single_island_goes_on_without_restarts() -> None:
+    assert not restarts(events_of(**PLAIN | {"islands": 1}, restart_every=5))
+
+
 def test_a_restart_of_an_odd_number_of_islands_spares_the_larger_half() -> None:
     members = [member(number, float(number)) for number in range(5)]
     state = state_of(members, {str(number): [number] for number in range(5)}, registered=10)
@@ -235,10 +248,11 @@ def test_a_person_is_told_what_is_awaited() -> None:
     state.ungrouped = [0]
     method = FunSearch(FunSearchSettings(n_init=4, restart_every=50), BRIEF)
     assert method.facts(state) == {"initial programs": "1 of 4, not in islands yet"}
-    assert method.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {"next restart": "at candidate 50"}
-    assert method.facts(state_of([member(0)], {"0": [0]}, registered=50)) == {"next restart": "at candidate 100"}
+    two = {"0": [0], "1": [0]}
+    assert method.facts(state_of([member(0)], two, registered=49)) == {"next restart": "at candidate 50"}
+    assert method.facts(state_of([member(0)], two, registered=50)) == {"next restart": "at candidate 100"}
     never = FunSearch(FunSearchSettings(restart_every=0), BRIEF)
-    assert never.facts(state_of([member(0)], {"0": [0]}, registered=49)) == {}
+    assert never.facts(state_of([member(0)], two, registered=49)) == {}
 
 
 def examples(islands: list[dict[str, float]], draws: int = 60, **settings: Any) -> list[list[str]]:

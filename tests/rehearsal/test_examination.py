@@ -44,6 +44,12 @@ FAULTS = [
     (KEPT, f"        if candidate == 20:\n            return None\n{KEPT}", "asks for nothing more"),
     ("return bs.NotAdded(candidate.id)\n        ranked", "return bs.NotAdded(7)\n        ranked", "candidate 7"),
     (KEPT, f"        1 / (candidate - 20)\n{KEPT}", "ZeroDivisionError"),
+    (
+        "    def register(",
+        "    def regroup(self, state: bs.RunState) -> bs.Regrouped:\n"
+        "        return bs.Regrouped({})\n\n    def register(",
+        "mine.py rearranges groups without end",
+    ),
 ]
 OTHERS = {"method = 3": "must be a subclass", "x = 3": "names no `method`", "1 / 0": "ZeroDivisionError"}
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from behavesim.base.errors import PartError
 from behavesim.methods.method import Measurement, Method, MethodSettings
-from behavesim.search.due import Permits, Rules, due
+from behavesim.search.due import IN_A_ROW, Permits, Rules, due
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -23,6 +24,8 @@ from behavesim.state.events import (
     Regrouped,
     Rejected,
     Reply,
+    Responded,
+    RunForked,
 )
 from behavesim.state.members import Note, OpenCandidate
 from behavesim.state.state import RunState
@@ -148,6 +151,46 @@ class TestAsk:
         assert due(state, Events(), RULES, ALL) is None
         assert due(state, Events(question=None), RULES, ALL) is None
         assert due(noted(state, answered=True), Events(), RULES, ALL) == asked(1)
+
+
+class TestCircles:
+    @pytest.mark.parametrize(
+        ("method", "said"),
+        [(Events(REGROUPED), "rearranges groups without end"), (Events(question=NOTE), "asks for notes without end")],
+    )
+    def test_decisions_in_a_row_that_lead_to_no_candidate_end_in_an_error(self, method: Events, said: str) -> None:
+        state = state_of()
+        for _ in range(IN_A_ROW):
+            decision = due(state, method, RULES, ALL)
+            assert isinstance(decision, Regrouped | NoteAsked)
+            state.apply(decision)
+        with pytest.raises(PartError, match=f"{__file__} {said}: 1000 decisions in a row"):
+            due(state, method, RULES, ALL)
+
+    def test_each_candidate_asked_for_or_registered_begins_a_new_row(self) -> None:
+        state, method = state_of(), Events(REGROUPED)
+        for _ in range(IN_A_ROW):
+            state.apply(REGROUPED)
+        state.apply(asked(0))
+        assert due(state, method, RULES, ALL) == REGROUPED
+        for _ in range(IN_A_ROW):
+            state.apply(REGROUPED)
+        for event in (Responded(0, Reply("", "m")), Rejected(0, "extraction", "empty"), NotAdded(0)):
+            state.apply(event)
+        assert due(state, method, RULES, ALL) == REGROUPED
+
+    def test_a_fork_may_go_on_with_the_method_mended(self) -> None:
+        state = state_of()
+        for _ in range(IN_A_ROW):
+            state.apply(REGROUPED)
+        state.apply(RunForked("before", {}, {}))
+        assert due(state, Events(REGROUPED), RULES, ALL) == REGROUPED
+
+    @pytest.mark.parametrize("number", [0, 2])
+    def test_a_question_for_a_candidate_out_of_turn_ends_in_an_error(self, number: int) -> None:
+        state = state_of(opened=[rejected(0, repairs=1)])
+        with pytest.raises(PartError, match=f"asks for candidate {number}, not 1"):
+            due(state, Events(question=asked(number)), RULES, ALL)
 
 
 class TestRegister:
