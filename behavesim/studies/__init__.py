@@ -1,1 +1,1 @@
-"""The studies of the paper, each a function from nothing to frozen tables."""
+"""The paper's studies: each is a function that returns frozen tables."""

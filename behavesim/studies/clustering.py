@@ -1,4 +1,4 @@
-"""Study "clustering": programs of a run by what they do and by what they look like (paper, "Algorithm Analysis")."""
+"""Study "clustering": a run's programs, clustered by behaviour and by text (paper, "Algorithm Analysis")."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.reports.figures import draw_tree, written
 
 SHOWN = 10
-"""Pairs on which the two metrics disagree most."""
+"""Number of pairs shown: those on which the two metrics disagree most."""
 
 
 @dataclass(frozen=True)
 class ClusteringStudy:
-    """Programs of a run by both similarities."""
+    """A run's programs, compared by BehaveSim and by another metric."""
 
     run: str
     found: Agreement
@@ -33,7 +33,7 @@ class ClusteringStudy:
         return {"run": self.run, "candidates": list(found.candidates), **matrices, "disagreements": pairs}
 
     def tables(self) -> tuple[Table, ...]:
-        """The pairs on which the metrics disagree most."""
+        """One table: the pairs on which the metrics disagree most."""
         metric, programs = self.found.metric, len(self.found.candidates)
         columns = (
             Column("candidate", COUNT),
@@ -46,7 +46,7 @@ class ClusteringStudy:
         return (Table("disagreements", title, columns, tuple(rows), keys=2),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write both dendrograms side by side as clustering.pdf and .svg; the files that were written."""
+        """Write both dendrograms as clustering.pdf and clustering.svg; returns the paths."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.0, 5.2), layout="constrained")
@@ -59,5 +59,5 @@ class ClusteringStudy:
 
 
 def study(run: Run, metric: str) -> ClusteringStudy:
-    """At most thirty programs that the run's groups hold at the end; raises UsageError as `agreement` does."""
+    """Compare up to thirty programs of the run's final groups; raises UsageError as `agreement` does."""
     return ClusteringStudy(run.folder.run, agreement(run, metric))

@@ -1,7 +1,7 @@
 """The thirty pairs of algorithms (paper, Table 1 and appendix "Detailed Results on Algorithmic Similarity Dataset").
 
 The authors' programs are unpublished; these are our own, chosen by the paper's description of each case. Of the fifteen
-pairs of six sorts the paper has fourteen and does not say which is left out: here bubble and insertion.
+pairs of six sorts the paper has fourteen and does not name the missing one; we leave out bubble v. insertion.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Solved:
-    """What came of one instance: the solution, and the states on the way."""
+    """A program's solution of one instance, and the states it went through."""
 
     solution: Any
     trajectory: Trajectory
@@ -51,20 +51,20 @@ class Program:
 
     @cached_property
     def source(self) -> str:
-        """The text of the program under its problem's name, without docstring and without what records its states."""
+        """The program's source, renamed after its problem, without docstring and without the `record` calls."""
         lines = textwrap.dedent(inspect.getsource(self.call)).splitlines()
         kept = (line for line in lines if not re.match(r"\s*(record\(|\"\"\")", line))
         text = "\n".join(kept).replace(", record)", ")") + "\n"
         return text.replace(f"def {self.function}(", f"def {self.problem.entry}(", 1)
 
     def trace(self, instance: tuple[Any, ...]) -> str:
-        """What its variables go through on an instance, one change a line."""
+        """Return the changes of the program's variables on an instance, one a line."""
         with traced(self.call.__code__.co_filename) as lines:
             self.call(*deepcopy(instance), lambda state: None)
         return "\n".join(lines)
 
     def solve(self, instance: tuple[Any, ...]) -> Solved:
-        """The solution of an instance with the states as they were when they were recorded."""
+        """Solve an instance; states are copied when they are recorded."""
         states: list[Any] = []
         solution = self.call(*deepcopy(instance), lambda state: states.append(deepcopy(state)))
         return Solved(solution, self.problem.trajectory(states))
@@ -72,7 +72,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two algorithms whose code, behaviour and results are alike or not, as their type says; cases count from 1."""
+    """Two algorithms to compare. The type (1 to 4) says what they share; cases are numbered from 1."""
 
     type: int
     case: int
@@ -87,11 +87,11 @@ class Pair:
 
     @property
     def problem(self) -> Problem:
-        """What both solve."""
+        """The problem that both programs solve."""
         return self.first.problem
 
     def instances(self, count: int = INSTANCES, seed: int = SEED) -> list[tuple[Any, ...]]:
-        """The instances of this pair: those of its problem, which all pairs of the problem share."""
+        """Return the instances of the pair's problem; all pairs of one problem share them."""
         name = sum(map(ord, self.problem.name))
         return [self.problem.draw(np.random.default_rng([seed, name, number])) for number in range(count)]
 

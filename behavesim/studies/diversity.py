@@ -1,4 +1,4 @@
-"""Study "diversity": how alike programs are inside islands and between them, over time (paper, "Analysis of …")."""
+"""Study "diversity": similarity of programs inside islands and between them, over time (paper, "Analysis of …")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from behavesim.reports.figures import column_figure, draw_diversity, written
 
 @dataclass(frozen=True)
 class DiversityStudy:
-    """The diversity of each run at every tenth of its budget, on at most fifty programs an island."""
+    """The diversity of each run at every tenth of its budget, from up to fifty programs an island."""
 
     runs: tuple[tuple[str, tuple[DiversityAt, ...]], ...]
 
@@ -34,7 +34,7 @@ class DiversityStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """A row a run and moment."""
+        """One table with a row for each run and checkpoint."""
         columns = (
             Column("run"),
             Column("candidates", COUNT),
@@ -49,12 +49,12 @@ class DiversityStudy:
         return (Table("diversity", "distances inside islands and between them", columns, tuple(rows), caption, keys=2),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write a box of the islands' inner distances and a curve between them for each run; the files written."""
+        """Draw the distances inside islands (boxes) and between them (a curve) for each run; returns the paths."""
         figure, axes = column_figure(3.6, widths=2)
         draw_diversity(axes, dict(self.runs))
         return written(figure, folder, "diversity")
 
 
 def study(runs: Sequence[Run]) -> DiversityStudy:
-    """The diversity of some runs."""
+    """Compute the diversity of each run."""
     return DiversityStudy(tuple((run.folder.run, diversity_over_time(run, SAMPLE)) for run in runs))

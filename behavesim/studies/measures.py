@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 LENGTH = 50
-"""States that every trajectory is thinned or stretched to: of very unequal lengths, only DTW means something."""
+"""Number of states to which every trajectory is resampled: at very unequal lengths only DTW is meaningful."""
 
 Similarities = NDArray[np.float64]
-"""(measures, pairs of optimisers)"""
+"""Shape (measures, pairs of optimisers)."""
 
 
 @dataclass(frozen=True)
 class MeasuresStudy:
-    """The similarity of each pair of optimisers by each measure: the mean over starts."""
+    """The similarity of each pair of optimisers by each measure, averaged over starts."""
 
     pairs: tuple[tuple[str, str], ...]
     similarities: Similarities
 
     def correlations(self) -> dict[str, dict[tuple[str, str], float]]:
-        """Kendall's tau and Spearman's rho of each two measures over all pairs of optimisers."""
+        """Kendall's tau and Spearman's rho between each two measures, over all pairs of optimisers."""
         from scipy.stats import kendalltau, spearmanr
 
         return {
@@ -49,7 +49,7 @@ class MeasuresStudy:
         }
 
     def nearest(self, optimiser: str, measure: Measure) -> str:
-        """The other optimiser that is most similar to this one by a measure."""
+        """Return the name of the optimiser that is most similar to this one by a measure."""
         row = self.similarities[MEASURES.index(measure)]
         own = [(row[place], *pair) for place, pair in enumerate(self.pairs) if optimiser in pair]
         _, a, b = max(own)
@@ -69,7 +69,7 @@ class MeasuresStudy:
         return {"measures": list(MEASURES), "pairs": rows, "correlations": correlations, "nearest_to_cg": nearest}
 
     def tables(self) -> tuple[Table, ...]:
-        """The correlations, and each pair."""
+        """Two tables: the correlations, and the similarity of each pair."""
         columns = (Column("pair"), *(Column(measure, RATIO) for measure in MEASURES))
         rows: list[tuple[Cell, ...]] = [
             (f"{a}, {b}", *self.similarities[:, place].tolist()) for place, (a, b) in enumerate(self.pairs)
@@ -78,7 +78,7 @@ class MeasuresStudy:
         return self._correlations(), Table("pairs", "similarity of optimisers", columns, tuple(rows), caption)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write the correlations and the ways of the optimisers from the first start; the files that were written."""
+        """Draw the correlations and the optimisers' paths from the first start; returns the paths of the files."""
         from matplotlib.figure import Figure
 
         correlations = Figure(figsize=(7.0, 3.4), layout="constrained")
@@ -104,17 +104,17 @@ class MeasuresStudy:
 
 
 def compared() -> Iterator[Similarities]:
-    """The similarities at each start, one after another."""
+    """Yield the similarities at each start."""
     return map(_at, starts())
 
 
 def study(rows: Iterable[Similarities]) -> MeasuresStudy:
-    """The means over starts."""
+    """Average the similarities over starts."""
     return MeasuresStudy(tuple(combinations(OPTIMISERS, 2)), np.mean(list(rows), axis=0))
 
 
 def thinned(iterates: Iterates) -> Iterates:
-    """LENGTH states at even distances in time, the first and the last among them; a state may come more than once."""
+    """Return LENGTH states at equal steps in time, first and last included; short paths repeat states."""
     return np.asarray(iterates[np.linspace(0, len(iterates) - 1, LENGTH).round().astype(int)])
 
 
@@ -128,13 +128,16 @@ def _at(start: Point) -> Similarities:
 
 
 def _greatest_distance(paths: Mapping[str, Iterates]) -> float:
-    """Between any two states of any two optimisers from this start, or of one and the gap: the box bounds neither."""
+    """Return the largest distance between any two states from this start, or between a state and the gap state.
+
+    The box of starts is no bound: optimisers leave it.
+    """
     states = np.concatenate([*paths.values(), [OPTIMUM]])
     return float(np.linalg.norm(states[:, None] - states[None], axis=2).max())
 
 
 def _ways() -> Figure:
-    """Every optimiser's way from the first start, over the contours of the function."""
+    """Draw every optimiser's path from the first start, over the function's contours."""
     from matplotlib.figure import Figure
     from scipy.optimize import rosen
 

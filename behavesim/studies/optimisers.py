@@ -1,4 +1,4 @@
-"""Eight optimisers on Rosenbrock's function, whose iterates are their trajectories."""
+"""Eight optimisers on Rosenbrock's function; their iterates are the trajectories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Point = NDArray[np.float64]
 Iterates = NDArray[np.float64]
-"""(steps, 2): where an optimiser was, from the start on."""
+"""Shape (steps, 2): the points an optimiser visited, the start first."""
 
 BOX = 2.0
 """Starts are drawn from [-2, 2]²."""
@@ -23,13 +23,13 @@ OPTIMUM = (1.0, 1.0)
 
 
 def starts(seed: int = 2026) -> list[Point]:
-    """The two fixed starts, and others drawn from the box, ten in all."""
+    """Return ten starts: two fixed ones and eight drawn uniformly from the box."""
     rng = np.random.default_rng(seed)
     return [*map(np.array, FIXED), *rng.uniform(-BOX, BOX, (STARTS - len(FIXED), 2))]
 
 
 def _by_scipy(method: str, start: Point, derivatives: int = 0, **options: Any) -> Iterates:
-    """The iterates of an optimiser of scipy that is given so many derivatives."""
+    """Return the iterates of a scipy optimiser that uses the first `derivatives` derivatives (0, 1 or 2)."""
     from scipy.optimize import minimize, rosen, rosen_der, rosen_hess
 
     iterates = [start.copy()]
@@ -46,7 +46,7 @@ def _by_scipy(method: str, start: Point, derivatives: int = 0, **options: Any) -
 
 
 def _sgd(start: Point) -> Iterates:
-    """Gradient descent, the gradient bounded: from the box's corners it would otherwise leave for infinity."""
+    """Gradient descent with a clipped gradient: without it, starts in the box's corners diverge."""
     from scipy.optimize import rosen_der
 
     iterates = [start]
@@ -81,4 +81,4 @@ OPTIMISERS: Mapping[str, Callable[[Point], Iterates]] = {
     "NelderMead": lambda start: _by_scipy("Nelder-Mead", start),
     "NelderMead-Adaptive": lambda start: _by_scipy("Nelder-Mead", start, adaptive=True),
 }
-"""By the paper's names. In two dimensions the adaptive coefficients are the standard ones: the last two are equal."""
+"""Keyed by the paper's names. In two dimensions the last two are equal: the adaptive coefficients are the standard."""

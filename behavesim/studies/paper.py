@@ -1,4 +1,4 @@
-"""The paper's own figures, to stand beside ours."""
+"""The paper's own figures, shown beside ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES: Mapping[int, tuple[float, ...]] = {
     3: (1.00, 1.00, 1.00, 1.00, 1.00, 1.00),
     4: (0.64, 0.49, 0.79, 0.69, 0.44, 0.42, 0.46, 0.45, 0.64, 0.44, 0.51, 0.36, 0.78, 0.29, 0.37, 0.35, 0.00, 0.05),
 }
-"""BehaveSim of each case (appendix "Detailed Results"); which pair is which case of type 4 the paper does not say."""
+"""BehaveSim of each case (appendix "Detailed Results"). The paper does not say which pair is which case of type 4."""
 
 SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
     (0.0, 0): (0.56, 0.73, 1.00, 0.46),

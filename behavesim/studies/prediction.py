@@ -1,4 +1,4 @@
-"""Study "prediction": what the similarity of two programs says of instances that nobody has seen. Not in the paper."""
+"""Study "prediction": does the similarity of programs predict their scores on unseen instances? Not in the paper."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
 
 PROGRAMS = 100
-"""The best distinct programs of a run: those among which a person chooses."""
+"""Number of best distinct programs taken from a run: those among which a person chooses."""
 EQUAL = 0.01
-"""Programs whose mean scores in the search are this near to one another, as a fraction, count as equal."""
+"""Relative difference (fraction) of mean search scores below which two programs count as equal."""
 
 TARGETS = ("score alike", "fail alike", "nothing added")
 SCORES = "scores"
 
 Pairs = NDArray[np.float64]
-"""(pairs,) one value for each pair of a run's programs."""
+"""Shape (pairs,): one value for each pair of a run's programs."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of one run: Spearman's correlation of each metric with each target, over all pairs and over those of equal score.
+    """Spearman's correlation of each metric with each target, for one run.
 
-    Keys are (metric, target, whether of equal score alone), and a correlation is None where there is none, as where all
-    values are equal; `milliseconds` are what a pair took each metric.
+    Keys are (metric, target, whether only pairs of equal score count). A correlation is None where it is not defined,
+    for example if all values are equal. `milliseconds` is the time per pair of each metric.
     """
 
     run: str
@@ -48,30 +48,30 @@ class Prediction:
 
 @dataclass(frozen=True)
 class PredictionStudy:
-    """What some runs of different seeds say together."""
+    """The predictions of several runs with different seeds."""
 
     runs: tuple[Prediction, ...]
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Those that could be computed, BehaveSim first."""
+        """Names of the metrics that could be computed, BehaveSim first."""
         return tuple(self.runs[0].milliseconds)
 
     def sample(self, metric: str, target: str, is_equal: bool) -> Sample | None:
-        """The correlation over those runs that have one; None where none has."""
+        """Return the correlations of the runs that have one; None if no run has."""
         values = [run.correlations[metric, target, is_equal] for run in self.runs]
         known = [value for value in values if value is not None]
         return sample(known) if known else None
 
     def ahead(self, metric: str, target: str, is_equal: bool) -> Paired | None:
-        """How much more BehaveSim correlates than another metric, paired by run; None where no run has both."""
+        """Return BehaveSim's correlation minus another metric's, paired by run; None if no run has both."""
         ours, theirs = ("behavesim", target, is_equal), (metric, target, is_equal)
         pairs = [(run.correlations[ours], run.correlations[theirs]) for run in self.runs]
         differences = [mine - other for mine, other in pairs if mine is not None and other is not None]
         return paired(differences) if differences else None
 
     def document(self) -> dict[str, Any]:
-        """`{runs, rows}`: a row a metric, target and choice of pairs."""
+        """`{runs, rows}`: a row for each metric, target and choice of pairs."""
         rows = [
             {
                 "metric": metric,
@@ -91,7 +91,7 @@ class PredictionStudy:
         return {"runs": runs, "rows": rows, "milliseconds": dict(self._milliseconds())}
 
     def tables(self) -> tuple[Table, ...]:
-        """The correlations over all pairs, those over pairs of equal score, and what a pair costs."""
+        """Three tables: correlations over all pairs, over pairs of equal score, and the time per pair."""
         columns = (Column("metric"), Column("ms a pair", SCORE))
         rows: tuple[tuple[Cell, ...], ...] = tuple(self._milliseconds())
         cost = Table("cost", "what it takes to compare two programs that have been run", columns, rows)
@@ -117,19 +117,19 @@ class PredictionStudy:
 
 
 def chosen(run: Run) -> list[Candidate]:
-    """The best distinct programs of a run."""
+    """Return the best distinct programs of a run, at most PROGRAMS."""
     return run.ranked()[:PROGRAMS]
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
-    """The predictions of some runs on one task; `unseen` are the scores of programs on held-out instances."""
+    """Compute the predictions of runs on one task; `unseen` has held-out scores, keyed by source."""
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
 
 
 def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
-    """What the metrics say of a run's programs; `unseen` holds the scores of their sources on held-out instances.
+    """Correlate each metric with each target for a run; `unseen` has held-out scores, keyed by source.
 
-    Programs that failed there are not among its keys, and are left out. Raises UsageError where less than two are left.
+    Programs missing from `unseen` (they failed there) are left out. Raises UsageError if fewer than two are left.
     """
     programs = [each for each in chosen(run) if each.source in unseen]
     if len(programs) < 2:
@@ -152,10 +152,10 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
 
 
 def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, Pairs]:
-    """What a user wants to know of each pair, from the (programs, instances) costs, the lower the better.
+    """Return the targets of each pair, from costs of shape (programs, instances), lower is better.
 
-    Costs count in relation to an instance's mean. To fail alike is to have the same profile over instances, whatever
-    the level; nothing is added where the better of both on each instance is no better than the better of the two.
+    Costs are divided by the instance's mean. One target compares the two profiles over instances, without their level.
+    Another is the gain of taking the better program on each instance over the better of the two on average.
     """
     costs = costs / np.abs(costs.mean(axis=0))
     level = costs.mean(axis=1)
@@ -172,7 +172,7 @@ def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, P
 def _similarities(
     run: Run, programs: Sequence[Candidate], seen: NDArray[np.float64], rows: Any, columns: Any
 ) -> Iterator[tuple[str, Pairs, float]]:
-    """Each metric with its values and the seconds it took; `scores` is how near the scores of the search are."""
+    """Return each metric's similarities and its time in seconds; `scores` is the closeness of search scores."""
     sources = [each.source or "" for each in programs]
     started = time.perf_counter()
     matrix = run.matrix([each.candidate for each in programs])

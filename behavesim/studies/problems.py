@@ -1,7 +1,7 @@
 """The six problems of the dataset: how an instance is drawn, and what a state of a solution is.
 
-The normaliser is the greatest distance two states of the same instance can have: of sequences their greatest length, of
-the growing matrices of a product, whose entries never shrink, the norm of the product.
+The normaliser is the largest possible distance between two states of one instance. For sequences it is their maximum
+length. For the partial sums of a matrix product, whose entries never shrink, it is the norm of the product.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numpy.random import Generator
 from behavesim.trajectory import Trajectory
 
 MATRIX, NODES, CITIES, ITEMS, NUMBERS, VERTICES = 4, 8, 6, 50, 15, 20
-"""How large instances are: rows of a matrix, nodes of a tree, cities, items to pack, numbers to sort, vertices."""
+"""Instance sizes: matrix rows, tree nodes, cities, items to pack, numbers to sort, graph vertices."""
 CAPACITY = 100
 EDGES = 0.2
-"""The chance of an edge between two vertices, beside those that keep the graph connected."""
+"""Probability of an edge between two vertices, besides the tree that keeps the graph connected."""
 LONGEST = 100
-"""The greatest weight of an edge."""
+"""Maximum edge weight; weights are integers from 1."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`draw` makes an instance: the arguments of a program; `entry` is what its programs are called in the field.
+    """A problem: `draw` returns an instance (a program's arguments); `entry` is the usual name of such a function.
 
-    `normaliser` takes the instance and its solution.
+    `normaliser` takes the instance and its solution and returns the largest possible distance of two states.
     """
 
     name: str
@@ -56,7 +56,7 @@ def _tree(rng: Generator) -> tuple[Any, ...]:
 
 
 def _inserted(values: list[int]) -> Node | None:
-    """The binary search tree that grows as the values are inserted in their order."""
+    """Insert the values in their order and return the root of the binary search tree."""
     if not values:
         return None
     root, others = values[0], values[1:]
@@ -77,7 +77,10 @@ def _numbers(rng: Generator) -> tuple[Any, ...]:
 
 
 def _graph(rng: Generator) -> tuple[Any, ...]:
-    """Undirected and connected: a random tree, and each further edge with the chance EDGES; neighbours in any order."""
+    """Draw a connected undirected graph: a random tree plus each other edge with probability EDGES.
+
+    Neighbours are listed in random order.
+    """
     edges = {(int(rng.integers(node)), node) for node in range(1, VERTICES)}
     edges |= {(i, j) for i in range(VERTICES) for j in range(i + 1, VERTICES) if rng.random() < EDGES}
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(VERTICES)]

@@ -1,4 +1,4 @@
-"""Study "sampling": what is left of BehaveSim when trajectories are cut or thinned (paper, appendix "Influences …")."""
+"""Study "sampling": BehaveSim on truncated or sampled trajectories (paper, appendix "Influences …")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from behavesim.studies.similarity import TYPES, measures
 
 @dataclass(frozen=True)
 class SamplingStudy:
-    """The mean BehaveSim of each type, in their order, for each truncation k and sampling interval n of the paper."""
+    """The mean BehaveSim of types 1 to 4 for each truncation k and sampling interval n of the paper."""
 
     means: dict[tuple[float, int], tuple[float, ...]]
 
@@ -27,7 +27,7 @@ class SamplingStudy:
         return {"settings": rows}
 
     def tables(self) -> tuple[Table, ...]:
-        """One table: ours, and the paper's beside."""
+        """One table: our means beside the paper's."""
         columns = (
             Column("k", RATIO),
             Column("n", COUNT),
@@ -40,7 +40,7 @@ class SamplingStudy:
 
 
 def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
-    """Each pair with its similarities, one for each of the paper's settings."""
+    """Yield each pair with its similarities, one for each of the paper's settings."""
     for pair in PAIRS:
         instances = pair.instances()
         first, second = ([program.solve(at) for at in instances] for program in (pair.first, pair.second))
@@ -48,7 +48,7 @@ def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
 
 
 def study(rows: Iterable[tuple[Pair, tuple[float, ...]]]) -> SamplingStudy:
-    """The means over the pairs of each type."""
+    """Average the similarities over the pairs of each type."""
     found = list(rows)
     return SamplingStudy(
         {at: tuple(_mean(found, of_type, place) for of_type in TYPES) for place, at in enumerate(SAMPLING)}

@@ -19,7 +19,7 @@ from behavesim.studies.paper import CASES, SIMILARITY
 
 TYPES = (1, 2, 3, 4)
 TRACED = 3
-"""Instances on which executions are traced: the first ones. A trace is a hundred times as long as a trajectory."""
+"""Number of instances (the first) on which executions are traced: a trace is 100 times as long as a trajectory."""
 
 BESIDE = {
     "behavesim": ("BehaveSim",),
@@ -34,12 +34,12 @@ BESIDE = {
     "trace-bleu": ("traces + BLEU",),
     "trace-embedding": ("traces + Jina-Code-Embedding", "traces + Qwen3-Embedding-0.6B"),
 }
-"""Our metrics, in the order in which they are shown, and the rows of the paper's Table 1 that each stands beside."""
+"""Our metrics in display order, each with the row of the paper's Table 1 that is shown beside it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A pair and its similarity by each metric, in [0, 1]; a metric that is not installed is not among them."""
+    """A pair and its similarity by each installed metric, in [0, 1]."""
 
     pair: Pair
     values: Mapping[str, float]
@@ -47,14 +47,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class SimilarityStudy:
-    """All pairs by all metrics, the embeddings those of `model`; `missing` says what to install for which metric."""
+    """All pairs by all metrics. `model` computes the embeddings; `missing` says what to install for which metric."""
 
     rows: tuple[Measured, ...]
     model: str | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def mean(self, metric: str, of_type: int) -> float | None:
-        """The mean over the pairs of a type; None where the metric could not be computed."""
+        """Return the mean over the pairs of a type; None if the metric could not be computed."""
         if metric in self.missing:
             return None
         values = [row.values[metric] for row in self.rows if row.pair.type == of_type]
@@ -75,7 +75,7 @@ class SimilarityStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """The means by type beside the paper's, and each pair."""
+        """Two tables: the means by type beside the paper's, and each pair."""
         return self._means(), self._pairs()
 
     def _means(self) -> Table:
@@ -108,18 +108,18 @@ class SimilarityStudy:
 
 
 def measured(model: str | None = None) -> Iterator[Measured]:
-    """Each of the thirty pairs, one after another; `model` gives the embeddings."""
+    """Yield each of the thirty pairs with its similarities; `model` names the embedding model, None for none."""
     metrics = _metrics(model)
     return (Measured(pair, _values(pair, metrics)) for pair in PAIRS)
 
 
 def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
-    """What was measured with that model, as a whole."""
+    """Collect the measured pairs into a study."""
     return SimilarityStudy(tuple(rows), model, {name: how for name in BESIDE if (how := missing(name, model))})
 
 
 def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[BehaveSim, ...]:
-    """BehaveSim for each instance of a pair, whose solutions say how far apart two states of it can be."""
+    """Return a BehaveSim for each instance of a pair, with the normaliser of that instance's solution."""
     instances = pair.instances(len(solved))
     bounds = [pair.problem.normaliser(at, each.solution) for at, each in zip(instances, solved, strict=True)]
     return tuple(BehaveSim(bound, **settings) for bound in bounds)
@@ -141,7 +141,7 @@ def _observed(program: Program, solved: Sequence[Solved], instances: Sequence[tu
 
 
 def _metrics(model: str | None) -> list[Similarity]:
-    """Those that can be computed here."""
+    """Return the metrics that can be computed on this machine."""
     sources = dict.fromkeys(program.source for pair in PAIRS for program in (pair.first, pair.second))
     metrics: list[Similarity] = [of_source(name, sources) for name in NAMES if not missing(name, model)]
     metrics += [Results(), OfTraces("trace-bleu", text_bleu)]

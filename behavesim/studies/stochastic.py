@@ -1,4 +1,4 @@
-"""Study "stochastic": whether algorithms that draw at random are known by their law, and not by their seed."""
+"""Study "stochastic": are randomised algorithms compared by their distribution and not by their seed?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from behavesim.trajectory import Trajectory, fixed_seed, sample
 
 SAMPLES = 32
 SEEDS = 10
-"""Repetitions, each with seeds of its own."""
+"""Number of repetitions, each with its own seeds."""
 STEPS, CITIES = 100, 12
 
 Law = Callable[[Generator], Trajectory]
@@ -25,7 +25,10 @@ COMPARED = ("same law, other seeds", "same law, other use of the generator", "ot
 
 
 def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advance: bool = False) -> Trajectory:
-    """Gradient descent on a bowl with a noisy gradient, its noise drawn step by step or all in advance, last first."""
+    """Gradient descent on a quadratic with a noisy gradient.
+
+    With `in_advance` the noise has the same distribution but is drawn before the first step, in reverse order.
+    """
     drawn = rng.normal(size=(STEPS, 2))[::-1] if in_advance else None
     place, speed = np.array([1.5, -1.0]), np.zeros(2)
     states = [place]
@@ -38,7 +41,10 @@ def _descent(rng: Generator, momentum: float = 0.0, noise: float = 1.0, in_advan
 
 
 def _route(rng: Generator, among: int = 2, in_advance: bool = False) -> Trajectory:
-    """A route that goes on to one of the nearest so many cities, drawn city by city or all in advance, last first."""
+    """Return a route that moves to one of the `among` nearest cities, chosen at random.
+
+    With `in_advance` the random numbers have the same distribution but are drawn first, in reverse order.
+    """
     places = np.random.default_rng(7).random((CITIES, 2))
     drawn = rng.random(CITIES) if in_advance else None
     route, left = [0], list(range(1, CITIES))
@@ -51,7 +57,7 @@ def _route(rng: Generator, among: int = 2, in_advance: bool = False) -> Trajecto
 
 @dataclass(frozen=True)
 class Subject:
-    """A law, the same law that uses its generator in another way, and two other laws."""
+    """An algorithm, one with the same distribution that uses its generator differently, and two with other ones."""
 
     law: Law
     same: Law
@@ -77,7 +83,7 @@ SUBJECTS: Mapping[str, Subject] = {
 
 @dataclass(frozen=True)
 class StochasticStudy:
-    """Of each subject and way to compare: the mean similarity of the four comparisons over repetitions."""
+    """The mean similarity of four comparisons, for each subject and each way to compare."""
 
     rows: tuple[tuple[str, str, tuple[float, ...]], ...]
 
@@ -87,7 +93,7 @@ class StochasticStudy:
         return {"compared": list(COMPARED), "samples": SAMPLES, "rows": rows}
 
     def tables(self) -> tuple[Table, ...]:
-        """One table: a row a subject and way."""
+        """One table with a row for each subject and way to compare."""
         columns = (Column("algorithm"), Column("by"), *(Column(name, DISTANCE) for name in COMPARED))
         caption = (
             f"samples: {SAMPLES} runs each, states compared as distributions. Under a fixed seed the first column has "
@@ -98,14 +104,14 @@ class StochasticStudy:
 
 
 def compared() -> Iterator[tuple[str, str, tuple[float, ...]]]:
-    """Each subject by samples and by a fixed seed, one after another."""
+    """Yield the means of each subject, compared by samples and with a fixed seed."""
     for name, subject in SUBJECTS.items():
         yield name, f"{SAMPLES} samples", _means(subject, partial(sample, samples=SAMPLES))
         yield name, "fixed seed", _means(subject, fixed_seed)
 
 
 def _means(subject: Subject, observe: Callable[..., Any]) -> tuple[float, ...]:
-    """The mean over repetitions; with a fixed seed the first comparison is of equal seeds: that is its point."""
+    """Average the four comparisons over repetitions. With a fixed seed, the first comparison has equal seeds."""
     is_fixed = observe is fixed_seed
     values = []
     for seed in range(SEEDS):

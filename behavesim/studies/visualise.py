@@ -1,4 +1,4 @@
-"""Study "visualise": two programs that differ in one word, and how they go about a tour (paper, figure on the TSP)."""
+"""Study "visualise": two programs that differ in one word, and the tours they build (paper, figure on the TSP)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class VisualStudy:
 
     @cached_property
     def similarity(self) -> float:
-        """BehaveSim of the two."""
+        """BehaveSim of the two routes."""
         first, second = map(Trajectory.prefixes, self.routes)
         return BehaveSim(CITIES).similarity(first, second)
 
     def shared(self, step: int) -> int:
-        """How many cities both have visited after so many steps."""
+        """Return how many cities both routes have visited after `step` steps."""
         return len(set(self.routes[0][:step]) & set(self.routes[1][:step]))
 
     def document(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class VisualStudy:
         return {"cities": self.cities.tolist(), "routes": routes, "behavesim": self.similarity, "rouge": _likeness()}
 
     def tables(self) -> tuple[Table, ...]:
-        """How alike the two are, and how far they share their way."""
+        """One table: the similarity of the two, and the number of cities they share after some steps."""
         columns = (Column("step", COUNT), Column("cities both visited", COUNT))
         rows = tuple((step, self.shared(step)) for step in STEPS)
         caption = (
@@ -53,7 +53,7 @@ class VisualStudy:
         return (Table("routes", "nearest and farthest city", columns, rows, caption),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write the routes after 5, 25 and 50 steps as routes.pdf and routes.svg; the files that were written."""
+        """Draw the routes after 5, 25 and 50 steps as routes.pdf and routes.svg; returns the paths."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.0, 4.8), layout="constrained")
@@ -70,7 +70,7 @@ class VisualStudy:
 
 
 def study() -> VisualStudy:
-    """Both programs on the cities."""
+    """Run both programs on the cities."""
     pair = next(pair for pair in PAIRS if pair.problem.name == "route")
     cities = np.random.default_rng(SEED).random((CITIES, 2))
     distances = np.linalg.norm(cities[:, None] - cities[None], axis=2).tolist()

@@ -1,1 +1,1 @@
-"""Study "portfolio": whether programs that behave differently make better sets than others (docs/portfolios.md)."""
+"""Study "portfolio": do programs that behave differently make better sets than others (docs/portfolios.md)?"""

@@ -1,4 +1,4 @@
-"""What is kept of runs and of fresh instances, small enough to lie beside the page that is computed from it."""
+"""The data of the study: extracts of runs and scores on fresh instances, small enough to ship with the page."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from behavesim.base.errors import UsageError
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
 TOP = 10
-"""The most programs that a set holds."""
+"""Maximum number of programs in a set."""
 DIGITS = 8
-"""Of scores on fresh instances."""
+"""Significant digits that are kept of scores on fresh instances."""
 PARTS = 10**6
-"""Into so many parts a unit of a vector's coordinates is divided; what is smaller is not kept."""
+"""Resolution of stored vectors: coordinates are rounded to 1/PARTS."""
 
 Deed = tuple[int, ...] | tuple[tuple[int, ...], ...]
-"""What a program did on an instance: of prefixes the final sequence; of vectors how each state differs from the one
-before it, in parts of a unit: mostly zeros, as little changes at a time."""
+"""A stored trajectory: the final sequence of prefixes, or the change of each vector from the one before, in 1/PARTS.
+
+Changes compress well: most are 0."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,16 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What it is called among the scores on fresh instances."""
+        """The program's key among the scores on fresh instances."""
         return name_of(self.source)
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """What sets are chosen from: a program for each behaviour, in the order in which these came, and what it did.
+    """The programs of a run from which sets are chosen: one for each behaviour, in order of appearance.
 
-    `behaviours` holds what each did on each instance; `best` are the ten best distinct programs by score, some of which
-    may share a behaviour.
+    `behaviours` has the trajectory of each program on each instance. `best` has the ten best distinct programs by
+    score; some may share a behaviour.
     """
 
     task: str
@@ -59,16 +60,16 @@ class KeptRun:
     best: tuple[Program, ...]
 
     def trajectories(self) -> list[tuple[Trajectory, ...]]:
-        """What each program did."""
+        """Return each program's trajectories, one an instance."""
         return [tuple(map(_trajectory, behaviour)) for behaviour in self.behaviours]
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """The scores of programs on fresh instances, by their names, None of those that failed; and what is best there.
+    """Scores on fresh instances, keyed by program name (None for a program that failed), and the best values known.
 
-    The last three are of the best program of each run, where the task has them: the scores from each of ten starts,
-    (starts, instances); those after 2-opt; and how long that took in units of the program's own time.
+    The last three concern the best program of each run, if the task has them: scores from each of ten starts, shape
+    (starts, instances); scores after 2-opt; and the time of 2-opt in units of the program's own time.
     """
 
     template: list[float]
@@ -80,7 +81,7 @@ class Fresh:
 
 
 def kept(run: Run) -> KeptRun:
-    """What is kept of a run; raises UsageError where its trajectories are neither prefixes nor vectors."""
+    """Extract a run; raises UsageError if its trajectories are neither prefixes nor vectors."""
     entrants = run.entrants()
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
@@ -94,13 +95,13 @@ def kept(run: Run) -> KeptRun:
 
 
 def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
-    """A line of JSON a run, compressed."""
+    """Write one line of JSON for each run, gzip-compressed."""
     with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
         file.writelines(json.dumps(asdict(run), separators=(",", ":")) + "\n" for run in runs)
 
 
 def read_runs(path: Path) -> list[KeptRun]:
-    """The runs of a file; raises UsageError where there is none."""
+    """Read the runs of a file; raises UsageError if it has none."""
     if not path.is_file():
         raise UsageError(f"no kept runs in {path}; experiments/portfolio/tables.py makes them of finished ones")
     with lzma.open(path, "rt", encoding="utf-8") as file:
@@ -108,24 +109,24 @@ def read_runs(path: Path) -> list[KeptRun]:
 
 
 def write_fresh(path: Path, fresh: Fresh) -> None:
-    """The scores on fresh instances as JSON, compressed."""
+    """Write the scores on fresh instances as gzip-compressed JSON."""
     with lzma.open(path, "wt", encoding="utf-8") as file:
         json.dump(asdict(fresh), file, separators=(",", ":"))
 
 
 def read_fresh(path: Path) -> Fresh:
-    """What was written."""
+    """Read what `write_fresh` wrote."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
         return Fresh(**json.load(file))
 
 
 def name_of(source: str) -> str:
-    """Sixteen digits by which a program is known."""
+    """Return the program's name in the tables: 16 hexadecimal digits of its hash."""
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def rounded(scores: Sequence[float]) -> list[float]:
-    """Scores with as many digits as are kept."""
+    """Round scores to DIGITS significant digits."""
     return [float(f"{score:.{DIGITS}g}") for score in scores]
 
 
@@ -148,7 +149,7 @@ def _trajectory(deed: Deed) -> Trajectory:
 
 
 def _tuples(found: Any) -> Any:
-    """Lists of lists, as JSON has them, as tuples of tuples."""
+    """Convert nested lists, as JSON returns them, to nested tuples."""
     return tuple(map(_tuples, found)) if isinstance(found, list) else found
 
 

@@ -1,4 +1,4 @@
-"""The ways to choose k programs of a run that the page compares; each gives ten in order, whose first k are the set."""
+"""The ways to choose k programs of a run; each returns ten programs in order, and the first k are the set."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
 from behavesim.task import Direction
 
 Distances = NDArray[np.float64]
-"""(N, N) how far apart programs are, in the order of their ranks."""
+"""Shape (N, N): distances between programs, ordered by rank."""
 Ranks = tuple[int, ...]
-"""Some programs by their ranks, from 0, in the order in which they were chosen."""
+"""Ranks (from 0) of the chosen programs, in the order in which they were chosen."""
 Sets = Mapping[str, tuple[tuple[Program, ...], ...]]
-"""By the name of a way what it chooses: one set, or as many as it draws."""
+"""The sets that each way chooses, keyed by its name: one set, or several random draws."""
 
 RADIUS = 0.3
 BASE = 100
 DRAWS = 20
 FEW = (1, 2)
-"""Instances of the search with which alone sets are chosen as well."""
+"""Numbers of search instances on which sets are chosen in addition to all instances."""
 DONORS = 5
-"""Runs whose ranks a run is given."""
+"""Number of other runs whose chosen ranks are applied to a run."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The behaviours of a run on some instances of the search, best first.
+    """The behaviours of a run on some search instances, best first.
 
-    `costs` are (N, instances), the lower the better; `base` are the ranks of the first hundred behaviours.
+    `costs` has shape (N, instances), lower is better. `base` has the ranks of the first hundred behaviours found.
     """
 
     programs: tuple[Program, ...]
@@ -44,7 +44,7 @@ class Ranking:
     base: NDArray[np.intp]
 
     def cleared(self, distances: Distances, least: float | None = None) -> Ranks:
-        """In order each that is as far from all before as `least`, or else as the median distance of the base says."""
+        """Return, in rank order, programs at least `least` from all chosen before; None uses the clearing radius."""
         apart = least_of(distances, self.base) if least is None else least
         chosen: list[int] = []
         free = np.ones(len(distances), dtype=bool)
@@ -55,13 +55,16 @@ class Ranking:
         return tuple(chosen)
 
     def shuffled(self, seed: int) -> list[Ranks]:
-        """Cleared by the distances of other behaviours, dealt at random."""
+        """Return cleared sets under randomly permuted distances, as a control."""
         least = least_of(self.distances, self.base)
         deals = [np.random.default_rng([seed, draw]).permutation(len(self.programs)) for draw in range(DRAWS)]
         return [self.cleared(self.distances[np.ix_(deal, deal)], least) for deal in deals]
 
     def greedy(self) -> Ranks:
-        """The best, then each time what improves the mean of the best of the set the most, the better rank if equal."""
+        """Return the best program, then repeatedly the one that most improves the set's mean best cost.
+
+        Ties go to the better rank.
+        """
         chosen = [0]
         while len(chosen) < min(TOP, len(self.programs)):
             together = np.minimum(self.costs, self.costs[chosen].min(axis=0)).mean(axis=1)
@@ -70,7 +73,7 @@ class Ranking:
         return tuple(chosen)
 
     def at(self, ranks: Ranks) -> Ranks:
-        """These ranks, one that there is not being the last that is still free."""
+        """The given ranks; a missing rank is replaced by the last free one."""
         chosen: list[int] = []
         for rank in ranks:
             place = min(rank, len(self.programs) - 1)
@@ -81,12 +84,12 @@ class Ranking:
         return tuple(chosen)
 
     def of(self, ranks: Ranks) -> tuple[Program, ...]:
-        """The programs at some ranks."""
+        """Return the programs at some ranks."""
         return tuple(self.programs[rank] for rank in ranks)
 
 
 def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> Ranking:
-    """The behaviours of a run on its first instances, on which programs are (instances, N, N) `apart`."""
+    """Rank the behaviours of a run on the first instances; `apart` has their distances, shape (instances, N, N)."""
     count = len(apart)
     sign = 1 if direction == "minimise" else -1
 
@@ -95,7 +98,7 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
         return sign * math.fsum(program.scores[:count]) / count, len(program.source), program.candidate
 
     groups: dict[Hashable, list[int]] = {}
-    for place, behaviour in enumerate(run.behaviours):  # on all instances each differs, though by less than is kept
+    for place, behaviour in enumerate(run.behaviours):  # rounding can make two different behaviours equal
         groups.setdefault(behaviour[:count] if count < len(behaviour) else place, []).append(place)
     standing = [min(places, key=preference) for places in groups.values()]  # in the order in which behaviours came
     order = sorted(range(len(standing)), key=lambda number: preference(standing[number]))
@@ -107,13 +110,13 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
 
 
 def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
-    """The least distance of what is far: a share of the median over the base."""
+    """Return the clearing radius: a share of the median distance over the base."""
     pairs = distances[np.ix_(base, base)][np.triu_indices(len(base), 1)]
     return RADIUS * float(np.median(pairs)) if pairs.size else 0.0
 
 
 def text_distances(programs: Sequence[Program]) -> Distances:
-    """1 − 2 · common subtrees / all subtrees of each pair's syntax trees, counted with repetition."""
+    """Return 1 − 2 · common subtrees / all subtrees for each pair's syntax trees, counted with repetition."""
     counters = [_subtrees(program.source) for program in programs]
     names = {name: column for column, name in enumerate(dict.fromkeys(name for each in counters for name in each))}
     counts = np.zeros((len(programs), len(names)), dtype=np.int32)
@@ -126,7 +129,7 @@ def text_distances(programs: Sequence[Program]) -> Distances:
 
 
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:
-    """All sets of each run; the runs are of one task and method, from which others' ranks are taken."""
+    """Return all sets of each run. The runs must share task and method: ranks are taken from one another."""
     apart = [1 - measure.per_instance(run.trajectories()) for run in runs]
     wholes = [ranking(run, each, direction) for run, each in zip(runs, apart, strict=True)]
     cleared = [whole.cleared(whole.distances) for whole in wholes]

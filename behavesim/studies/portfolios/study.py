@@ -1,4 +1,4 @@
-"""What the kept runs say: the losses of sets on fresh instances, and the tests that were written down before."""
+"""The losses of sets on fresh instances, and the tests that were chosen before the first run."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from behavesim.studies.portfolios.sets import sets_of
 from behavesim.task import Direction, TaskReference
 
 PRIMARY = ("funsearch", "niche")
-"""The methods whose mean is what the primary tests are about."""
+"""The methods whose mean loss the primary tests compare."""
 SIZES = (3, 10)
 DIGITS = 12
-"""Of a loss, a fraction; further down the order in which it was summed would call equal sets better and worse."""
+"""Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
 OURS = "cleared"
 EQUAL_WORK = ("starts", "2-opt")
-"""What the best program comes to alone when as much is done: from more starts, and with its solution improved."""
+"""Rivals of a set at equal work: the best program from more starts, and its solution improved by 2-opt."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Of one run the loss of each set of 1 … 10 programs, a fraction, by the set's name; `cleared` is the size of ours.
+    """Loss (fraction) of each set for k = 1…10, keyed by set name; `cleared` gives the size of the cleared set.
 
-    Among the sets are those of equal work, where the task has them; `two_opt_time` is how long the second takes in
-    units of the program's own time.
+    The rivals of equal work are included if the task has them. `two_opt_time` is the time of 2-opt in units of the
+    program's own time.
     """
 
     task: str
@@ -46,7 +46,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Subject:
-    """Sets of so many programs whose losses are compared: how they were chosen, from the runs of which methods."""
+    """The sets that a comparison is about: their size, how they were chosen, and from which methods' runs."""
 
     name: str
     methods: tuple[str, ...]
@@ -54,7 +54,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The loss of other sets less that of ours, by seed: how often it is more, equal and less."""
+    """The loss of other sets minus that of the cleared sets, by seed: how often it is higher, equal and lower."""
 
     task: str
     ours: Subject
@@ -69,7 +69,7 @@ class Comparison:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """As they stand in tables."""
+        """The values as table cells."""
         estimate = Estimate(self.difference.mean, None, self.difference.low, self.difference.high)
         seeds = f"{self.better} / {self.equal} / {self.worse}"
         whose = ["" if each.methods == PRIMARY else f"{each.methods[0]}: " for each in (self.ours, self.other)]
@@ -79,7 +79,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Tested:
-    """A comparison that was written down before; its p corrected for all those on its task, and for all of them."""
+    """A pre-registered comparison; its p is corrected for all comparisons on its task, and for all tasks."""
 
     comparison: Comparison
     p_task: float | None
@@ -101,19 +101,19 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class PortfolioStudy:
-    """The losses of all runs."""
+    """The losses of all runs, and the comparisons made of them."""
 
     runs: tuple[Losses, ...]
 
     def primary(self) -> list[Tested]:
-        """The tests written down before the first run."""
+        """Return the tests that were written down before the first run."""
         families = [self._family(task) for task in self._tasks]
         found = [each for family in families for each in family]
         within = [p for family in families for p in _corrected(family)]
         return list(map(Tested, found, within, _corrected(found)))
 
     def beside(self) -> list[Comparison]:
-        """Each method alone against the best by score, methods against the first one, and equal work; uncorrected."""
+        """Return further comparisons, uncorrected: each method against the best by score, methods, and equal work."""
         return [
             self._compared(task, ours, other, size)
             for task in self._tasks
@@ -130,7 +130,7 @@ class PortfolioStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """The primary tests, what stands beside them, the losses of sets of every size, and what they are of."""
+        """The tables: primary tests, further comparisons, losses by set size, and the data they come from."""
         primary = self.primary()
         said = f"{len(primary)} tests corrected together (Holm); a difference above 0 speaks for the cleared set."
         within, corrected = ("p_task", "p, Holm on the task"), ("p_holm", "p, Holm")
@@ -163,7 +163,7 @@ class PortfolioStudy:
         ]
 
     def _ours(self, task: str, other: str) -> str:
-        """The cleared set that stands against another: that of as few instances of the search."""
+        """Return the name of the cleared set chosen on the same number of search instances as another set."""
         as_few = f"{OURS} at {other.rpartition(' ')[2]}"
         return as_few if other.startswith("greedy") and as_few in self._sets(task) else OURS
 
@@ -187,7 +187,7 @@ class PortfolioStudy:
         return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
 
     def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
-        """The mean loss over the methods for each seed that all of them have, equal where only rounding differs."""
+        """Return the mean loss over the subject's methods for each seed that all of them have, rounded to DIGITS."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run.task == task and run.method in subject.methods:
@@ -227,7 +227,7 @@ class PortfolioStudy:
 
 
 def study(folder: Path) -> PortfolioStudy:
-    """The study of what is kept in a folder; raises UsageError where nothing is."""
+    """Compute the study from a folder of stored runs; raises UsageError if it has none."""
     files = sorted(folder.glob("*.jsonl.xz"))
     if not files:
         raise UsageError(f"there are no kept runs (*.jsonl.xz) in {folder}; give the folder that has them")
@@ -239,7 +239,7 @@ def _corrected(comparisons: Sequence[Comparison]) -> list[float | None]:
 
 
 def _losses(file: Path) -> Iterator[Losses]:
-    """Those of the runs on a task, whose scores on fresh instances lie beside them."""
+    """Yield the losses of the runs in a task's file; the scores on fresh instances are in the file beside it."""
     runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
     task = TaskReference(runs[0].task).load()
     measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
@@ -256,14 +256,14 @@ def _losses(file: Path) -> Iterator[Losses]:
 
 
 def _curve(programs: Sequence[Program], fresh: Fresh, direction: Direction) -> list[float]:
-    """The loss of the first 1 … 10 of some programs, of all where there are fewer."""
+    """Return the loss of the first k programs for k = 1…10; if there are fewer than k, of all."""
     scores = [fresh.scores[program.name] or fresh.template for program in programs]
     best: list[float] = np.minimum.accumulate(_short(scores, fresh, direction)).mean(axis=1).tolist()
     return best + [best[-1]] * (TOP - len(best))
 
 
 def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, tuple[float, ...]]:
-    """The losses of a run's best program alone that stand beside those of sets."""
+    """Return the losses of a run's best program alone, at the same work as a set."""
     if best.name not in fresh.starts:
         return {}
     starts = np.minimum.accumulate(_short(fresh.starts[best.name], fresh, direction)).mean(axis=1)
@@ -272,6 +272,6 @@ def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, 
 
 
 def _short(scores: Sequence[Sequence[float]], fresh: Fresh, direction: Direction) -> NDArray[np.float64]:
-    """(programs, instances) how far scores fall short of the best there, as fractions."""
+    """Return how far scores are from the best known, as fractions; shape (programs, instances)."""
     relative: NDArray[np.float64] = np.array(scores, dtype=np.float64) / np.array(fresh.references)
     return relative - 1 if direction == "minimise" else 1 - relative
