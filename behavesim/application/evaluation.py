@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.base.config import Settings
-from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.search.build import judging
@@ -30,10 +30,7 @@ def read_program(file: Path, task: Task) -> str:
     """The source in a file, or of the task's own template where it is called `template`; raises UsageError."""
     if str(file) == "template":
         return task.template
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the program {file}: {error}") from None
+    return read_text_file(file, "program")
 
 
 async def evaluate(

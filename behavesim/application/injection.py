@@ -10,6 +10,7 @@ from behavesim.analysis.scored import TOP
 from behavesim.application.evaluation import read_program
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import brought_again
@@ -76,7 +77,4 @@ def _of_run(text: str, runs: Path) -> list[tuple[str, str]]:
 def _of_folder(folder: Path) -> list[tuple[str, str]]:
     if not folder.is_dir():
         return []
-    try:
-        return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the programs of {folder}: {error}") from None
+    return [(path.name, read_text_file(path, "program")) for path in sorted(folder.glob("*.py"))]

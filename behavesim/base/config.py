@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationErr
 from pydantic_core import PydanticUndefined
 
 from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
 
 
 class Options(BaseModel):
@@ -181,10 +182,8 @@ def _checked(model: type[T], values: Mapping[str, Any]) -> T:
 def read_toml(path: Path) -> dict[str, Any]:
     """A settings file's table; raises UsageError where it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read the settings file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_text_file(path, "settings file"))
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the settings file {path} is not TOML: {error}") from None
 
 

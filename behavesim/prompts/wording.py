@@ -11,6 +11,7 @@ from string import Template
 from types import MappingProxyType
 
 from behavesim.base.errors import UsageError, nearest
+from behavesim.base.text_file import read_text_file
 
 HERE = Path(__file__).parent
 SHIPPED = ("full", "paper")
@@ -88,10 +89,7 @@ def _own(folder: Path) -> dict[str, str]:
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    try:
-        return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the prompts in {folder}: {error}") from error
+    return {path.stem: read_text_file(path, "prompt") for path in sorted(folder.glob("*.md"))}
 
 
 def _refuse_unknown_parts(file: str, text: str) -> None:
