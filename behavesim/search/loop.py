@@ -134,7 +134,7 @@ class Search:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 watching = group.create_task(self._watch_time())
-                await self._work()
+                await group.create_task(self._work())  # a task too: failures are listed as they happen
                 under_way = self.requests.under_way
                 # these are given up: a stop must not wait minutes for a model, and resuming asks again
                 for task in (watching, *self._workers):
@@ -142,7 +142,7 @@ class Search:
                 if self._measurements is not None:
                     self._measurements.cancel()
         except BaseExceptionGroup as failures:
-            failure = failures.exceptions[0]  # the first is the cause; the others were cancelled for its sake
+            failure = failures.exceptions[0]  # the first is the cause; the others came up while its workers ended
             if not isinstance(failure, JournalError):  # a journal that failed takes nothing more
                 await self._commit()
                 await self._journal.append([RunStopped("failed")])

@@ -6,17 +6,21 @@ import asyncio
 import random
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 import pytest
 
+from behavesim.base.errors import JournalError, SandboxError
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.state.events import (
     Added,
     Asked,
     Evaluated,
+    Event,
+    Injected,
     NotAdded,
     Prompt,
     Regrouped,
@@ -273,3 +277,27 @@ async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(meth
     assert longest <= own + two_examples + one_repair
     if method != "best-of-n":
         assert longest > LONGEST_PROGRAM, "programs as long as may be are shown"
+
+
+async def test_a_run_fails_by_what_happened_first_and_not_by_what_a_worker_raises_as_it_ends() -> None:
+    class FailsOnce(MemoryJournal):
+        failed = False
+
+        async def append(self, events: Sequence[Event]) -> None:
+            assert not self.failed, "a journal that failed takes nothing more"
+            if any(isinstance(event, Injected) for event in events):
+                self.failed = True
+                raise JournalError("the disk is full")
+            await super().append(events)
+
+    class EndsBadly(ToyProposer):
+        async def propose(self, prompt: Prompt, number: int) -> Reply:
+            run.inject("mine", "def number() -> int:\n    return 3\n")
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                raise SandboxError("it would not end")
+
+    run = await search(FailsOnce(), {**BRIEF, "method": "best-of-n"}, proposer=EndsBadly())
+    with pytest.raises(JournalError, match="the disk is full"):
+        await run.run()
