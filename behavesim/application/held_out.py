@@ -13,6 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.machine import cores
 from behavesim.base.errors import UsageError
 from behavesim.base.text import number
+from behavesim.sandbox.limits import Limits
 from behavesim.state.protocols import Judge
 from behavesim.task import Task, TaskReference
 
@@ -29,8 +30,10 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
         tell(f"trying the programs of {number(len(here), 'run')} on held-out instances of {task}")
-        tried = await _tried(here)
-        found.update((run.folder.path, each) for run, each in zip(here, tried, strict=True))
+        for alike in _of_equal_limits(here):
+            async with _held_out(alike) as (loaded, judge):
+                tried = await held_out(alike, loaded, judge)
+            found.update((run.folder.path, each) for run, each in zip(alike, tried, strict=True))
     return found
 
 
@@ -41,20 +44,26 @@ async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candi
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
-    async with _held_out(runs) as (task, judge):
-        scores = await scores_of(runs, programs, task, judge)
-    return {source: score.scores for source, score in scores.items() if score.scores}
+    chosen = dict(zip((run.folder.path for run in runs), programs, strict=True))
+    found: dict[str, tuple[float, ...]] = {}
+    for alike in _of_equal_limits(runs):
+        async with _held_out(alike) as (task, judge):
+            scores = await scores_of(alike, [chosen[run.folder.path] for run in alike], task, judge)
+        found |= {source: score.scores for source, score in scores.items() if score.scores}
+    return found
 
 
-async def _tried(runs: Sequence[Run]) -> list[HeldOut]:
-    """The same for the runs on one task, on whose limits they agree."""
-    async with _held_out(runs) as (task, judge):
-        return await held_out(runs, task, judge)
+def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs in groups of equal limits: a program is judged under those of its own run."""
+    groups: dict[Limits, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(Limits.of(run.settings), []).append(run)
+    return list(groups.values())
 
 
 @asynccontextmanager
 async def _held_out(runs: Sequence[Run]) -> AsyncIterator[tuple[Task, Judge]]:
-    """The task of these runs, and a judge on its held-out instances."""
+    """The task of these runs, and a judge on its held-out instances under the limits on which they agree."""
     from behavesim.search.build import judging  # a sandbox and a search, which a report without them need not load
 
     weak = all(run.settings.allow_weak_isolation for run in runs)

@@ -1,0 +1,56 @@
+"""Programs of runs tried on held-out instances."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from behavesim.application.held_out import held_out_scores, tried_on_held_out
+from behavesim.base.config import Settings
+from behavesim.search import build
+from behavesim.state.protocols import Judge
+from behavesim.state.verdict import Failure, Verdict
+from behavesim.task import Task
+from tests.analysis.journals import feasible, journalled, started
+
+
+class Slow:
+    """A judge under whose limit `slow` is done in 100 s."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """The verdict, or a timeout."""
+        if source == "slow" and self._timeout_s < 100:
+            return Failure("timeout")
+        return Verdict(8.0, (8.0,), (), 0.0)
+
+
+@asynccontextmanager
+async def judging(settings: Settings, task: Task, split: str) -> AsyncIterator[Judge]:
+    """In place of a sandbox."""
+    yield Slow(settings.timeout_s)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_each_program_is_judged_under_the_limits_of_its_own_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(build, "judging", judging)
+    both = [
+        journalled(tmp_path / "brief", started(timeout_s=2.0), feasible(0, 5.0, source="slow")),
+        journalled(tmp_path / "long", started(timeout_s=200.0), feasible(0, 5.0, source="slow")),
+    ]
+    runs = [both[place] for place in order]
+    found = asyncio.run(tried_on_held_out(runs, lambda said: None))
+    reasons = {path.name: tried.programs[0].reason for path, tried in found.items()}
+    assert reasons == {"brief": "timeout", "long": None}
+    assert asyncio.run(held_out_scores(runs, [run.ranked() for run in runs])) == {
+        "slow": (8.0,),
+        runs[0].task().template: (8.0,),
+    }
