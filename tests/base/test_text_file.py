@@ -24,7 +24,7 @@ def test_a_file_of_one_byte_too_many_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b" " * MOST_BYTES)
     assert len(read_text_file(file, "program")) == MOST_BYTES
     file.write_bytes(b" " * (MOST_BYTES + 1))
-    with pytest.raises(UsageError, match="cannot read the program .*more than 1 MB"):
+    with pytest.raises(UsageError, match=r"cannot read the program .*more than 1 MB"):
         read_text_file(file, "program")
 
 
@@ -50,7 +50,7 @@ def test_a_pipe_a_device_and_a_file_that_is_not_there_are_named(odd: Path, name:
 
 def test_a_folder_of_prompts_with_a_pipe_in_it_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "improve.md")
-    with pytest.raises(UsageError, match="cannot read the prompt .*no regular file"):
+    with pytest.raises(UsageError, match=r"cannot read the prompt .*no regular file"):
         Wording.load(str(tmp_path))
 
 
