@@ -157,11 +157,16 @@ class Archive:
         self._algorithms.append(runs)
 
     def take(self, rows: Iterable[int]) -> Archive:
-        """A new archive of the algorithms in the given rows, in that order."""
+        """Return a new archive of the algorithms in the given rows, in that order.
+
+        Raises TrajectoryError where there is no such row; rows count from 0.
+        """
         taken = Archive()
         if self.columns:
             taken.shape, taken.columns = self.shape, tuple(Column() for _ in self.columns)
         for row in rows:
+            if not 0 <= row < len(self):
+                raise TrajectoryError(f"an archive of {len(self)} algorithms has no row {row!r}; rows count from 0")
             taken._algorithms.append(self._algorithms[row])
             for column, run in zip(taken.columns, self._algorithms[row], strict=True):
                 column.append(run)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity.archive import Algorithm, Archive, Column, Shape, check_shapes, runs_of
-from behavesim.similarity.pairs import check_comparable, raw_similarity
-from behavesim.similarity.settings import MeasureSettings
+from behavesim.similarity.pairs import check_comparable, check_coordinates, check_finite, raw_similarity
+from behavesim.similarity.settings import MeasureSettings, check_count
 from behavesim.trajectory import AlgorithmRun, Trajectory
 
 Similarities = NDArray[np.float64]
@@ -74,13 +74,17 @@ class BehaveSim(MeasureSettings):
         return _expectation(sims, shape)
 
     def refuse(self, algorithm: Algorithm, archive: Archive) -> None:
-        """Raise the TrajectoryError that comparing an algorithm with those of an archive would raise, if any."""
+        """Raise TrajectoryError where an algorithm cannot be compared with those of an archive.
+
+        Coordinates above LARGEST are refused too: two such algorithms could have no finite similarity.
+        """
         runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
         for run, column in zip(runs, archive.columns, strict=True):
             check_comparable(run, column.distinct[0], self)
             if not self._is_within_unit(run, column):
                 self._against(run, column)
+            check_coordinates(run)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
         """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
@@ -91,10 +95,15 @@ class BehaveSim(MeasureSettings):
         return _expectation((self._within(column, count) for column in archive.columns), archive.shape)
 
     def rows(self, algorithms: Archive | Sequence[Algorithm], size: int = 256) -> Iterator[Similarities]:
-        """The matrix from top to bottom, (size, N) at a time, the last block shorter.
+        """Yield the matrix from top to bottom in blocks of (size, N); the last block may be shorter.
 
-        No more than a block is held; each pair is compared twice, once for either's row.
+        Only one block is in memory; each pair is compared twice, once for each of its two rows.
+        Raises TrajectoryError where `size` is not an integer of 1 or more.
         """
+        check_count("size", size, 1)
+        return self._rows(algorithms, size)
+
+    def _rows(self, algorithms: Archive | Sequence[Algorithm], size: int) -> Iterator[Similarities]:
         archive = _archive(algorithms)
         count = len(archive)
         for start in range(0, count, size):
@@ -102,10 +111,12 @@ class BehaveSim(MeasureSettings):
             yield _expectation((self._of(chosen, column, count) for column in archive.columns), archive.shape)
 
     def nearest(self, algorithms: Archive | Sequence[Algorithm], count: int) -> tuple[NDArray[np.intp], Similarities]:
-        """The `count` others that each algorithm is most like, the likest first, and how like: both (N, count).
+        """Return the `count` most similar others of each algorithm, and their similarities: two (N, count) arrays.
 
-        Of several as like the earlier come first; there are N - 1 where `count` is more. The matrix is never held.
+        The most similar comes first; ties go to the earlier algorithm. There are N - 1 columns if `count` is larger.
+        The full matrix is never in memory. Raises TrajectoryError where `count` is not an integer of 0 or more.
         """
+        check_count("count", count, 0)
         found: list[NDArray[np.intp]] = []
         sims: list[Similarities] = []
         for block in self.rows(algorithms):
@@ -138,6 +149,7 @@ class BehaveSim(MeasureSettings):
             check_comparable(run, column.distinct[0], self)
             sims = batch.similarities(run, self.granularity.length(len(run)), first, self)
             if sims is not None:
+                check_finite(sims)
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
         return np.array([self.similarity(run, other) for other in column.distinct[first:]])
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.base.errors import TrajectoryError
-from behavesim.similarity.settings import MeasureSettings
+from behavesim.base.errors import DistanceError, TrajectoryError
+from behavesim.similarity.settings import LARGEST, MeasureSettings
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, described, trajectories_of
 
 Costs = NDArray[Any]
@@ -32,7 +32,25 @@ def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) 
     check_comparable(x, y, settings)
     if x == y:
         return 1.0
-    return _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
+    similarity = _cosine(x, y, settings) if settings.measure == "cosine" else _by_costs(x, y, settings)
+    check_finite(similarity)
+    return similarity
+
+
+def check_finite(similarities: float | NDArray[np.float64]) -> None:
+    """Raise TrajectoryError where a similarity is infinite or not a number."""
+    if not np.isfinite(similarities).all():
+        raise TrajectoryError(
+            "these trajectories have no finite similarity: their distances are too large for floating point; "
+            "rescale the vectors"
+        )
+
+
+def check_coordinates(run: AlgorithmRun) -> None:
+    """Raise TrajectoryError where a coordinate is so large that comparing the run with others could overflow."""
+    largest = max(float(abs(each.data).max()) for each in trajectories_of(run)) if run.kind == "vectors" else 0.0
+    if largest > LARGEST:
+        raise TrajectoryError(f"coordinates must lie within ±{LARGEST:g}, or distances overflow; got {largest:g}")
 
 
 def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
@@ -108,7 +126,6 @@ def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> fl
         total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
     if total != 0 or settings.distance is not None:  # no distance at all is no distance in any unit
         for distances in occurring:
-            settings.check_distance(distances.min())
             settings.check_distance(distances.max())
     return float(1.0 - total / (settings.unit * min(cost.shape)))
 
@@ -186,10 +203,23 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
 
 
 def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
+    """Distances by the function that the settings give; raises DistanceError where it returns none."""
     assert settings.distance is not None
+    cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
-    cost = [[settings.distance(x.state(i), state) for state in states_y] for i in steps_x]
-    return np.asarray(cost, np.float64)
+    for row, i in enumerate(steps_x):
+        for column, state in enumerate(states_y):
+            distance = settings.distance(x.state(i), state)
+            try:
+                cost[row, column] = distance
+            except (TypeError, ValueError):
+                cost[row, column] = np.nan
+            if not 0 <= cost[row, column] < np.inf:
+                raise DistanceError(
+                    "`distance` must return a finite number, 0 or more; "
+                    f"got {described(distance)} for states {i} and {steps_y[column]}"
+                )
+    return cost
 
 
 def _states(run: Trajectory, count: int) -> tuple[Costs, Costs]:

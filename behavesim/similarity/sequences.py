@@ -16,6 +16,8 @@ from behavesim.trajectory import Trajectory
 
 MOST_TOKENS = 2**16
 """Token numbers are 16 bits wide."""
+MOST_PATTERNS = 2**17
+"""Words of bit patterns for each of the kernel's 64 lanes: 64 MB in all. More are compared pair by pair."""
 
 
 class SequenceEncoder:
@@ -67,15 +69,15 @@ class SequenceBatch:
         """(runs - first,) float64; see `blocks.Batch`."""
         from behavesim.similarity.kernels import sequence
 
-        if len(self.numbers) >= MOST_TOKENS:
-            return None
         tokens, ends = states(run, length)
         distinct, inverse = np.unique(tokens, return_inverse=True)
+        word, words = (np.uint32, 1) if self.longest <= 32 else (np.uint64, -(-self.longest // 64))
+        if max(len(self.numbers), distinct.size) >= MOST_TOKENS or words * distinct.size > MOST_PATTERNS:
+            return None
         numbers = np.full(MOST_TOKENS, distinct.size, np.uint16)
         for number, token in enumerate(distinct.tolist()):
             if token in self.numbers:
                 numbers[self.numbers[token]] = number
-        word, words = (np.uint32, 1) if self.longest <= 32 else (np.uint64, -(-self.longest // 64))
         patterns = np.empty((words, distinct.size + 1, sequence.LANES), word)
         carry = np.empty((2, sequence.LANES), word) if words > 1 else None
         sims, largest = np.empty((2, self.runs.size - 1))

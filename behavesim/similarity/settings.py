@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -19,7 +18,9 @@ Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 """The distance of two states, before normalisation; a state is an array of tokens or coordinates."""
 
 TOLERANCE = 1e-9
-"""How far, in relation to it, a distance may lie above the normaliser by rounding."""
+"""How far above the normaliser a distance may lie because of rounding, as a fraction of the normaliser."""
+LARGEST = 1e100
+"""Largest normaliser and largest coordinate of a run's vectors: squares and sums of such numbers do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,14 @@ class MeasureSettings:
     def __post_init__(self) -> None:
         if self.measure not in get_args(Measure):
             raise TrajectoryError(f"measure must be one of {', '.join(get_args(Measure))}; got {self.measure!r}")
-        if self.normaliser != "pair" and not (_is_real(self.normaliser) and 0 < self.normaliser < math.inf):
+        if self.normaliser != "pair" and not (_is_real(self.normaliser) and 1 / LARGEST <= self.normaliser <= LARGEST):
             raise TrajectoryError(
                 "normaliser must be a positive number, the greatest distance two solutions of the problem can have, "
-                f"or 'pair'; got {self.normaliser!r}"
+                f"from {1 / LARGEST:g} to {LARGEST:g}, or 'pair'; got {self.normaliser!r}"
             )
         if not (_is_real(self.truncate) and 0 <= self.truncate <= 1):
             raise TrajectoryError(f"truncate must be a proportion from 0 to 1; got {self.truncate!r}")
-        if not isinstance(self.skip, int | np.integer) or isinstance(self.skip, bool) or self.skip < 0:
-            raise TrajectoryError(f"skip must be a number of states, 0 or more; got {self.skip!r}")
+        check_count("skip", self.skip, 0)
         if self.measure == "cosine" and self.distance is not None:
             raise TrajectoryError("measure='cosine' compares directions and takes no distance; leave `distance` out")
         if self.gap is not None:
@@ -69,8 +69,8 @@ class MeasureSettings:
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:
-        """Raise DistanceError where a distance that occurs is above the normaliser, or is no distance; if `strict`."""
-        if self.strict and not 0 <= distance <= self.unit * (1 + TOLERANCE):
+        """Raise DistanceError where `strict` is set and a distance is above the normaliser."""
+        if self.strict and not distance <= self.unit * (1 + TOLERANCE):
             raise DistanceError(
                 f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
                 "normaliser must be the greatest distance two solutions of the problem can have"
@@ -79,3 +79,9 @@ class MeasureSettings:
 
 def _is_real(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Raise TrajectoryError where a value is not an integer of at least `least`; `name` is the argument's."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise TrajectoryError(f"{name} must be an integer, {least} or more; got {value!r}")

@@ -93,7 +93,12 @@ class Trajectory:
         return len(self.data if self.ends is None else self.ends)
 
     def state(self, index: int) -> NDArray[Any]:
-        """State `index`, from 0: its tokens in order (of a set: ascending), or its coordinates; read-only."""
+        """Return state `index`, from 0: its tokens in order (a set's ascending), or its coordinates; read-only.
+
+        Raises TrajectoryError where there is no such state.
+        """
+        if not 0 <= index < len(self):
+            raise TrajectoryError(f"a trajectory of {len(self)} states has no state {index!r}; states count from 0")
         if self.kind == "prefixes":
             return self.data[: index + 1]
         if self.ends is None:

@@ -215,6 +215,12 @@ class TestStochasticAlgorithms:
         (lambda m: Archive().append(7), "made of trajectories, one for each instance; got int 7"),
         (lambda m: Archive(["x" * 99]), r"got str 'xxx\w*…"),
         (lambda m: m.between([[0, 1]], [[0, 1]]), r"expected a Trajectory.*; got int 0"),
+        (lambda m: m.rows([[A]], 0), "size must be an integer, 1 or more; got 0"),
+        (lambda m: m.rows([[A]], 1.5), "size must be an integer, 1 or more; got 1.5"),
+        (lambda m: m.nearest([[A], [B]], -1), "count must be an integer, 0 or more; got -1"),
+        (lambda m: m.nearest([[A], [B]], True), "count must be an integer, 0 or more; got True"),
+        (lambda m: Archive([[A]]).take([1]), "an archive of 1 algorithms has no row 1"),
+        (lambda m: Archive([[A]]).take([-1]), "an archive of 1 algorithms has no row -1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_its_reason(compare, message):
@@ -232,8 +238,6 @@ def test_what_cannot_be_compared_is_refused_with_its_reason(compare, message):
         (P, Trajectory.vectors([[9.0, 9.0]]), BehaveSim(4)),
         (Trajectory.sequences([[1, 2, 3]]), Trajectory.sequences([[4]]), BehaveSim(2)),
         (Trajectory.sets([[1, 2, 3]]), Trajectory.sets([[4]]), BehaveSim(2)),
-        (A, B, BehaveSim(4, distance=lambda a, b: math.nan)),
-        (A, B, BehaveSim(4, distance=lambda a, b: -1.0)),
         (Trajectory.vectors([[1e308]]), Trajectory.vectors([[-1e308]]), BehaveSim(1)),
     ],
 )
@@ -289,7 +293,9 @@ def test_a_normaliser_of_one_less_than_the_length_does_where_trajectories_begin_
         (lambda: BehaveSim("longest"), "positive number"),
         (lambda: BehaveSim(1, "lcs"), "one of dtw, erp, mean, cosine; got 'lcs'"),
         (lambda: BehaveSim(1, truncate=1.5), "proportion from 0 to 1"),
-        (lambda: BehaveSim(1, skip=-1), "0 or more"),
+        (lambda: BehaveSim(1, skip=-1), "skip must be an integer, 0 or more; got -1"),
+        (lambda: BehaveSim(1e-101), "from 1e-100 to 1e.100"),
+        (lambda: BehaveSim(math.inf), "from 1e-100 to 1e.100"),
         (lambda: BehaveSim(1, skip=0.5), "0 or more"),
     ],
 )

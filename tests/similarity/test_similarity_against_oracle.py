@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from behavesim.base.errors import TrajectoryError
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
 
@@ -28,7 +29,7 @@ def set_edits(x, y):
 
 
 def euclidean(x, y):
-    return math.sqrt(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
+    return math.dist(x, y)
 
 
 DISTANCES = {"prefixes": levenshtein, "sequences": levenshtein, "sets": set_edits, "vectors": euclidean}
@@ -218,3 +219,73 @@ def test_sums_too_large_for_sixteen_bits_are_exact(length, normaliser):
     expected = 0.0 if normaliser == "pair" else 1.0 - length * (length + 1) / 2 / (3000 * length)
     assert measure.similarity(x, y) == pytest.approx(expected, abs=1e-12)
     assert measure.one_vs_many([x], [[y], [x]]).tolist() == [measure.similarity(x, y), 1.0]
+
+
+def found_or_none(compare):
+    """A similarity, or None where it is refused."""
+    try:
+        return float(compare())
+    except TrajectoryError:
+        return None
+
+
+SIZES = st.sampled_from([1e-300, 1e-160, 1e-99, 1.0, 1e99, 1e101, 1e153, 1e160, 1e200, 1e307])
+
+
+@given(
+    measure=st.sampled_from(["dtw", "erp", "mean"]),
+    strict=st.booleans(),
+    clip=st.booleans(),
+    unit=st.sampled_from([1e-100, 1.0, 1e100]),
+    sizes=st.tuples(SIZES, SIZES),
+    seed=st.integers(0, 2**32),
+)
+def test_vectors_of_any_size_have_the_similarity_of_the_oracle_or_none(measure, strict, clip, unit, sizes, seed):
+    rng = np.random.default_rng(seed)
+    x, y = (Trajectory.vectors(rng.normal(size=(rng.integers(1, 5), 2)) * size) for size in sizes)
+    m = BehaveSim(unit, measure, clip=clip, strict=strict)
+    found = found_or_none(lambda: m.similarity(x, y))
+    assert found == found_or_none(lambda: m.one_vs_many([x], [[y]])[0])
+    assert found == found_or_none(lambda: m.matrix([[x], [y]])[0, 1])
+    is_refused = found_or_none(lambda: m.refuse([x], Archive([[y]])) or 0.0) is None
+    if found is not None:
+        assert math.isclose(found, oracle(x, y, m), rel_tol=1e-9, abs_tol=1e-9)
+    elif not strict:
+        assert max(sizes) > 1e100, "what fits floating point is compared"
+        assert is_refused or abs(x.data).max() <= 1e100, "a program that cannot be compared is refused at the door"
+    else:
+        far = max(math.dist(a, b) for a in [[0, 0], *x.values()] for b in y.values())
+        assert max(far, *(math.dist([0, 0], a) for a in x.values())) > unit
+
+
+@given(
+    measure=st.sampled_from(["dtw", "erp", "mean"]),
+    strict=st.booleans(),
+    clip=st.booleans(),
+    bad=st.sampled_from([math.nan, math.inf, -math.inf, -1.0, -1e-300, "far", None, [1, 2]]),
+    place=st.tuples(st.integers(1, 4), st.integers(1, 3)),
+)
+def test_a_distance_of_ones_own_that_is_none_is_refused_wherever_it_occurs(measure, strict, clip, bad, place):
+    x, y = Trajectory.prefixes([1, 2, 3, 4]), Trajectory.prefixes([2, 1, 3])
+    m = BehaveSim(9, measure, clip=clip, strict=strict, distance=lambda a, b: bad if (len(a), len(b)) == place else 0.0)
+    for compare in (lambda: m.similarity(x, y), lambda: m.one_vs_many([x], [[y]]), lambda: m.matrix([[x], [y]])):
+        with pytest.raises(TrajectoryError, match="`distance` must return a finite number, 0 or more; got"):
+            compare()
+
+
+@pytest.mark.parametrize("many", [65_534, 65_535, 65_536, 65_537, 70_000])
+def test_states_of_more_tokens_than_sixteen_bits_count_have_the_similarity_of_the_oracle(many):
+    large, small = Trajectory.sequences([np.arange(many)]), Trajectory.sequences([[5, 4], [many]])
+    m = BehaveSim(1e6)
+    expected = 1.0 - (many - 1 + many) / 1e6
+    assert m.one_vs_many([large], [[small], [large]]).tolist() == [expected, 1.0]
+    assert m.one_vs_many([small], [[large], [small]]).tolist() == [expected, 1.0]
+    assert m.similarity(large, small) == expected
+
+
+def test_states_too_long_for_the_kernels_patterns_are_compared_pair_by_pair():
+    """Side by side they would take gigabytes."""
+    rng = np.random.default_rng(0)
+    x, y = (Trajectory.sequences([rng.permutation(9000)]) for _ in range(2))
+    m = BehaveSim(9000)
+    assert m.one_vs_many([x], [[y]]).tolist() == [m.similarity(x, y)]

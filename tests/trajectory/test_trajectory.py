@@ -35,6 +35,11 @@ class TestAnyKind:
             with pytest.raises(TrajectoryError, match="not a stored trajectory"):
                 Trajectory.from_bytes(broken)
 
+    @pytest.mark.parametrize("index", [-1, 99])
+    def test_has_no_state_before_the_first_or_after_the_last(self, trajectory, index):
+        with pytest.raises(TrajectoryError, match=f"has no state {index}; states count from 0"):
+            trajectory.state(index)
+
     def test_differs_from_the_others(self, trajectory):
         assert [other == trajectory for other in EXAMPLES].count(True) == 1
 
