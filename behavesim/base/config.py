@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
-from pydantic_core import PydanticUndefined
+from pydantic_core import PydanticUndefined, from_json, to_json
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text_file import read_text_file
@@ -23,7 +23,7 @@ from behavesim.base.text_file import read_text_file
 class Options(BaseModel):
     """Settings of one owner; frozen, unknown keys are refused, and the docstring below a setting says what it does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
 T = TypeVar("T", bound=Options)
@@ -159,6 +159,32 @@ def validated(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Sett
     if rest and method.options and proposer.options:
         raise UnknownSetting(next(iter(rest)))
     return _checked(Settings, {**{key: value for key, value in values.items() if key in OWN}, **of})
+
+
+def lost_in_files(settings: Settings, method: Owner, proposer: Owner) -> tuple[str, Any] | None:
+    """Return the first setting, and its value, that a run could not read back from its TOML file or its journal.
+
+    None if there is none. Own methods and proposers may declare any type, and pydantic does not check defaults.
+    """
+    flat = settings.flat()
+    values = {name: value for part in settings._parts for name, value in part if name in flat}
+    for name, value in values.items():
+        if value is not None and not _is_kept(flat[name]):
+            return name, value
+    again = validated({name: value for name, value in flat.items() if value is not None}, method, proposer)
+    back = {name: value for part in again._parts for name, value in part}
+    return next(((name, value) for name, value in values.items() if back[name] != value), None)
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether TOML and JSON both give a value back as it is: None, NaN, infinity and lone surrogates are lost."""
+    import tomli_w
+
+    try:
+        text = tomli_w.dumps({"value": value}).encode().decode()
+        return bool(tomllib.loads(text)["value"] == value == from_json(to_json(value), allow_inf_nan=False))
+    except (TypeError, ValueError):
+        return False
 
 
 class UnknownSetting(UsageError):

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from behavesim.base.config import OWN, Owner, Settings, UnknownSetting, assignment, read_toml, validated
+from behavesim.base.config import (
+    OWN,
+    Owner,
+    Settings,
+    UnknownSetting,
+    assignment,
+    lost_in_files,
+    read_toml,
+    validated,
+)
 from behavesim.base.errors import UsageError, nearest
 from behavesim.base.plugins import resolved
 from behavesim.methods.installed import METHODS, method_owner, method_type
@@ -71,10 +80,17 @@ def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[
 
 def owned(values: Mapping[str, Any]) -> Settings:
     """Settings from plain values; raises UsageError that names the first that does not fit, and whose it is."""
+    owners = method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer"))
     try:
-        return validated(values, method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer")))
+        settings = validated(values, *owners)
     except UnknownSetting as unknown:
         raise UsageError(_meant(unknown.key, _name(values, "method"), _name(values, "proposer"))) from None
+    if (lost := lost_in_files(settings, *owners)) is not None:
+        raise UsageError(
+            f"setting {lost[0]} cannot be {lost[1]!r}, which the run's files would not give back; "
+            "use a finite number, text, or a list or table of them"
+        )
+    return settings
 
 
 def recorded(values: Mapping[str, Any]) -> Settings:

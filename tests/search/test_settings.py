@@ -1,0 +1,155 @@
+"""What settings are accepted, a run reads back from its files as they are; all else is refused before it begins."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
+from behavesim.methods.installed import METHODS
+from behavesim.proposers.installed import PROPOSERS
+from behavesim.search.settings import OWN, owners_of, recorded, resolve
+from behavesim.state.events import RunStarted
+from behavesim.store.codec import decode, encode
+from behavesim.store.folder import RunFolder
+from behavesim.task import TaskReference
+
+NUMBERS = st.one_of(st.floats(0, 1), st.integers(1, 100), st.integers(-(2**70), 2**70), st.floats())
+KINDS = {bool: st.booleans(), str: st.text(max_size=8)}
+PRICES = st.dictionaries(
+    st.text(max_size=4), st.dictionaries(st.sampled_from(("prompt", "completion", "cached")), NUMBERS), max_size=2
+)
+KEPT = ("task", "method", "proposer", "prompts")
+"""Settings that name a part, which the property draws by itself or leaves alone."""
+
+
+def names(method: str, proposer: str) -> list[str]:
+    options = [owner.options for owner in owners_of(method, proposer) if owner.options]
+    found = (name for each in options for name, field in each.model_fields.items() if not field.exclude)
+    return sorted(set(found) - set(KEPT))
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> dict[str, Any]:
+    """One to three settings of a method and a proposer, with values of every kind."""
+    method = draw(st.sampled_from(METHODS.installed()))
+    proposer = draw(st.sampled_from(PROPOSERS.installed()))
+    chosen = draw(st.lists(st.sampled_from(names(method, proposer)), min_size=1, max_size=3, unique=True))
+    defaults = resolve({"task": "tsp", "method": method, "proposer": proposer}).flat()
+    kinds = {name: KINDS.get(type(defaults[name]), NUMBERS) for name in chosen}
+    values = {name: draw(PRICES if name == "prices" else kind) for name, kind in kinds.items()}
+    return {"task": "tsp", "method": method, "proposer": proposer, **values}
+
+
+def read_back(folder: Path, accepted: Settings) -> tuple[Settings, Settings]:
+    """The settings as the run's TOML file and as its journal give them back."""
+    run = RunFolder(folder)
+    run.write_settings(accepted.flat())
+    event = decode(*encode(RunStarted(accepted.flat(), {}, "strong")))
+    assert isinstance(event, RunStarted)
+    return recorded(run.read_settings()), recorded(event.settings)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=drawn())
+def test_whatever_is_accepted_reads_back_equal(tmp_path: Path, values: dict[str, Any]) -> None:
+    try:
+        accepted = resolve({}, defaults=values)
+    except UsageError:
+        return
+    assert read_back(tmp_path, accepted) == (accepted, accepted)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("funsearch", "timeout_s"),
+        ("funsearch", "max_cost_usd"),
+        ("funsearch", "max_time_s"),
+        ("funsearch", "shortlist_radius"),
+        ("funsearch", "restart_every_s"),
+        ("funsearch", "score_scale"),
+        ("niche", "niche_radius"),
+        ("funsearch", "p_s1"),
+    ],
+)
+def test_a_number_that_is_none_is_refused_by_name(method: str, name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=rf"setting {name} should be .*, not -?(inf|nan)"):
+        resolve({"task": "tsp", "method": method}, [f"{name}={value}"])
+
+
+@pytest.mark.parametrize("kind", ["prompt", "completion", "cached", "cache_write"])
+def test_a_price_that_is_no_number_is_refused(kind: str) -> None:
+    prices = "prices={ m = {prompt = 1.0, completion = 1.0, cached = 1.0, cache_write = 1.0} }"
+    with pytest.raises(UsageError, match=rf"setting prices.m.{kind} should be a finite number, not nan"):
+        resolve({"task": "tsp"}, [prices.replace(f"{kind} = 1.0", f"{kind} = nan")])
+
+
+def test_a_tasks_own_radius_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = TaskReference("tsp").load()
+    monkeypatch.setattr(task, "niche_radius", float("nan"))
+    with pytest.raises(UsageError, match="setting niche_radius should be a finite number, not nan"):
+        resolve({"task": "tsp", "method": "niche"}, task=task)
+
+
+OWN_METHOD = """
+import datetime, math
+from typing import Any
+from pydantic import ConfigDict
+import behavesim as bs
+from behavesim.methods.best_of_n import BestOfN
+
+class Settings(bs.MethodSettings):
+    {setting}
+
+class Method(BestOfN):
+    settings_type = Settings
+
+method = Method
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "given", "shown"),
+    [
+        ("wait: float = math.inf", None, "inf"),
+        ("wait: Any = math.nan", None, "nan"),
+        ("wait: Any = math.inf", None, "inf"),
+        ("wait: Any = 1", float("inf"), "inf"),
+        ("wait: Any = 1", [1.0, float("nan")], "nan"),
+        ("wait: int | None = 3", None, "None"),
+        ("wait: Any = 1", datetime.date(2020, 1, 2), "datetime.date"),
+        ("model_config = ConfigDict(allow_inf_nan=True)\n    wait: float = 1", float("inf"), "inf"),
+    ],
+)
+def test_whatever_a_method_of_ones_own_declares_is_refused_where_it_would_be_lost(
+    tmp_path: Path, setting: str, given: Any, shown: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN_METHOD.format(setting=setting))
+    values = {"task": "tsp", "method": str(file)}
+    if given is not None or "None" in setting:
+        values["wait"] = given
+    with pytest.raises(UsageError, match=f"setting wait cannot be .*{shown}.*, which the run's files"):
+        resolve({}, defaults=values)
+
+
+def test_a_setting_of_ones_own_that_is_kept_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN_METHOD.format(setting="wait: float | None = None\n    kinds: tuple[str, ...] = ('a',)"))
+    accepted = resolve({"task": "tsp", "method": str(file)})
+    assert [each.flat() for each in read_back(tmp_path, accepted)] == [accepted.flat()] * 2
+
+
+def test_every_default_is_kept(tmp_path: Path) -> None:
+    for method in METHODS.installed():
+        accepted = resolve({"task": "tsp", "method": method})
+        assert read_back(tmp_path, accepted) == (accepted, accepted)
+    assert set(KEPT) <= OWN
