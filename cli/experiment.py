@@ -21,7 +21,7 @@ from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, UsageError
 from behavesim.base.text import number
 from behavesim.proposers.installed import proposer_type
-from behavesim.reports.comparison import comparison_tables
+from behavesim.reports.comparison import comparison_tables, remarks
 from behavesim.reports.document import document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
@@ -63,6 +63,8 @@ def experiment(
     made = [run for run in planned if run.name not in failed]
     tell(f"comparing {number(len(made), 'run')}")
     found = asyncio.run(compared(described, made, here, metrics, tell))
+    for remark in remarks(found):
+        tell(remark)
     if as_json:
         print_json(document(found))
     else:

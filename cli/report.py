@@ -15,7 +15,7 @@ from behavesim.analysis.run import load_run
 from behavesim.application.held_out import reported
 from behavesim.base.errors import UsageError
 from behavesim.base.text import number
-from behavesim.reports.comparison import comparison_tables
+from behavesim.reports.comparison import comparison_tables, remarks
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 from behavesim.reports.figure_files import write_figures
@@ -60,6 +60,9 @@ def report(
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
     metric: Metrics = None,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Test unfinished runs beside finished ones, too.")
+    ] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     runs_dir: RunsDir = RUNS,
@@ -74,9 +77,10 @@ def report(
         raise UsageError(f"--html writes the page of one run; got {len(folders)}")
     busy(f"reading {folders[0].run if len(folders) == 1 else number(len(folders), 'run')}")
     loaded = [load_run(folder.path) for folder in folders]
-    compared = comparison(asyncio.run(reported(loaded, tell, held_out)), metrics=metrics)
-    if compared.repeats:
-        tell(f"made twice, with equal settings and seed, and counted once: {', '.join(compared.repeats)}")
+    reports = asyncio.run(reported(loaded, tell, held_out))
+    compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
+    for remark in remarks(compared):
+        tell(remark)
     if csv is not None:
         files = write_csv(compared, csv)
         tell(f"wrote {', '.join(files)} to {csv.resolve()}")

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from behavesim.analysis.diversity import DiversityAt
-from behavesim.analysis.groups import RunGroup, grouped, repeats
+from behavesim.analysis.groups import Family, RunGroup, grouped, is_finished, repeats
 from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
 from behavesim.analysis.ranks import Ranks, ranks
@@ -36,7 +36,8 @@ class MeanDiversity:
 class GroupResult:
     """What the runs of a group found; `metrics` has a sample of each metric that a run has a value of, by its name.
 
-    `asked` are the fewest and the most candidates of a run, `budget` the one that all of them have.
+    `asked` are the fewest and the most candidates of a run, `budget` the one that all of them have. `unfinished` names
+    the runs whose budget is not spent.
     """
 
     label: str
@@ -45,6 +46,7 @@ class GroupResult:
     seeds: tuple[int, ...]
     asked: tuple[int, int]
     budget: int
+    unfinished: tuple[str, ...]
     metrics: Mapping[str, Sample]
     diversity_over_time: tuple[MeanDiversity, ...]
 
@@ -85,9 +87,10 @@ class Choice(Paired):
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """What the runs on one task say together."""
+    """What the runs on equal instances of one task say together; `instances` is the hash of these."""
 
     task: str
+    instances: str
     groups: tuple[GroupResult, ...]
     tests: tuple[GroupTest, ...]
     choice: tuple[Choice, ...]
@@ -97,42 +100,61 @@ class TaskComparison:
 class RunComparison:
     """Reports of runs with the values of all metrics, and what they say together.
 
-    `repeats` names the runs that repeat another and do not count; `ranks` are those of the groups in their best gap.
+    `repeats` names the runs that repeat another and do not count, `untested` those that are left out of all tests and
+    ranks because their budget is not spent. `ranks` are those of the groups in their best gap.
     """
 
     metrics: tuple[Metric, ...]
     runs: tuple[RunReport, ...]
+    groups: tuple[RunGroup, ...]
     tasks: tuple[TaskComparison, ...]
     repeats: tuple[str, ...]
+    untested: tuple[str, ...]
     ranks: Ranks | None = None
 
 
 def comparison(
-    runs: Sequence[RunReport], pairs: Pairs | None = None, metrics: Sequence[Metric] = METRICS
+    runs: Sequence[RunReport],
+    pairs: Pairs | None = None,
+    metrics: Sequence[Metric] = METRICS,
+    tests_unfinished: bool = False,
 ) -> RunComparison:
-    """For each task its groups with their results, and tests of the pairs named, or else of all pairs of groups.
+    """Compare runs: for each task and its instances the groups with their results, and tests between groups.
 
-    Holm's correction holds for all tests of one metric on all tasks. There are no tasks where one run only counts.
-    Raises UsageError where a metric of one's own fails.
+    The pairs of groups named are tested, or else all, in each metric of which one end is better; unfinished runs only
+    where `tests_unfinished`. Holm's correction holds for all tests of one metric on all tasks. There are no tasks where
+    one run only counts. Raises UsageError where a metric of one's own fails.
     """
     runs = [measured(run, metrics) for run in runs]
     again = set(repeats(runs))
     counted = [run for place, run in enumerate(runs) if place not in again]
-    names = tuple(runs[place].summary.run for place in sorted(again))
     groups = grouped(counted) if len(counted) > 1 else []
-    of_gaps = next((ranks(groups, metric) for metric in metrics if metric.name == "best_gap"), None)
-    return RunComparison(tuple(metrics), tuple(runs), _by_task(groups, pairs), names, of_gaps)
+    tested = groups if tests_unfinished else [group.finished for group in groups]
+    tasks = _by_task(groups, tested, pairs, metrics)
+    unfinished = [name for entry in tasks for group in entry.groups for name in group.unfinished]
+    return RunComparison(
+        metrics=tuple(metrics),
+        runs=tuple(runs),
+        groups=tuple(groups),
+        tasks=tasks,
+        repeats=tuple(runs[place].summary.run for place in sorted(again)),
+        untested=() if tests_unfinished else tuple(unfinished),
+        ranks=next((ranks(tested, metric) for metric in metrics if metric.name == "best_gap"), None),
+    )
 
 
-def _by_task(groups: Sequence[RunGroup], pairs: Pairs | None) -> tuple[TaskComparison, ...]:
-    by_task: dict[str, list[RunGroup]] = {}
-    for group in groups:
-        by_task.setdefault(group.task, []).append(group)
-    tests = _corrected({task: _tests(groups, pairs) for task, groups in by_task.items()})
-    choices = _corrected({task: _choices(groups) for task, groups in by_task.items()})
+def _by_task(
+    groups: Sequence[RunGroup], tested: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]
+) -> tuple[TaskComparison, ...]:
+    families = list(dict.fromkeys(group.family for group in groups))
+    ours = {family: [group for group in tested if group.family == family] for family in families}
+    tests = _corrected({family: _tests(ours[family], pairs, metrics) for family in families})
+    choices = _corrected({family: _choices(ours[family]) for family in families})
     return tuple(
-        TaskComparison(task, tuple(map(_result, groups)), tests[task], choices[task])
-        for task, groups in by_task.items()
+        TaskComparison(
+            *family, tuple(_result(group) for group in groups if group.family == family), tests[family], choices[family]
+        )
+        for family in families
     )
 
 
@@ -146,6 +168,7 @@ def _result(group: RunGroup) -> GroupResult:
         seeds=tuple(run.summary.seed for run in group.runs),
         asked=(min(asked), max(asked)),
         budget=group.budget,
+        unfinished=tuple(run.summary.run for run in group.runs if not is_finished(run)),
         metrics={name: sample(known) for name, known in values.items() if known},
         diversity_over_time=_over_time(group),
     )
@@ -172,11 +195,11 @@ def _values(group: RunGroup, metric: str) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _tests(groups: Sequence[RunGroup], pairs: Pairs | None) -> list[GroupTest]:
+def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]) -> list[GroupTest]:
     by_label = {group.label: group for group in groups}
     chosen = list(combinations(by_label, 2)) if pairs is None else pairs
     tests = []
-    for metric in groups[0].runs[0].metrics:
+    for metric in (metric.name for metric in metrics if metric.direction is not None):
         for first, second in chosen:
             if first not in by_label or second not in by_label:
                 continue
@@ -215,16 +238,14 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> Choice | None:
 Tested = TypeVar("Tested", GroupTest, Choice)
 
 
-def _corrected(by_task: Mapping[str, Sequence[Tested]]) -> dict[str, tuple[Tested, ...]]:
-    """The tests with Holm's corrected p-values, metric by metric over all tasks."""
-    corrected: dict[tuple[str, int], Tested] = {}
-    for metric in {test.metric: None for tests in by_task.values() for test in tests}:
-        family = [
-            (task, place, test)
-            for task, tests in by_task.items()
-            for place, test in enumerate(tests)
-            if test.metric == metric
-        ]
-        for (task, place, test), p in zip(family, holm([test.p for _, _, test in family]), strict=True):
-            corrected[task, place] = replace(test, p_holm=p)
-    return {task: tuple(corrected[task, place] for place in range(len(tests))) for task, tests in by_task.items()}
+def _corrected(by_family: Mapping[Family, Sequence[Tested]]) -> dict[Family, tuple[Tested, ...]]:
+    """Return the tests with Holm's corrected p-values, metric by metric over all families."""
+    every = [(family, test) for family, tests in by_family.items() for test in tests]
+    corrected: dict[int, float | None] = {}
+    for metric in {test.metric for _, test in every}:
+        places = [place for place, (_, test) in enumerate(every) if test.metric == metric]
+        corrected |= zip(places, holm([every[place][1].p for place in places]), strict=True)
+    found: dict[Family, list[Tested]] = {family: [] for family in by_family}
+    for place, (family, test) in enumerate(every):
+        found[family].append(replace(test, p_holm=corrected[place]))
+    return {family: tuple(tests) for family, tests in found.items()}

@@ -39,7 +39,7 @@ def improvements(run: Run) -> tuple[Improvement, ...]:
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
     """The run at up to fifty evenly spaced moments, the last one included; distinct programs count once."""
     candidates = run.candidates
-    step = max(1, -(-len(candidates) // CHECKPOINTS))
+    moments = set(_moments(len(candidates)))
     seen: set[str] = set()
     top: list[float] = []  # the utilities of the best ten so far, ascending
     checkpoints = []
@@ -48,7 +48,7 @@ def convergence(run: Run) -> tuple[Checkpoint, ...]:
             seen.add(candidate.program_hash)
             bisect.insort(top, run.utility(candidate))
             del top[:-TOP]
-        if number % step == 0 or number == len(candidates):
+        if number in moments:
             checkpoints.append(_checkpoint(run, number, top))
     return tuple(checkpoints)
 
@@ -62,25 +62,30 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class MeanCheckpoint:
-    """The best of several runs after so many candidates: their gaps, or their scores."""
+    """The best of several runs when each had asked for so many candidates: their gaps, or their scores."""
 
     asked: int
     best: Sample
 
 
-def mean_convergence(runs: Sequence[Sequence[Checkpoint]], by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-    """The best of the runs at the moments of the first of them, for as long as all of them went on.
+def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
+    """Return the best of the runs at up to fifty evenly spaced moments, of which `end` candidates is the last.
 
-    Moments before each of the runs had found something are left out.
+    `end` is how far each of the runs came at least. Moments before each of them had found something are left out.
     """
-    end = min((run[-1].asked for run in runs if run), default=0)
-    moments = [each.asked for each in runs[0] if each.asked <= end]
-    found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in moments)
+    found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in _moments(end))
     known = ((asked, [value for value in best if value is not None]) for asked, best in found)
     return tuple(MeanCheckpoint(asked, sample(best)) for asked, best in known if len(best) == len(runs))
 
 
-def _best_at(run: Sequence[Checkpoint], asked: int, by_gap: bool) -> float | None:
+def _moments(end: int) -> list[int]:
+    """Return at most fifty numbers up to `end`, evenly spaced but for the last."""
+    step = max(1, -(-end // CHECKPOINTS))
+    return [*range(step, end, step), end] if end else []
+
+
+def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
+    """Return the gap or the score of the best among the first `asked` candidates; None while there is none."""
     then = bisect.bisect_right([each.asked for each in run], asked) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score
 

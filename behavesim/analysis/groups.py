@@ -1,11 +1,11 @@
-"""Runs put together: those on one task, under equal settings, that differ in their seeds alone."""
+"""Groups of runs: those on equal instances of one task, under equal settings, that differ in their seeds alone."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from behavesim.analysis.report import RunReport
@@ -15,11 +15,15 @@ UNNAMED = {"seed", "proposer", "models", "task", "method"}
 """Settings that do not stand in a group's label: they are the same, or shown elsewhere."""
 
 
+Family = tuple[str, str]
+"""What runs must share to be compared: the task, and the hash of its instances; empty where that was not recorded."""
+
+
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs on one task that differ in their seeds alone."""
+    """Runs of one family that differ in their seeds alone."""
 
-    task: str
+    family: Family
     label: str
     runs: tuple[RunReport, ...]
 
@@ -28,31 +32,48 @@ class RunGroup:
         """The candidates that each of the runs may ask for."""
         return _budget(self.runs[0])
 
+    @property
+    def finished(self) -> RunGroup:
+        """The group without the runs whose budget is not spent."""
+        return replace(self, runs=tuple(run for run in self.runs if is_finished(run)))
+
+
+def is_finished(run: RunReport) -> bool:
+    """Whether the run has spent its budget."""
+    return run.summary.state == "finished"
+
+
+def family_of(run: RunReport) -> Family:
+    """The task and the instances' hash of a run."""
+    return run.summary.task, run.origin.versions.get("instances") or ""
+
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
-    """The places of runs that repeat an earlier one, of equal settings and seed: they are no samples of their own.
+    """Return the places, ascending, of runs that repeat another of equal settings and seed and are no samples.
 
-    A model answers differently every time, so that of its runs only copies are repeats.
+    Of such runs the finished one counts, then the one that asked for the most candidates, then the first. A model
+    answers differently every time, so that of its runs only copies are repeats.
     """
-    seen: set[tuple[str, int, str]] = set()
-    found = []
+    alike: dict[tuple[str, int, str], list[int]] = {}
     for place, run in enumerate(runs):
         settings = run.origin.settings
         same = (_conditions(run), settings.seed, run.summary.digest if models_asked(settings) else "")
-        if same in seen:
-            found.append(place)
-        seen.add(same)
-    return found
+        alike.setdefault(same, []).append(place)
+
+    def furthest(places: list[int]) -> int:
+        return max(places, key=lambda place: (is_finished(runs[place]), runs[place].summary.asked, -place))
+
+    return sorted(place for places in alike.values() for place in places if place != furthest(places))
 
 
 def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
-    """The runs by task and by settings that could change what they find, in order of first appearance."""
+    """Return the runs by family and by settings that could change what they find, in order of first appearance."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
     members = list(found.values())
     labels = _labels([alike[0] for alike in members])
-    return [RunGroup(alike[0].summary.task, label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
+    return [RunGroup(family_of(alike[0]), label, tuple(alike)) for alike, label in zip(members, labels, strict=True)]
 
 
 def _conditions(run: RunReport) -> str:
@@ -68,19 +89,19 @@ def _budget(run: RunReport) -> int:
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
     """The label a run was given, or its method with the settings that set it apart from others of that method."""
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: Counter[tuple[Family, str]] = Counter()
     labels = []
     for run in runs:
         label = run.origin.settings.label or _described(run, runs)
-        seen[run.summary.task, label] += 1
-        again = seen[run.summary.task, label]
+        seen[family_of(run), label] += 1
+        again = seen[family_of(run), label]
         labels.append(label if again == 1 else f"{label} ({again})")
     return labels
 
 
 def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
-    ours, kind = _settings(run), (run.summary.task, run.summary.method)
-    others = [_settings(each) for each in runs if (each.summary.task, each.summary.method) == kind]
+    ours, kind = _settings(run), (family_of(run), run.summary.method)
+    others = [_settings(each) for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
     shown = [name for name in differing if name not in UNNAMED]
     if "proposer" in differing or "models" in differing:

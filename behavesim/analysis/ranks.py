@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.groups import Family, RunGroup
 from behavesim.analysis.metric import Metric
 
 LEVEL = 0.05
@@ -31,11 +31,11 @@ class Ranks:
 
 def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     """The ranks of groups of runs; None where fewer than two groups share two tasks or seeds."""
-    values: dict[str, dict[tuple[str, int], float]] = {}
+    values: dict[str, dict[tuple[Family, int], float]] = {}
     for group in groups:
         for run in group.runs:
             if (value := run.metrics[metric.name]) is not None:
-                values.setdefault(group.label, {})[group.task, run.summary.seed] = value
+                values.setdefault(group.label, {})[group.family, run.summary.seed] = value
     shared = sorted(set.intersection(*map(set, values.values()))) if values else []
     if len(values) < 2 or len(shared) < 2:
         return None

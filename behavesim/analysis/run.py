@@ -78,6 +78,11 @@ class Run:
             self._take(at, event)
 
     @property
+    def instances(self) -> str:
+        """The hash of the task's instances, as the run recorded it; empty where it did not."""
+        return "" if self.state.started is None else self.state.started.provenance.get("instances", "")
+
+    @property
     def active_s(self) -> float:
         """Seconds the run has been active, the pauses between its sessions left out."""
         return self._activity.seconds
@@ -171,13 +176,19 @@ class Run:
         """At most `count` programs that behave differently, best first, of this run and of others on its task.
 
         `validation` is what became of programs on validation instances, by run and candidate (`analysis.portfolio`).
-        Raises UsageError for other tasks, or fewer than one program.
+        Raises UsageError for runs on other tasks or instances, or fewer than one program.
         """
         from behavesim.analysis.portfolio import portfolio
 
         tasks = sorted({run.settings.task for run in (self, *others)})
         if len(tasks) > 1:
             raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
+        if len({run.instances for run in (self, *others)}) > 1:
+            known = ", ".join(f"{run.folder.run} ({run.instances[:8] or 'unknown'})" for run in (self, *others))
+            raise UsageError(
+                f"programs of runs on different instances of {tasks[0]} make no portfolio; "
+                f"name runs whose instances have one hash: {known}"
+            )
         entrants = [entrant for run in (self, *others) for entrant in run.entrants()]
         return portfolio(entrants, self.clearing(), count, validation)
 

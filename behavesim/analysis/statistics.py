@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,10 @@ from numpy.typing import NDArray
 
 LEVEL = 0.95
 RESAMPLES = 10_000
-FEW = 8
-"""Values of each group up to which all ways to divide them can be counted, as ties make it necessary."""
+EXACT = 100
+"""Values of both groups together up to which the Mann–Whitney test is exact; above, it is the normal approximation."""
+ROUNDING = 1e-9
+"""Values that are nearer to one another than this fraction of the largest of them count as equal."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +76,22 @@ def paired(differences: Sequence[float]) -> Paired:
 
 
 def signed_rank(differences: Sequence[float]) -> float | None:
-    """The two-sided p-value of Wilcoxon's signed-rank test; zeros are left out, 1 where all are, None for one.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; None for fewer than two differences.
 
-    Exact, with ties and without: all ways to give the ranks signs are as likely.
+    The test is exact, with ties and without: every way to give the ranks signs has the same chance. Differences of zero
+    are left out; the p-value is 1 if all are zero.
     """
-    from scipy.stats import rankdata
+    from scipy.stats import rankdata  # scipy.stats takes a second to load
 
     if len(differences) < 2:
         return None
-    kept = np.array([difference for difference in differences if difference])
-    ranks = (2 * rankdata(np.abs(kept))).astype(int)  # doubled, those of ties are whole numbers too
-    chances = np.ones(1)  # of each sum of the ranks with a plus, by how many of them have been given signs
+    *sizes, zero = _levels([*map(abs, differences), 0.0])
+    signs = [difference > 0 for difference, size in zip(differences, sizes, strict=True) if size > zero]
+    ranks = (2 * rankdata([size for size in sizes if size > zero])).astype(int)  # doubled: ranks of ties are halves
+    chances = np.ones(1)  # chances[s]: that the ranks with a plus sum to s
     for rank in ranks:
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
-    positive = int(ranks[kept > 0].sum())
-    return min(1.0, 2 * float(chances[: min(positive, int(ranks.sum()) - positive) + 1].sum()))
+    return _two_sided(chances, int(ranks[signs].sum()))
 
 
 def sample(values: Sequence[float]) -> Sample:
@@ -111,24 +113,47 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
-    """The two-sided p-value of the Mann–Whitney U test; 1 where all values are equal.
+    """Return the two-sided p-value of the Mann–Whitney U test; 1 if all values are equal.
 
-    Exact for up to eight values each, with ties and without; beyond, ties call for the normal approximation.
+    The test is exact, with ties and without, for up to 100 values of both groups together: every way to divide the
+    values has the same chance. For more values it is the normal approximation.
     """
-    from scipy.stats import PermutationMethod, mannwhitneyu
+    from scipy.stats import mannwhitneyu, rankdata  # scipy.stats takes a second to load
 
-    together = {*a, *b}
-    if len(together) == 1:
+    levels = _levels([*a, *b])
+    if len(set(levels)) == 1:
         return 1.0
-    counts = len(together) < len(a) + len(b) and max(len(a), len(b)) <= FEW
-    method = PermutationMethod(n_resamples=math.comb(2 * FEW, FEW)) if counts else "auto"
-    return float(mannwhitneyu(a, b, alternative="two-sided", method=method).pvalue)
+    if len(levels) > EXACT:
+        split = levels[: len(a)], levels[len(a) :]
+        return float(mannwhitneyu(*split, alternative="two-sided", method="asymptotic").pvalue)
+    ranks = (2 * rankdata(levels)).astype(int)  # doubled: ranks of ties are halves
+    ways = np.zeros((len(a) + 1, int(ranks.sum()) + 1))  # ways[k, s]: to choose k of the ranks so that they sum to s
+    ways[0, 0] = 1
+    for rank in ranks:
+        ways[1:, rank:] += ways[:-1, :-rank].copy()
+    return _two_sided(ways[-1] / ways[-1].sum(), int(ranks[: len(a)].sum()))
 
 
 def superiority(a: Sequence[float], b: Sequence[float]) -> float:
-    """The share of pairs in which the value of a is greater, ties counting half."""
-    left, right = np.asarray(a)[:, None], np.asarray(b)[None, :]
+    """Return the share of pairs in which the value of a is greater; ties count half."""
+    levels = np.array(_levels([*a, *b]))
+    left, right = levels[: len(a), None], levels[None, len(a) :]
     return float(((left > right) + 0.5 * (left == right)).mean())
+
+
+def _levels(values: Sequence[float]) -> list[int]:
+    """Return whole numbers in the order of the values; values that differ by rounding alone get the same number."""
+    array = np.asarray(values, dtype=np.float64)
+    order = np.argsort(array, kind="stable")
+    steps = np.diff(array[order], prepend=array[order[:1]])
+    levels = np.empty(len(array), dtype=int)
+    levels[order] = np.cumsum(steps > ROUNDING * np.abs(array).max(initial=0.0))
+    return levels.tolist()
+
+
+def _two_sided(chances: NDArray[np.float64], found: int) -> float:
+    """Return twice the chance of the smaller tail, at most 1; `chances[s]` is that of a sum of s."""
+    return min(1.0, 2 * float(min(chances[: found + 1].sum(), chances[found:].sum())))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.ranks import Ranks
-from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, Column, Estimate, Table
+from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Column, Estimate, Table
 from behavesim.reports.runs import task_name
 
 TITLES: Mapping[About, str] = {
@@ -21,15 +21,37 @@ def comparison_tables(found: RunComparison) -> list[Table]:
     """For each task the groups with mean ± standard deviation and a 95 % interval, and the tests between them."""
     metrics = {metric.name: metric for metric in found.metrics}
     tables = []
-    for entry in found.tasks:
+    for entry, on in zip(found.tasks, family_names(found.tasks), strict=True):
         made = (
-            *(_groups(entry, about, found.metrics) for about in TITLES),
-            _tests(entry, metrics),
-            _over_time(entry),
-            _choices(entry, metrics),
+            *(_groups(entry, about, found.metrics, on) for about in TITLES),
+            _tests(entry, metrics, on, found.untested),
+            _over_time(entry, on),
+            _choices(entry, metrics, on),
         )
         tables += [table for table in made if table is not None]
     return tables if found.ranks is None else [*tables, _ranks(found.ranks, metrics[found.ranks.metric])]
+
+
+def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
+    """Return the name of each task; with the hash of its instances where runs were made on several sets of them."""
+    names = [task_name(entry.task) for entry in tasks]
+    return [
+        name if names.count(name) == 1 else f"{name} (instances {entry.instances[:8] or 'unknown'})"
+        for name, entry in zip(names, tasks, strict=True)
+    ]
+
+
+def remarks(found: RunComparison) -> list[str]:
+    """Return what a reader has to know of the runs, in a sentence each: which do not count, and which stand apart."""
+    said = []
+    if found.repeats:
+        said.append(f"made twice, with equal settings and seed, and counted once: {', '.join(found.repeats)}")
+    if found.untested:
+        said.append(f"unfinished, and left out of tests and ranks: {', '.join(found.untested)}")
+    apart = [name for name in family_names(found.tasks) if "(instances " in name]
+    if apart:
+        said.append(f"on different instances, and not compared with one another: {', '.join(apart)}")
+    return said
 
 
 def _ranks(found: Ranks, metric: Metric) -> Table:
@@ -43,17 +65,31 @@ def _ranks(found: Ranks, metric: Metric) -> Table:
     return Table("ranks", title, (Column("group"), Column("rank", RATIO, title="mean rank")), rows, caption)
 
 
-def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric]) -> Table | None:
+def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: str) -> Table | None:
     known = {name for group in entry.groups for name in group.metrics}
     shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
     if not shown:
         return None
-    columns = (Column("group"), Column("runs", COUNT), *(metric.column for metric in shown))
-    rows = ((group.label, len(group.runs), *(_estimate(group, metric) for metric in shown)) for group in entry.groups)
+    columns = (
+        *(Column("group"), Column("runs", COUNT), Column("candidates", WRITTEN)),
+        *(metric.column for metric in shown),
+    )
+    rows = (
+        (group.label, len(group.runs), _candidates(group), *(_estimate(group, metric) for metric in shown))
+        for group in entry.groups
+    )
     caption = "mean ± standard deviation [95 % bootstrap interval of the mean]"
-    best = frozenset((row, place) for place, metric in enumerate(shown, 2) for row in _best(entry.groups, metric))
-    title = f"comparison on {task_name(entry.task)}: {TITLES[about]}"
+    best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best(entry.groups, metric))
+    title = f"comparison on {on}: {TITLES[about]}"
     return Table(f"groups_{about}", title, columns, tuple(rows), caption, best=best)
+
+
+def _candidates(group: GroupResult) -> str:
+    """Return how many candidates each run of a group asked for, such as 100, or 29..100 of 100 where some did not."""
+    least, most = group.asked
+    if least == group.budget:
+        return f"{group.budget}"
+    return f"{least if least == most else f'{least}..{most}'} of {group.budget}"
 
 
 def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
@@ -75,10 +111,10 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
     return Estimate(sample.mean, sample.sd, sample.low, sample.high, None if known == len(group.runs) else known)
 
 
-def _tests(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:
-    """The tests of metrics of which one end is better."""
+def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Collection[str]) -> Table | None:
+    """The tests; the caption names the runs of this task that are left out."""
     known = {test.metric for test in entry.tests}
-    tests = [test for test in entry.tests if test.p is not None and _is_tested(metrics[test.metric], known)]
+    tests = [test for test in entry.tests if test.p is not None and _is_test_shown(metrics[test.metric], known)]
     if not tests:
         return None
     columns = (
@@ -90,14 +126,16 @@ def _tests(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None
         Column("p", PROBABILITY),
         Column("p_holm", PROBABILITY, title="p, Holm"),
     )
-    title = f"differences on {task_name(entry.task)} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
+    title = f"differences on {on} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
+    left_out = [name for group in entry.groups for name in group.unfinished if name in untested]
+    caption = f"Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
     marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
     rows = tuple(_test(test, metrics[test.metric].column) for test in tests)
-    return Table("tests", title, columns, rows, marked=marked)
+    return Table("tests", title, columns, rows, caption, marked=marked)
 
 
-def _is_tested(metric: Metric, known: set[str]) -> bool:
-    return metric.direction is not None and metric.about is not None and metric.is_shown(known)
+def _is_test_shown(metric: Metric, known: set[str]) -> bool:
+    return metric.about is not None and metric.is_shown(known)
 
 
 def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, float | None, float | None, float | None]:
@@ -105,7 +143,7 @@ def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, flo
     return column.heading, test.a, test.b, difference, test.superiority, test.p, test.p_holm
 
 
-def _over_time(entry: TaskComparison) -> Table | None:
+def _over_time(entry: TaskComparison, on: str) -> Table | None:
     """Rows are groups with islands, columns every other tenth of each's budget: more would fit no terminal."""
     known = {group.label: _by_tenth(group) for group in entry.groups}
     shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}
@@ -114,7 +152,7 @@ def _over_time(entry: TaskComparison) -> Table | None:
     tenths = sorted(set().union(*shown.values()))
     columns = (Column("group"), *(Column(f"{10 * tenth} %", RATIO) for tenth in tenths))
     rows = tuple((label, *(by_tenth.get(tenth) for tenth in tenths)) for label, by_tenth in shown.items())
-    title = f"distance between islands / inside them on {task_name(entry.task)}, by share of the budget"
+    title = f"distance between islands / inside them on {on}, by share of the budget"
     return Table("over_time", title, columns, rows)
 
 
@@ -124,7 +162,7 @@ def _by_tenth(group: GroupResult) -> dict[int, float | None]:
     return {tenth: separation for tenth, separation in moments if tenth and tenth % 2 == 0}
 
 
-def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | None:
+def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table | None:
     if not entry.choice:
         return None
     columns = (
@@ -134,7 +172,7 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric]) -> Table | No
         Column("p", PROBABILITY),
         Column("p_holm", PROBABILITY, title="p, Holm"),
     )
-    title = f"the recommended program beside the best of the search, on held-out instances of {task_name(entry.task)}"
+    title = f"the recommended program beside the best of the search, on held-out instances of {on}"
     caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
     rows = tuple((metrics[choice.metric].title, *_choice(choice)) for choice in entry.choice)
     return Table("choice", title, columns, rows, caption)

@@ -61,7 +61,7 @@ def _run(run: RunReport) -> Row:
 
 
 def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:
-    groups = [({"task": entry.task, "group": group.label}, group) for entry in tasks for group in entry.groups]
+    groups = [({**_family(entry), "group": group.label}, group) for entry in tasks for group in entry.groups]
     return {
         "groups": (
             {**names, "metric": metric, "runs": len(sample.values)}
@@ -73,14 +73,18 @@ def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:
             {**names, **asdict(then)} for names, group in groups for then in group.diversity_over_time
         ),
         "tests": (
-            {"task": entry.task, "metric": test.metric, "a": test.a, "b": test.b} | asdict(test)
+            {**_family(entry), "metric": test.metric, "a": test.a, "b": test.b} | asdict(test)
             for entry in tasks
             for test in entry.tests
         ),
         "choice": (
-            {"task": entry.task, "metric": choice.metric} | asdict(choice) for entry in tasks for choice in entry.choice
+            {**_family(entry), "metric": choice.metric} | asdict(choice) for entry in tasks for choice in entry.choice
         ),
     }
+
+
+def _family(entry: TaskComparison) -> Row:
+    return {"task": entry.task, "instances": entry.instances}
 
 
 def _write(path: Path, rows: list[Row]) -> None:

@@ -10,10 +10,15 @@ from behavesim.analysis.report import RunReport
 
 
 def document(comparison: RunComparison) -> dict[str, Any]:
-    """`{runs: […], comparison: […], ranks}`; the unknown is None, scores are in the task's unit, gaps are fractions."""
+    """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`.
+
+    What is unknown is None, scores are in the task's unit, gaps are fractions.
+    """
     return {
         "runs": [_run(run) for run in comparison.runs],
         "comparison": [asdict(each) for each in comparison.tasks],
+        "repeats": comparison.repeats,
+        "untested": comparison.untested,
         "ranks": None if comparison.ranks is None else asdict(comparison.ranks),
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.comparison import RunComparison
 from behavesim.analysis.run import Run
+from behavesim.reports.comparison import family_names
 from behavesim.reports.figures import column_figure, draw_diversity, draw_groups, draw_ranks, draw_run, written
 from behavesim.reports.plots import Plots
 
@@ -27,10 +29,10 @@ def _drawn(compared: RunComparison, runs: Sequence[Run]) -> Iterator[tuple[str, 
     if len(runs) == 1:
         yield from _of_run(compared, runs[0])
     by_name = {report.summary.run: report for report in compared.runs}
-    for entry in compared.tasks:
+    for entry, on in zip(compared.tasks, family_names(compared.tasks), strict=True):
         figure, axes = column_figure()
-        draw_groups(axes, {group.label: [by_name[run].convergence for run in group.runs] for group in entry.groups})
-        yield f"convergence-{Path(entry.task).stem}", figure
+        draw_groups(axes, [group for group in compared.groups if group.family == (entry.task, entry.instances)])
+        yield "-".join(["convergence", *re.findall(r"[\w.+-]+", on)]), figure
     over_time = {name: report.diversity_over_time for name, report in by_name.items() if report.diversity_over_time}
     if 1 <= len(over_time) <= BESIDE:
         figure, axes = column_figure(widths=2)

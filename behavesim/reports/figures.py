@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.diversity import DiversityAt
+from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
 from behavesim.base.errors import UsageError
@@ -65,18 +66,18 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
     _label(axes, "candidates", "gap %" if has_gap else "score")
 
 
-def draw_groups(axes: Axes, runs: Mapping[str, Sequence[Sequence[Checkpoint]]]) -> None:
+def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
     """The mean best of each group's runs as candidates went by, in a band of its 95 % bootstrap interval."""
-    checkpoints = [each for group in runs.values() for run in group for each in run]
-    has_gap = all(each.gap is not None or each.score is None for each in checkpoints)
+    has_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
     factor = FRACTION.factor if has_gap else 1.0
-    for place, (label, group) in enumerate(runs.items()):
-        means = mean_convergence(group, by_gap=has_gap)
+    for place, group in enumerate(groups):
+        end = min(run.summary.asked for run in group.runs)
+        means = mean_convergence([run.improvements for run in group.runs], end, by_gap=has_gap)
         if not means:
             continue
         asked = [each.asked for each in means]
         colour = COLOURS[place % len(COLOURS)]
-        axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=label, linewidth=1.2)
+        axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=group.label, linewidth=1.2)
         bands = [(each.asked, each.best.low, each.best.high) for each in means]
         known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
         if known:

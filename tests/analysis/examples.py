@@ -63,6 +63,19 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
     )
 
 
+def made_elsewhere(method: str, seed: int, gap: float | None, **settings: Any) -> RunReport:
+    """The report of a run on other instances of the same task."""
+    report = made(method, seed, gap, **settings)
+    return replace(report, origin=replace(report.origin, versions={**report.origin.versions, "instances": "9"}))
+
+
+def unfinished(report: RunReport, asked: int) -> RunReport:
+    """The report as of a run that a person stopped after so many candidates."""
+    name = f"{report.summary.run}-stopped"
+    stopped = {"state": "stopped", "stopped_by": "interrupted", "digest": "stopped"}
+    return replace(report, summary=replace(report.summary, run=name, asked=asked, **stopped))  # type: ignore[arg-type]
+
+
 def tried(report: RunReport, best: HeldOutMean = UNKNOWN, recommended: HeldOutMean = UNKNOWN) -> RunReport:
     """The report with what became of its programs on held-out instances."""
     return replace(report, held_out=HeldOut(HeldOutTemplate(2.0, 0.2), (), best, UNKNOWN, recommended))

@@ -9,8 +9,9 @@ import pytest
 from behavesim.analysis.comparison import GroupTest, Pairs, TaskComparison, comparison
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
+from behavesim.analysis.metrics import METRICS, reaching
 from behavesim.analysis.report import RunReport
-from tests.analysis.examples import UNKNOWN, grid, made, tried
+from tests.analysis.examples import UNKNOWN, grid, made, made_elsewhere, tried, unfinished
 
 
 def compared(*runs: RunReport, pairs: Pairs | None = None) -> tuple[TaskComparison, ...]:
@@ -102,7 +103,48 @@ def test_groups_are_tested_in_what_both_have_values_of() -> None:
     (entry,) = compared(made("eoh", 0, None), made("eoh", 1, None), made("niche", 0, 0.1))
     assert found_in(entry, "best_gap") == []
     assert "best_gap" not in entry.groups[0].metrics
-    assert len(found_in(entry, "top10_behaviours")) == 1
+    assert len(found_in(entry, "best_score")) == 0
+    (entry,) = compared(made("eoh", 0, None), made("eoh", 1, 0.2), made("niche", 0, 0.1))
+    assert len(found_in(entry, "best_score")) == 1
+
+
+def test_a_metric_of_which_neither_end_is_better_is_tested_nowhere() -> None:
+    to_half = reaching("candidates_to_50")
+    assert to_half is not None
+    found = comparison(grid(), metrics=[*METRICS, to_half])
+    tested = {test.metric for entry in found.tasks for test in entry.tests}
+    assert "best_gap" in tested
+    assert tested <= {metric.name for metric in METRICS if metric.direction is not None}
+
+
+def test_unfinished_runs_are_named_and_left_out_of_tests_and_ranks_unless_asked_for() -> None:
+    runs = [made(method, seed, 0.1 * seed, budget=100) for method in ("eoh", "niche") for seed in range(4)]
+    cut = [unfinished(made(method, 4, 9.0, budget=100), 29) for method in ("eoh", "niche")]
+    whole, mixed, asked_for = (
+        comparison(runs),
+        comparison([*runs, *cut]),
+        comparison([*runs, *cut], tests_unfinished=True),
+    )
+    assert mixed.tasks[0].tests == whole.tasks[0].tests
+    assert mixed.ranks == whole.ranks
+    assert mixed.untested == tuple(run.summary.run for run in cut)
+    assert [group.unfinished for group in mixed.tasks[0].groups] == [(run.summary.run,) for run in cut]
+    assert [group.asked for group in mixed.tasks[0].groups] == [(29, 100)] * 2
+    assert asked_for.untested == ()
+    assert asked_for.ranks is not None and whole.ranks is not None and asked_for.ranks.blocks == whole.ranks.blocks + 1
+
+
+def test_runs_on_different_instances_are_neither_pooled_nor_tested_nor_ranked_together() -> None:
+    here = [made("eoh", seed, 0.1) for seed in range(3)]
+    there = [made_elsewhere(method, seed, 0.9) for method in ("eoh", "niche") for seed in range(3)]
+    found = comparison([*here, *there])
+    assert [(entry.task, entry.instances, labels(entry)) for entry in found.tasks] == [
+        ("tsp", "2", ["eoh"]),
+        ("tsp", "9", ["eoh", "niche"]),
+    ]
+    assert found.tasks[0].tests == ()
+    assert {(test.a, test.b) for test in found.tasks[1].tests} == {("eoh", "niche")}
+    assert found.ranks is not None and found.ranks.blocks == 3
 
 
 def test_what_choosing_on_validation_instances_was_worth_is_counted_over_all_runs() -> None:

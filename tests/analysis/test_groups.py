@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from behavesim.analysis.groups import grouped, repeats
 from behavesim.analysis.report import RunReport
-from tests.analysis.examples import made
+from tests.analysis.examples import made, made_elsewhere, unfinished
 
 
 def labels(*runs: RunReport) -> list[str]:
@@ -62,8 +62,21 @@ def test_runs_of_different_length_are_not_pooled() -> None:
 
 def test_runs_on_two_versions_of_a_task_are_not_pooled() -> None:
     other = made("eoh", 1, 0.1)
-    other = replace(other, origin=replace(other.origin, versions={"task": "changed"}))
+    other = replace(other, origin=replace(other.origin, versions={**other.origin.versions, "task": "changed"}))
     assert labels(made("eoh", 0, 0.1), other) == ["eoh", "eoh (2)"]
+
+
+def test_runs_on_different_instances_are_of_two_families_and_labelled_apart() -> None:
+    ours, theirs = made("eoh", 0, 0.1), made_elsewhere("eoh", 1, 0.1, population=11)
+    groups = grouped([ours, theirs])
+    assert [(group.family, group.label) for group in groups] == [(("tsp", "2"), "eoh"), (("tsp", "9"), "eoh")]
+
+
+def test_of_runs_that_repeat_one_another_the_finished_one_counts_and_then_the_furthest() -> None:
+    done = made("eoh", 0, 0.1, budget=100)
+    cut, shorter = (unfinished(made("eoh", 0, 0.2, budget=100), asked) for asked in (60, 29))
+    for runs, kept in (([cut, done], 1), ([done, cut], 0), ([shorter, cut], 1), ([cut, shorter, done], 2)):
+        assert repeats(runs) == [place for place in range(len(runs)) if place != kept]
 
 
 def test_runs_that_repeat_an_earlier_one_are_known_by_their_places() -> None:

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu, rankdata
 
-from behavesim.analysis.statistics import difference, holm, mann_whitney, paired, sample, superiority
+from behavesim.analysis.statistics import difference, holm, mann_whitney, paired, sample, signed_rank, superiority
+
+TIED = st.integers(0, 4).map(float)
+"""Values among which there are ties."""
+
+
+def by_division(a: list[float], b: list[float]) -> float:
+    """The p-value of the Mann–Whitney test by its definition: over all ways to divide the values."""
+    ranks = rankdata([*a, *b])
+    sums = np.array([sum(chosen) for chosen in combinations(ranks, len(a))])
+    found = ranks[: len(a)].sum()
+    return min(1.0, 2 * min((sums <= found).mean(), (sums >= found).mean()))
+
+
+def by_signs(differences: list[float]) -> float:
+    """The p-value of Wilcoxon's signed-rank test by its definition: over all ways to give signs."""
+    kept = np.array([each for each in differences if each])
+    ranks = rankdata(np.abs(kept))
+    sums = np.array([ranks[np.array(signs, dtype=int) > 0].sum() for signs in product((-1, 1), repeat=len(kept))])
+    found = ranks[kept > 0].sum()
+    return min(1.0, 2 * min((sums <= found).mean(), (sums >= found).mean()))
 
 
 def test_a_sample_has_a_mean_a_spread_and_an_interval_around_it() -> None:
@@ -66,14 +88,37 @@ def test_pairs_are_tested_by_the_signs_and_ranks_of_their_differences() -> None:
     assert (paired([0.0, 0.0]).p, paired([1.0]).p) == (1.0, None)
 
 
-def test_the_test_of_pairs_is_exact_with_ties_and_zeros() -> None:
-    differences = [0.5, -0.5, 1.0, 1.0, 2.0, 0.0, -0.25, 3.0]
-    kept = np.array([each for each in differences if each])
-    ranks = rankdata(np.abs(kept))
-    sums = np.array([ranks[np.array(signs) > 0].sum() for signs in product((-1, 1), repeat=len(kept))])
-    middle = ranks.sum() / 2
-    as_far = np.abs(sums - middle) >= abs(ranks[kept > 0].sum() - middle)
-    assert paired(differences).p == pytest.approx(as_far.mean())
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TIED, min_size=2, max_size=5), st.lists(TIED, min_size=2, max_size=7))
+def test_the_test_is_that_of_its_definition(a: list[float], b: list[float]) -> None:
+    assert mann_whitney(a, b) == pytest.approx(by_division(a, b))
+    assert mann_whitney(b, a) == pytest.approx(mann_whitney(a, b))
+
+
+def test_groups_of_unequal_size_are_tested_exactly_too() -> None:
+    few, many = [0.0, 1.0, 1.0], [1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 4.0, 5.0, 5.0, 6.0, 6.0, 7.0, 8.0, 8.0]
+    assert mann_whitney(few, many) == pytest.approx(by_division(few, many))
+
+
+def test_where_there_are_too_many_values_to_divide_the_test_is_approximate() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(9, size=60).astype(float).tolist(), (rng.integers(9, size=60) + 1.0).tolist()
+    assert mann_whitney(a, b) == pytest.approx(mannwhitneyu(a, b, method="asymptotic").pvalue)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-3, 3).map(float), min_size=2, max_size=9))
+def test_the_test_of_pairs_is_that_of_its_definition(differences: list[float]) -> None:
+    assert signed_rank(differences) == pytest.approx(by_signs(differences))
+
+
+def test_values_that_differ_by_rounding_alone_are_ties() -> None:
+    rounded = [0.3 - 0.2, 0.2 - 0.1, 0.1 - 0.3, 0.1 + 0.2 - 0.3]  # 0.1, 0.1, -0.2 and 0, but for their last digits
+    assert len({abs(each) for each in rounded}) == 4
+    assert signed_rank(rounded) == signed_rank([1.0, 1.0, -2.0, 0.0])
+    a, b = [0.3 - 0.2, 0.5], [0.2 - 0.1, 0.7]
+    assert mann_whitney(a, b) == mann_whitney([1.0, 5.0], [1.0, 7.0])
+    assert superiority(a, b) == superiority([1.0, 5.0], [1.0, 7.0])
 
 
 def test_superiority_counts_pairs() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
+from tests.analysis.journals import PROVENANCE, feasible, started, stopped, write
 from tests.cli.command import Command
 
 
@@ -69,6 +70,30 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
 
     assert "comparison on tsp" in two("report", "first", "eoh").out
     assert "on held-out instances" in two("report", "eoh", "--held-out").out
+
+
+def test_runs_that_do_not_belong_together_are_told_apart(
+    behavesim: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    elsewhere = PROVENANCE | {"instances": "another hash"}
+    program = feasible(0, 5.0)
+    for name, origin, seed, reason in (
+        ("done", PROVENANCE, 0, "budget"),
+        ("again", PROVENANCE, 1, "budget"),
+        ("cut", PROVENANCE, 2, "interrupted"),
+        ("other", elsewhere, 0, "budget"),
+    ):
+        write(Path("runs", name), started(origin, seed=seed), program, stopped(reason))
+    mixed = behavesim("report", "done", "again", "cut", "other", "--json")
+    assert mixed.code == 0
+    assert "unfinished, and left out of tests and ranks: cut\n" in mixed.err
+    assert "not compared with one another: tsp (instances 2), tsp (instances another )\n" in mixed.err
+    assert mixed.document["untested"] == ["cut"]
+    assert "unfinished" not in behavesim("report", "done", "again", "cut", "--unfinished", "--json").err
+    refused = behavesim("recommend", "done", "other", "--portfolio", "2")
+    assert refused.code == 2
+    assert "on different instances of tsp" in refused.err and "other (another )" in refused.err
+    assert not Path("runs/done/portfolio.py").exists()
 
 
 def test_what_takes_a_while_is_said_on_a_terminal(finished: Command, monkeypatch: pytest.MonkeyPatch) -> None:

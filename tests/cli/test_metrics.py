@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.metrics import METRICS
-from tests.analysis.journals import feasible, rejected, started, write
+from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
 from tests.packages import install
 
@@ -24,7 +24,13 @@ def runs(tmp_path: Path) -> list[str]:
     for method in ("funsearch", "best-of-n"):
         for seed in range(2):
             begun = started(method=method, seed=seed)
-            write(tmp_path / "runs" / f"{method}-{seed}", begun, feasible(0, 5.0), feasible(1, 4.0 + seed))
+            write(
+                tmp_path / "runs" / f"{method}-{seed}",
+                begun,
+                feasible(0, 5.0),
+                feasible(1, 4.0 + seed),
+                stopped("budget"),
+            )
     write(tmp_path / "runs" / "nothing", started(method="eoh"), rejected(0, "timeout"))
     return [f"{method}-{seed}" for method in ("funsearch", "best-of-n") for seed in range(2)]
 

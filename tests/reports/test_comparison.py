@@ -10,8 +10,8 @@ from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
-from behavesim.reports.comparison import comparison_tables
-from tests.analysis.examples import grid, made, tried, unknown_gaps
+from behavesim.reports.comparison import comparison_tables, remarks
+from tests.analysis.examples import grid, made, made_elsewhere, tried, unfinished, unknown_gaps
 from tests.reports.drawing import seen
 
 
@@ -59,6 +59,25 @@ def test_the_tables_can_be_read_on_a_narrow_terminal() -> None:
     assert "25.00 ± 18.71" in shown
     assert "Holm" in shown
     assert "…" not in shown
+
+
+def test_how_far_runs_came_is_said_and_which_are_left_out_of_tests() -> None:
+    runs = [made(method, seed, 0.1, budget=100) for method in ("eoh", "niche") for seed in range(3)]
+    found = comparison([*runs, unfinished(made("eoh", 3, 0.1, budget=100), 29)])
+    tables = {table.name: table for table in comparison_tables(found)}
+    candidates = [column.name for column in tables["groups_search"].columns].index("candidates")
+    assert [row[candidates] for row in tables["groups_search"].rows] == ["29..100 of 100", "100"]
+    assert tables["tests"].caption == "Left out, as unfinished: eoh-3-100-stopped."
+    assert remarks(found) == ["unfinished, and left out of tests and ranks: eoh-3-100-stopped"]
+    assert remarks(comparison(runs)) == []
+
+
+def test_where_runs_were_made_on_several_sets_of_instances_each_is_named() -> None:
+    found = comparison([made("eoh", 0, 0.1), made_elsewhere("eoh", 0, 0.1)])
+    titles = [table.title for table in comparison_tables(found) if table.name == "groups_search"]
+    assert titles == [f"comparison on tsp (instances {each}): what was found" for each in ("2", "9")]
+    (remark,) = remarks(found)
+    assert remark.endswith("not compared with one another: tsp (instances 2), tsp (instances 9)")
 
 
 def test_metrics_of_which_neither_end_is_better_are_not_shown_as_tested() -> None:

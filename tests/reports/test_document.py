@@ -90,9 +90,9 @@ def test_a_comparison_has_groups_and_tests() -> None:
     runs = [tried(made(method, seed, seed / 10), HeldOutMean(0.5, 0.25), HeldOutMean(0.5, 0.25))
             for method in ("eoh", "niche") for seed in range(2)]  # fmt: skip
     (entry,) = plain(document(comparison(runs)))["comparison"]
-    assert set(entry) == {"task", "groups", "tests", "choice"}
+    assert set(entry) == {"task", "instances", "groups", "tests", "choice"}
     assert set(entry["groups"][0]) == {
-        "label", "method", "runs", "seeds", "asked", "budget", "metrics", "diversity_over_time",
+        "label", "method", "runs", "seeds", "asked", "budget", "unfinished", "metrics", "diversity_over_time",
     }  # fmt: skip
     assert set(entry["groups"][0]["metrics"]["best_gap"]) == {"values", "mean", "sd", "low", "high"}
     assert set(entry["groups"][0]["diversity_over_time"][0]) == {"registered", "intra", "inter", "separation"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,22 +11,32 @@ from matplotlib.figure import Figure
 import behavesim as bs
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
+from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
 from behavesim.reports.figure_files import write_figures
 from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, written
-from tests.analysis.examples import grid
+from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
 
 ONE = [Checkpoint(1, 5.0, 0.5, 0.5), Checkpoint(2, 3.0, 0.3, 0.4), Checkpoint(4, 2.0, 0.2, 0.3)]
-OTHER = [Checkpoint(2, None, None, None), Checkpoint(3, 4.0, 0.4, 0.4)]
+BESTS = (Improvement(0, 5.0, 0.5, asked=1), Improvement(1, 3.0, 0.3, asked=2), Improvement(3, 2.0, 0.2, asked=4))
+LATER = (Improvement(2, 4.0, 0.4, asked=3),)
 
 
 def test_the_mean_of_runs_is_taken_where_all_of_them_had_found_something_and_still_went_on() -> None:
-    (then,) = mean_convergence([[*ONE[:2], Checkpoint(3, 2.0, 0.2, 0.3)], OTHER], by_gap=True)
-    assert (then.asked, then.best.mean) == (3, pytest.approx(0.3))
-    assert [each.best.mean for each in mean_convergence([ONE], by_gap=False)] == [5.0, 3.0, 2.0]
-    assert mean_convergence([ONE, []], by_gap=True) == ()
+    (then,) = mean_convergence([BESTS, LATER], end=3, by_gap=True)
+    assert (then.asked, then.best.mean) == (3, pytest.approx(0.35))
+    assert [each.best.mean for each in mean_convergence([BESTS], end=4, by_gap=False)] == [5.0, 3.0, 3.0, 2.0]
+    assert mean_convergence([BESTS, ()], end=4, by_gap=True) == ()
+    assert mean_convergence([BESTS], end=0, by_gap=True) == ()
+
+
+def test_the_mean_of_runs_of_different_length_is_that_of_each_ones_best_at_that_moment() -> None:
+    steady = tuple(Improvement(k, 400.0 - k, (400.0 - k) / 1000, asked=k + 1) for k in range(300))
+    for end in (99, 178, 241, 284, 300):  # none of which the other run's fifty moments need to hold
+        for each in mean_convergence([steady, steady[:end]], end, by_gap=True):
+            assert each.best.mean == pytest.approx((401 - each.asked) / 1000)
 
 
 def test_a_run_is_drawn_from_its_first_program_to_its_end() -> None:
@@ -47,9 +58,10 @@ def test_scores_are_drawn_where_no_best_is_known_and_nothing_where_there_is_noth
 
 def test_groups_are_drawn_in_bands_where_they_have_two_runs() -> None:
     axes = Figure().subplots()
-    draw_groups(axes, {"a": [ONE, ONE], "b": [ONE]})
+    run = replace(made("eoh", 0, 0.2, budget=4), improvements=BESTS)
+    draw_groups(axes, [RunGroup(("tsp", ""), "a", (run, run)), RunGroup(("tsp", ""), "b", (run,))])
     assert [line.get_label() for line in axes.lines] == ["a", "b"]
-    assert axes.lines[0].get_ydata().tolist() == [50, 30, 20]
+    assert axes.lines[0].get_ydata().tolist() == [50, 30, 30, 20]
     assert len(axes.collections) == 1
 
 
@@ -64,12 +76,12 @@ def test_groups_whose_bars_do_not_overlap_differ() -> None:
 
 
 def test_a_figure_can_be_made_again(tmp_path: Path) -> None:
-    def made(folder: str) -> list[bytes]:
+    def drawn(folder: str) -> list[bytes]:
         figure = Figure()
         draw_run(figure.subplots(), [Improvement(0, 5.0, 0.5, asked=1)], ONE)
         return [file.read_bytes() for file in written(figure, tmp_path / folder, "convergence")]
 
-    assert made("one") == made("other")
+    assert drawn("one") == drawn("other")
 
 
 def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Path) -> None:

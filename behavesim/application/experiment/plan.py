@@ -48,6 +48,8 @@ class Experiment(BaseModel):
     variant: list[Variant] = []
     tests: list[tuple[str, str]] | None = None
     """Pairs of group labels whose difference is tested; None tests all pairs."""
+    tests_unfinished: bool = False
+    """Whether runs that a cap or a person ended before their budget was spent are tested beside the others."""
     held_out: bool = True
     """Whether the report evaluates the programs found on held-out instances."""
     metrics: list[str] = []

@@ -24,7 +24,8 @@ async def compared(
 ) -> RunComparison:
     """Compare the runs, write report.json and the CSV files in tables/, and return the comparison."""
     runs = [load_run(runs_dir / run.name) for run in made]
-    found = comparison(await reported(runs, tell, experiment.held_out), experiment.tests, metrics)
+    reports = await reported(runs, tell, experiment.held_out)
+    found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")
     return found

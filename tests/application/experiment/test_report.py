@@ -10,7 +10,7 @@ from behavesim.analysis.metrics import METRICS
 from behavesim.application.experiment.plan import Experiment, plan
 from behavesim.application.experiment.report import compared
 from behavesim.reports.document import document
-from tests.analysis.journals import feasible, journalled, started
+from tests.analysis.journals import feasible, journalled, started, stopped
 
 
 async def test_the_runs_that_were_made_are_compared_and_the_comparison_is_kept(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ async def test_the_runs_that_were_made_are_compared_and_the_comparison_is_kept(t
     experiment = Experiment(name="x", tasks=["tsp"], methods=methods, tests=[("niche", "eoh")], held_out=False)
     made = [run for run in plan(experiment, "genetic") if run.settings.seed < 2]
     for number, run in enumerate(made):
-        events = (started(**run.settings.flat()), feasible(0, 5.0 + number, island=None))
+        events = (started(**run.settings.flat()), feasible(0, 5.0 + number, island=None), stopped("budget"))
         await asyncio.to_thread(journalled, tmp_path / run.name, *events)
     found = await compared(experiment, made, tmp_path, METRICS, print)
     assert [group.label for group in found.tasks[0].groups] == methods
