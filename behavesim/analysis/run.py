@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, get_args
 
@@ -211,10 +212,14 @@ class Run:
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All candidates as a data frame with one row each (needs the `pandas` extra)."""
+        """Return all candidates as a data frame with one row each, none before any is asked for.
+
+        It needs the `pandas` extra.
+        """
         import pandas
 
-        return pandas.DataFrame([vars(candidate) for candidate in self.candidates]).set_index("candidate")
+        columns = [field.name for field in fields(Candidate)]
+        return pandas.DataFrame([vars(each) for each in self.candidates], columns=columns).set_index("candidate")
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)

@@ -52,9 +52,11 @@ class CrystalBleu:
 
 
 def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Collection[Ngram] = frozenset()) -> float:
-    """The BLEU of one sequence of words against another, without the n-grams in `shared`."""
+    """Return the BLEU of one sequence of words against another, without the n-grams in `shared`; 1 for equal ones."""
+    if reference == candidate:
+        return 1.0  # also where the words are fewer than the longest n-gram, or all n-grams are shared
     if not reference or not candidate:
-        return float(reference == candidate)
+        return 0.0
     precisions = []
     for length in range(1, LONGEST + 1):
         there = {ngram: n for ngram, n in _ngrams(reference, length).items() if ngram not in shared}

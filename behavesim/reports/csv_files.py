@@ -45,7 +45,7 @@ def _run(run: RunReport) -> Row:
     """What a summary says in one word or number, and every metric; raises UsageError where two have one name."""
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
-    template, used = summary.pop("template") or {}, summary.pop("tokens")
+    template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
     row = {
         **summary,
         "rejected": run.summary.rejections,
@@ -54,6 +54,9 @@ def _run(run: RunReport) -> Row:
         **{f"recommended_{name}": recommended.get(name) for name in ("candidate", "score", "validation_score")},
         **{f"distinct_{name}": count for name, count in asdict(run.distinct).items()},
         **{f"{kind}_tokens": count for kind, count in used.items()},
+        **{f"estimated_{kind}_tokens": estimated.get(kind) for kind in ("prompt", "completion")},
+        "estimated_replies": estimated.get("estimated"),
+        "estimated_cost_usd": estimated.get("cost_usd"),
     }
     if taken := run.metrics.keys() & row.keys() - {"top10_gap"}:
         raise UsageError(f"runs.csv has a column {min(taken)!r} already; give the metric another name")

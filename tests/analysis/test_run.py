@@ -234,6 +234,8 @@ def test_candidates_make_a_data_frame(tmp_path: Path) -> None:
     assert list(frame.index) == [0, 1]
     assert list(frame["status"]) == ["feasible", "rejected"]
     assert frame.loc[0, "score"] == 5.0
+    empty = journalled(tmp_path / "second", started()).to_pandas()
+    assert (len(empty), list(empty.columns)) == (0, list(frame.columns))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")

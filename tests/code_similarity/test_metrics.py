@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from behavesim.code_similarity.bleu import LONGEST, CrystalBleu, bleu
 from behavesim.code_similarity.metric import Observed, OfSource, Similarity
+from behavesim.code_similarity.named import NAMES, of_source
+from behavesim.code_similarity.optional import missing
 from behavesim.code_similarity.rouge import rouge
 from behavesim.code_similarity.tree_edits import ast_similarity
 from behavesim.code_similarity.words import words
@@ -40,6 +42,21 @@ def test_a_metric_is_symmetric_between_0_and_1_and_1_for_equal_programs(metric: 
         assert metric.similarity(a, b) == pytest.approx(metric.similarity(b, a), abs=1e-15)
         assert 0 <= metric.similarity(a, b) <= 1
         assert metric.similarity(a, a) == pytest.approx(1, abs=1e-15)
+
+
+@given(st.text("ab+ \n", max_size=12))
+def test_every_metric_of_a_text_with_itself_is_1_however_short_and_common_it_is(text: str) -> None:
+    for name in NAMES:
+        if not missing(name, None):
+            metric = of_source(name, [text, text])
+            assert metric.similarity(Observed(text), Observed(text)) == pytest.approx(1, abs=1e-15)
+            assert metric.similarity(Observed("x = 1"), Observed("x = 1")) == 1
+
+
+def test_a_package_s_metric_of_a_text_with_itself_is_1_whatever_the_package_says() -> None:
+    asked = OfSource("codebleu", lambda a, b: 0.75, is_symmetric=False)
+    assert asked.similarity(Observed("pass"), Observed("pass")) == 1
+    assert asked.similarity(Observed("pass"), Observed("x = 1")) == 0.75
 
 
 def longest_common_subsequence(a: str, b: str) -> int:

@@ -15,6 +15,7 @@ from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import TopProgram
 from behavesim.base.errors import UsageError
+from behavesim.base.tokens import Spending
 from behavesim.reports.csv_files import write_csv
 from tests.analysis.examples import grid, made, tried
 
@@ -46,6 +47,19 @@ def test_numbers_are_as_they_are_and_the_unknown_is_empty(tmp_path: Path) -> Non
     assert second["best_gap"] == "0.123456789"
     assert (first["best_gap"], first["best_score"], first["best_candidate"], first["cost_usd"]) == ("", "", "", "")
     assert (first["rejected"], first["prompt_tokens"], first["distinct_programs"]) == ("0", "5", "90")
+
+
+def test_what_was_estimated_has_columns_of_its_own_and_no_cell_holds_a_value_of_python(tmp_path: Path) -> None:
+    spending = Spending(calls=3, prompt=70, completion=30, estimated=2, cost_usd=0.5)
+    runs = grid(seeds=2)
+    runs[0] = replace(runs[0], summary=replace(runs[0].summary, estimated=spending, rejected={"timeout": 2}))
+    files = written(tmp_path, *runs)
+    first, second = files["runs"][:2]
+    names = ("prompt_tokens", "completion_tokens", "replies", "cost_usd")
+    assert [first[f"estimated_{name}"] for name in names] == ["70", "30", "2", "0.5"]
+    assert {second[f"estimated_{name}"] for name in names} == {""}
+    cells = [cell for rows in files.values() for row in rows for cell in row.values()]
+    assert not [cell for cell in cells if cell.startswith(("{", "[", "("))]
 
 
 def test_a_run_has_a_column_for_every_metric(tmp_path: Path) -> None:
