@@ -13,7 +13,6 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
-from behavesim.programs.hashing import program_hash
 from behavesim.proposers.proposer import note_number
 from behavesim.proposers.replay import injected_again
 from behavesim.search.admission import run_provenance
@@ -122,13 +121,14 @@ class Salvage:
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
             case Evaluated(candidate, source):
-                self.verdicts[event.program_hash] = Verdict(
-                    event.score, event.scores, tuple(event.trajectories), event.cpu_s
-                )
+                if event.copy_of is None:  # in older runs a copy can be of another text
+                    verdict = Verdict(event.score, event.scores, tuple(event.trajectories), event.cpu_s)
+                    self.verdicts[source] = verdict
                 self.sources[candidate] = source
-            case Rejected(candidate) if event.source:
-                self.verdicts[event.program_hash] = Failure(event.reason, event.message, event.cpu_s)
-                self.sources[candidate] = event.source
+            case Rejected(candidate, source=source) if source:
+                if event.copy_of is None:
+                    self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s)
+                self.sources[candidate] = source
 
 
 async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Recovery:
@@ -225,7 +225,7 @@ class SalvagedJudge:
 
     async def evaluate(self, source: str) -> Verdict | Failure:
         """The verdict on a program."""
-        known = self._verdicts.get(program_hash(source))
+        known = self._verdicts.get(source)
         return known if known is not None else await self._judge.evaluate(source)
 
 

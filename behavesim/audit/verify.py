@@ -184,24 +184,31 @@ class Verifier:
                 self._compare(seq, program, event)
             elif event.copy_of is not None:
                 self._result.copies += 1
-                twin = read_outcome(self._folder.journal, event.copy_of, event.program_hash)
-                self._compare(seq, copied(event.candidate, program, twin), event)
+                twin = read_outcome(self._folder.journal, event.copy_of, program.source)
+                if twin is None:  # older runs also shared results between texts of one normal form
+                    await self._run_again(seq, event, program)
+                else:
+                    self._compare(seq, copied(event.candidate, program, twin), event)
             else:
-                self._running.append((seq, event, asyncio.create_task(self._again(event, program))))
-                await self.settle(self._at_once)
+                await self._run_again(seq, event, program)
+
+    async def _run_again(self, seq: int, event: Outcome, program: Program) -> None:
+        """Start to run a program again, once there is room for it."""
+        self._running.append((seq, event, asyncio.create_task(self._again(event, program))))
+        await self.settle(self._at_once)
 
     async def _again(self, recorded: Outcome, program: Program) -> Outcome | None:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return judged(recorded.candidate, program, Failure(recorded.reason))
+            return replace(judged(recorded.candidate, program, Failure(recorded.reason)), copy_of=recorded.copy_of)
         self._result.evaluations += 1
         assert self._audit is not None, "a journal begins with its settings"
         verdict = self._audit.comparable(await self._judge.evaluate(program.source))
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
-        return judged(recorded.candidate, program, verdict)
+        return replace(judged(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
         found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)

@@ -1,4 +1,4 @@
-"""The name of a program by its normal form: equal names, equal behaviour."""
+"""The hash of a program's normal form."""
 
 from __future__ import annotations
 

@@ -14,10 +14,14 @@ _INTROSPECTIVE = frozenset(
         *("inspect", "traceback", "linecache", "getsource", "signature", "getfullargspec", "get_type_hints"),
         *("_getframe", "_current_frames", "f_locals", "f_code", "f_back", "tb_frame", "gi_frame", "cr_frame"),
         *("ag_frame", "co_varnames", "__dict__", "__doc__", "__name__", "__qualname__", "__annotations__"),
-        *("__code__", "__kwdefaults__", "__builtins__", "__import__"),
+        *("__code__", "__kwdefaults__", "__builtins__", "__import__", "__traceback__", "__context__", "__cause__"),
+        *("exc_info", "tb_lineno", "tb_next", "f_lineno", "co_firstlineno", "co_name", "co_qualname", "co_lines"),
+        *("warnings", "warn", "logging", "settrace", "setprofile", "faulthandler", "symtable", "dis", "ast"),
+        *("tokenize", "pickle", "marshal", "str", "repr", "ascii", "format", "print", "pprint", "dumps"),
+        *("__str__", "__repr__", "__format__"),
     }
 )
-"""Words by which a program can look at the names and the text of its own functions."""
+"""Words by which a program can see its own names, its line numbers or its text."""
 
 _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 """Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks)."""
@@ -26,11 +30,10 @@ _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 def normalise(source: str, tree: ast.Module | None = None) -> str:
     """The program in a canonical text: one formatting, no comments, no docstrings, locals named in order of appearance.
 
-    Equal normal forms mean equal behaviour, because a normal form is itself the program with its locals renamed; the
-    reverse does not hold. Names are kept where a program could notice: globals, attributes, parameters that a call
-    names, and all of them in programs that look at their own names or text. A task is taken to call the entry point
-    by position. A source that does not parse is its own normal form. `tree` is the source's where somebody has parsed
-    it and needs the tree no longer: it is changed.
+    A normal form is the program with its locals renamed, so programs with equal ones are taken to be the same idea.
+    Names are kept where a program could notice: globals, attributes, parameters that a call names. A program that can
+    see its own names or lines, or that does not parse, is its own normal form. A task is taken to call the entry point
+    by position. `tree` is the source's tree if the caller has parsed it; it is changed.
     """
     try:
         if tree is None:
@@ -40,7 +43,7 @@ def normalise(source: str, tree: ast.Module | None = None) -> str:
         _drop_docstrings(tree)
         found = names(tree)
         if not _INTROSPECTIVE.isdisjoint(found.words | found.keywords):
-            return ast.unparse(ast.parse(source))
+            return source
         _rename(found)
         return ast.unparse(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -39,7 +39,10 @@ class Names:
     keywords: frozenset[str | None]
     """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
     words: frozenset[str]
-    """The names it reads or assigns, its attributes, what it imports, and the words of its strings."""
+    """The names it reads or assigns, its attributes, what it imports, and the words of its strings.
+
+    `format` is among them if it puts values into text, `__traceback__` if it names an exception that it catches.
+    """
 
 
 def names(tree: ast.Module) -> Names:
@@ -140,6 +143,15 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.value, str):
             self.words.update(_WORD.findall(node.value))
 
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
+        self.words.add("format")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
+            self.words.add("format")
+        self.generic_visit(node)
+
     def visit_keyword(self, node: ast.keyword) -> None:
         self.keywords.add(node.arg)
         self.visit(node.value)
@@ -204,7 +216,12 @@ class _Reader(ast.NodeVisitor):
         self._note_bound(node, "name", node.name)
         self.generic_visit(node)
 
-    visit_ExceptHandler = visit_MatchAs = visit_MatchStar = _visit_named
+    visit_MatchAs = visit_MatchStar = _visit_named
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name is not None:
+            self.words.add("__traceback__")
+        self._visit_named(node)
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         self._note_bound(node, "rest", node.rest)

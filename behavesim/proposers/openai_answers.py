@@ -175,13 +175,14 @@ def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -
 
 
 def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
-    """The optional parameter that an error is about: the one it names as such, else one that occurs in its text."""
+    """The optional parameter that an error is about: the one it names as such, else the first in its text, or ''."""
     if error.parameter in optional:
         return error.parameter
     if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
         return "system"
-    named = (name for name in optional if name != "system" and re.search(rf"\b{re.escape(name)}\b", error.text))
-    return next(named, "")
+    places = {name: re.search(rf"\b{re.escape(name)}\b", error.text) for name in optional if name != "system"}
+    named = sorted((place.start(), name) for name, place in places.items() if place)
+    return named[0][1] if named else ""
 
 
 def _completion(document: Mapping[str, Any]) -> Completion | Fault:

@@ -134,14 +134,13 @@ class MemoryJournal:
         """All events in order."""
         return (decode(*row) for row in self.rows)
 
-    async def outcome(self, candidate: int, program_hash: str) -> Evaluated | Rejected:
-        """What became of a candidate's program of that hash."""
-        outcomes = (row for row in self.rows if row[0] in ("Evaluated", "Rejected"))
-        event = decode(
-            *next(row for row in outcomes if f'"candidate":{candidate},' in row[1] and program_hash in row[1])
+    async def outcome(self, candidate: int, source: str) -> Evaluated | Rejected:
+        """The outcome of a candidate's program with this text."""
+        rows = (
+            row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1]
         )
-        assert isinstance(event, Evaluated | Rejected)
-        return event
+        outcomes = (event for row in rows if isinstance(event := decode(*row), Evaluated | Rejected))
+        return next(event for event in outcomes if event.source == source)
 
 
 async def pause(delay: random.Random | None) -> None:

@@ -5,6 +5,7 @@ The search records it; an audit derives the same again from a journal.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,9 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
+
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+"""Where an object lies in memory, as Python's `repr` shows it."""
 
 
 def put_in(asked: Asked) -> Responded:
@@ -46,17 +50,17 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):
-        return Rejected(candidate, "evaluation", verdict.reason, verdict.message, **known)
+        message = _ADDRESS.sub("at 0x…", verdict.message)  # or prompts would depend on the process that ran it
+        return Rejected(candidate, "evaluation", verdict.reason, message, **known)
     return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
 
 
 def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
-    """What becomes of a program whose twin was evaluated before."""
+    """The outcome of a program whose text was evaluated before, as the outcome `first`; no CPU time is added."""
     return replace(
         first,
         candidate=candidate,
         source=program.source,
         thought=program.thought,
         copy_of=first.candidate,
-        cpu_s=0.0,
     )

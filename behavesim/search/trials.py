@@ -1,8 +1,9 @@
-"""The trials of programs: how a reply comes to its outcome, and how programs that are equal share one."""
+"""The trials of programs: from a reply to its outcome. Programs with the same text share one outcome."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 
 from behavesim.programs.extract import Program
@@ -20,7 +21,11 @@ Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
 
 
 class Trials:
-    """Tries each program once; its twins, which have the same normal form, take the result from the journal."""
+    """Tries each program text once; a later candidate with the same text takes the result from the journal.
+
+    Programs that differ in names or layout alone are run one by one: a program can see its names and line numbers,
+    and the message of its failure shows them.
+    """
 
     def __init__(self, task: Task, judge: Judge, journal: Journal, check: Check | None) -> None:
         self._task = task
@@ -28,14 +33,14 @@ class Trials:
         self._journal = journal
         self._check = check
         self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
-        self._first: dict[str, CandidateId] = {}  # by program hash, whose result all that are equal take
-        self._under_way: dict[CandidateId, asyncio.Event] = {}  # for which their twins wait
+        self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
+        self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
 
     def apply(self, event: Event) -> None:
         """Take in an event, which is committed: where it is a result, twins may read it."""
         if isinstance(event, Evaluated | Rejected):
-            if event.program_hash:
-                self._first.setdefault(event.program_hash, event.candidate)
+            if event.source:
+                self._first.setdefault(_text_hash(event.source), event.candidate)
             if event.candidate in self._under_way:
                 self._under_way.pop(event.candidate).set()
         elif isinstance(event, RunForked):
@@ -47,7 +52,7 @@ class Trials:
         if isinstance(program, Rejected):
             return program
         candidate = asked.candidate
-        first = self._first.setdefault(program.hash, candidate)
+        first = self._first.setdefault(_text_hash(program.source), candidate)
         if first != candidate:
             return await self._copy(candidate, program, first)
         self._under_way[candidate] = asyncio.Event()
@@ -64,7 +69,11 @@ class Trials:
             return program
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
-        """The result of a program whose twin was tried before, without trying it again."""
+        """The result of a program whose text was tried before, without trying it again."""
         if first in self._under_way:
             await self._under_way[first].wait()
-        return copied(candidate, program, await self._journal.outcome(first, program.hash))
+        return copied(candidate, program, await self._journal.outcome(first, program.source))
+
+
+def _text_hash(source: str) -> bytes:
+    return hashlib.sha256(source.encode()).digest()

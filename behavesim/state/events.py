@@ -146,8 +146,8 @@ class Responded:
 class Evaluated:
     """A feasible candidate: the score of each instance, their aggregate, and what the program did on each.
 
-    `program_hash` names its normal form; `copy_of` is the twin whose result it took without being run again; `cpu_s` is
-    what the program took, in seconds.
+    `program_hash` names its normal form. `copy_of` is the candidate with the same text whose result it took without
+    being run again. `cpu_s` is the program's CPU time in seconds, of a copy that of the candidate that was run.
     """
 
     candidate: CandidateId

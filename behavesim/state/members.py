@@ -28,7 +28,7 @@ class Member:
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
     cpu_s: float | None = field(default=None, repr=False)
-    """CPU seconds it took; None of one that took its twin's result."""
+    """CPU seconds it took; None if that is not known."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
 
     @property

@@ -67,6 +67,6 @@ class Journal(Protocol):
         """Commit events in one transaction: on return they survive the death of this process."""
         ...
 
-    async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
-        """What became of a candidate's program of that hash, which is committed."""
+    async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
+        """The committed outcome of a candidate's program with this text."""
         ...

@@ -328,7 +328,7 @@ class RunState:
             operator="template" if asked is None else asked.prompt.operator,
             origin=None if asked is None else asked.group,
             scores=event.scores,
-            cpu_s=event.cpu_s if event.copy_of is None and event.cpu_s else None,
+            cpu_s=event.cpu_s or None,
             similarity=similarity or {},
         )
 

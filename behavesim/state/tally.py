@@ -30,7 +30,7 @@ class Tally:
     recent: deque[bool] = field(default_factory=_last_ones)
     """Whether each of the candidates registered last was feasible."""
     repeated_programs: int = 0
-    """Feasible candidates whose normal form was known already."""
+    """Feasible candidates whose text was known already."""
     repeated_behaviours: int = 0
     """Feasible candidates that do exactly what another one did before."""
     recent_repeats: deque[bool] = field(default_factory=_last_ones)
@@ -64,7 +64,7 @@ class Tally:
 
     def take_outcome(self, outcome: Evaluated | Rejected) -> None:
         """Count what became of a candidate, or of the template."""
-        self.cpu_s += outcome.cpu_s
+        self.cpu_s += outcome.cpu_s if outcome.copy_of is None else 0.0
         if isinstance(outcome, Rejected):
             self.rejected[outcome.reason] += 1
         elif outcome.candidate != TEMPLATE:

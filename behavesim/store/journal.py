@@ -86,11 +86,11 @@ class SqliteJournal:
             self._insert(rows, passages)
             self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
 
-    async def outcome(self, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
-        """What became of a candidate's program of that hash, trajectories included; it is committed."""
+    async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
+        """The committed outcome of a candidate's program with this text, trajectories included."""
         with translated(self._path):
-            row = self._db.execute(OUTCOME, (candidate, program_hash)).fetchone()
-        assert row is not None, f"something has become of program {program_hash} of candidate {candidate}"
+            row = self._db.execute(OUTCOME, (candidate, source)).fetchone()
+        assert row is not None, f"candidate {candidate} has no outcome of this program"
         event = event_of(self._path, row)
         assert isinstance(event, Evaluated | Rejected)
         return event

@@ -32,9 +32,9 @@ WHERE events.type = 'Evaluated'
 _READ = "SELECT seq, at, type, payload, data FROM events WHERE seq > ? ORDER BY seq"
 OUTCOME = """
 SELECT seq, type, payload, data FROM events
-WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'program_hash' = ?
+WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ?
 """
-"""What became of a candidate's program of some hash."""
+"""The outcome of a candidate's program with a given text."""
 
 
 def read_events(
@@ -62,12 +62,12 @@ def read_events(
             yield seq, time, event
 
 
-def read_outcome(path: Path, candidate: CandidateId, program_hash: str) -> Evaluated | Rejected:
-    """What became of a candidate's program of that hash; raises JournalError where nothing did."""
+def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated | Rejected | None:
+    """The outcome of a candidate's program with this text; None if the journal has none."""
     with translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute(OUTCOME, (candidate, program_hash)).fetchone()
+        row = connection.execute(OUTCOME, (candidate, source)).fetchone()
     if row is None:
-        raise JournalError(f"{path}: nothing became of a program of candidate {candidate} with hash {program_hash}")
+        return None
     event = event_of(path, row)
     assert isinstance(event, Evaluated | Rejected)
     return event

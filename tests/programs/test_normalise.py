@@ -30,8 +30,8 @@ SAME = {
         "def f():\n    m = 0\n    def g():\n        nonlocal m\n        m += 1\n    g()\n    return m",
     ),
     "caught errors": (
-        "def f():\n    try:\n        g()\n    except ValueError as e:\n        h(e)",
-        "def f():\n    try:\n        g()\n    except ValueError as error:\n        h(error)",
+        "def f(a):\n    try:\n        g(a)\n    except ValueError:\n        h(a)",
+        "def f(b):\n    try:\n        g(b)\n    except ValueError:\n        h(b)",
     ),
     "local imports": (
         "def f(a):\n    import math\n    return math.sin(a)",
@@ -96,6 +96,34 @@ DIFFERENT = {
     "docstrings that the program looks at": (
         'def f():\n    "one"\n    return f.__doc__',
         'def f():\n    "two"\n    return f.__doc__',
+    ),
+    "line numbers that the program looks at": (
+        "def f(a):\n    return sys._getframe().f_lineno",
+        "def f(a):\n\n    return sys._getframe().f_lineno",
+    ),
+    "lines of a traceback": (
+        "def f():\n    try:\n        g()\n    except OSError as e:\n        return e.__traceback__.tb_lineno",
+        "def f():\n    try:\n\n        g()\n    except OSError as e:\n        return e.__traceback__.tb_lineno",
+    ),
+    "lines of warnings": (
+        "import warnings\ndef f(a):\n    warnings.warn('a')",
+        "import warnings\n\ndef f(a):\n    warnings.warn('a')",
+    ),
+    "a local function's name in its text": (
+        "def f():\n    def g():\n        pass\n    return repr(g)",
+        "def f():\n    def h():\n        pass\n    return repr(h)",
+    ),
+    "a local function's name in a formatted text": (
+        "def f():\n    def g():\n        pass\n    return f'{g}'",
+        "def f():\n    def h():\n        pass\n    return f'{h}'",
+    ),
+    "a local function's name behind a percent sign": (
+        "def f():\n    def g():\n        pass\n    return '%s' % g",
+        "def f():\n    def h():\n        pass\n    return '%s' % h",
+    ),
+    "a parameter's name in an error": (
+        "def f():\n    def g(a):\n        pass\n    try:\n        g()\n    except TypeError as e:\n        h(e.args)",
+        "def f():\n    def g(b):\n        pass\n    try:\n        g()\n    except TypeError as e:\n        h(e.args)",
     ),
     "names in evaluated text": ("def f(a):\n    return eval('a')", "def f(b):\n    return eval('a')"),
     "a callback's telling parameter": (

@@ -91,6 +91,18 @@ async def test_a_refusal_that_names_the_parameter_in_words_is_understood(propose
         assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
 
 
+@pytest.mark.parametrize("names", [("top_k", "min_p", "seed", "n"), ("n", "seed", "min_p", "top_k")])
+async def test_of_several_parameters_named_in_words_the_first_is_dropped_first(
+    proposer_of: Any, server: Any, names: tuple[str, ...]
+) -> None:
+    refusal = chat.fails(400, f"These are not permitted here: {', '.join(names)}")
+    server.behaviour = lambda asked: refusal if {*names} & asked.body.keys() else chat.echo(asked)
+    async with proposer_of(extra_body=dict.fromkeys(sorted(names), 1)) as proposer:
+        await proposer.propose(prompt(), 0)
+    left = [[name for name in names if name in asked.body] for asked in server.asked]
+    assert left == [[*names[place:]] for place in range(len(names) + 1)]
+
+
 async def test_a_model_without_a_system_role_gets_the_system_prompt_in_the_prompt(
     proposer_of: Any, server: Any
 ) -> None:

@@ -1,4 +1,4 @@
-"""A reply that is the template in other words takes the template's result, and is run by nobody."""
+"""Replies that repeat the template: each text of it is run once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from behavesim.audit.verify import verify
 from behavesim.search.build import Launch, new_search
 from behavesim.search.settings import resolve
-from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Reply
+from behavesim.state.events import Evaluated, Prompt, Reply
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
 
 
 class Echo:
-    """Answers every prompt with the template and a comment."""
+    """Answers every prompt with the template and one of two comments."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -28,10 +28,10 @@ class Echo:
         return None
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        return Reply(f"```python\n# try {number}\n{self._template}```", "echo", (), "stop")
+        return Reply(f"```python\n# try {number % 2}\n{self._template}```", "echo", (), "stop")
 
 
-async def test_an_echo_of_the_template_is_a_copy_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
     monkeypatch.setattr("behavesim.search.build._proposer", lambda launch: Echo(task.template))
@@ -40,6 +40,9 @@ async def test_an_echo_of_the_template_is_a_copy_of_it(tmp_path: Path, monkeypat
     async with new_search(Launch(settings, task, folder)) as search:
         await search.run()
     template, *echoes = [e for _, _, e in read_events(folder.journal) if isinstance(e, Evaluated)]
-    assert [e.copy_of for e in echoes] == [TEMPLATE] * 4
+    assert [e.copy_of is None for e in echoes].count(True) == 2
+    sources = {e.candidate: e.source for e in echoes}
+    assert all(sources[e.copy_of] == e.source for e in echoes if e.copy_of is not None)
+    assert {e.program_hash for e in echoes} == {template.program_hash}
     assert {(e.score, e.trajectories) for e in echoes} == {(template.score, template.trajectories)}
     assert (await verify(folder, workers=1)).is_sound

@@ -61,6 +61,11 @@ class TestVerdict:
             3, "evaluation", "timeout", "after 5 s", "def f(): ...", "An idea.", "key", None, 5.0
         )
 
+    def test_the_addresses_in_its_message_are_left_out(self) -> None:
+        rejection = judged(3, PROGRAM, Failure("exception", "TypeError: <f at 0x7f1c2a> is not 0x7f (line 3)"))
+        assert isinstance(rejection, Rejected)
+        assert rejection.message == "TypeError: <f at 0x…> is not 0x7f (line 3)"
+
     def test_a_behaviour_that_cannot_be_compared_with_the_templates_is_a_failure(self) -> None:
         behaviours = Behaviours.of_run(fitting({"method": "funsearch+behavesim"}), TASK)
         template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
@@ -76,10 +81,10 @@ class TestVerdict:
 
 
 @pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])
-def test_a_twins_result_is_taken_over_and_took_no_time(verdict: Verdict | Failure) -> None:
-    first, own = judged(1, replace(PROGRAM, source="first"), verdict), judged(3, PROGRAM, verdict)
+def test_the_result_of_a_program_with_the_same_text_is_taken_over(verdict: Verdict | Failure) -> None:
+    first, own = judged(1, PROGRAM, verdict), judged(3, replace(PROGRAM, thought="Another idea."), verdict)
     copy = copied(3, PROGRAM, first)
     assert (copy.candidate, copy.source, copy.thought, copy.copy_of) == (3, PROGRAM.source, PROGRAM.thought, 1)
-    assert (copy.program_hash, copy.cpu_s) == ("key", 0.0)
+    assert (copy.program_hash, copy.cpu_s) == ("key", verdict.cpu_s)
     kept = ("score", "scores", "trajectories") if isinstance(own, Evaluated) else ("stage", "reason", "message")
     assert [getattr(copy, name) for name in kept] == [getattr(own, name) for name in kept]

@@ -133,12 +133,12 @@ class TestCandidates:
                 seen.append(state.best.candidate)
         assert seen == best
 
-    def test_feasible_and_rejected_candidates_are_counted_with_what_they_took(self) -> None:
+    def test_feasible_and_rejected_candidates_are_counted_with_what_those_that_were_run_took(self) -> None:
         copy = [asked(2), replied(2), scored(2, 3.0, copy_of=0, cpu_s=0.25), NotAdded(2)]
         other = [asked(3), replied(3), scored(3, 3.0, trajectories=(Trajectory.prefixes([2, 1, 0]),)), NotAdded(3)]
         slow = [asked(4), replied(4), rejected(4, "memory", cpu_s=0.5), NotAdded(4)]
         state = state_after(STARTED, added(0, 3.0), failed(1), copy, other, slow)
-        assert (state.tally.feasible, state.tally.rejected, state.tally.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.75)
+        assert (state.tally.feasible, state.tally.rejected, state.tally.cpu_s) == (3, {"timeout": 1, "memory": 1}, 0.5)
         assert (state.tally.repeated_programs, state.tally.repeated_behaviours) == (1, 1)
         assert list(state.tally.recent) == [True, False, True, True, False]
 

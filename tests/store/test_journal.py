@@ -96,7 +96,7 @@ async def test_a_batch_is_committed_whole_or_not_at_all(journal: SqliteJournal, 
 
 async def test_an_outcome_is_found_by_its_candidate(journal: SqliteJournal, tmp_path: Path) -> None:
     await journal.append(EVENTS)
-    assert await journal.outcome(0, "abc") == EVENTS[9]
+    assert await journal.outcome(0, "def f(): ...") == EVENTS[9]
     assert read_trajectories(tmp_path / "run.db", [0, -1]) == [TOURS, TOURS[:1]]
 
 
