@@ -136,12 +136,13 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         _, before_s = await asyncio.gather(stack.enter_async_context(pool), folding)
         search.caps = replace(search.caps, active_before_s=before_s)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
+        notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost = search.state.under_way
         if not proposer.costs_money or keeps_requests(launch.settings):
             lost = 0
         elif lost is None:  # as after a kill: then at most
-            lost = min(len(again), connections)
-        await search.record(RunResumed(again, pool.isolation, lost, name_of_list()))
+            lost = min(len(again) + len(notes), connections)
+        await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
         yield search
 
 

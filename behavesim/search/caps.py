@@ -56,24 +56,28 @@ class Caps:
         """Whether what one request takes decides whether there is another."""
         return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost_usd))
 
-    def reached(self, state: RunState) -> str | None:
-        """The name of the limit that forbids another candidate; None while there is none."""
-        return "budget" if state.asked >= self.budget else self.exhausted(state)
+    def reached(self, state: RunState, unasked: int = 0) -> str | None:
+        """The name of the limit that forbids another request; None while there is none. `unasked` as below."""
+        return "budget" if state.asked >= self.budget and not unasked else self.exhausted(state, unasked)
 
-    def exhausted(self, state: RunState, more: int = 1) -> str | None:
-        """The name of the cap that so many more requests could overrun, be they for candidates or for repairs."""
+    def exhausted(self, state: RunState, unasked: int = 0) -> str | None:
+        """The name of the cap that one more request could overrun, be it for a candidate, a repair or a note.
+
+        So many of the questions that wait for a reply are `unasked`: a resumed run has not sent them again yet.
+        """
         if (ended := self.ended(state)) is not None:
             return ended
         if not self.limits_requests:
             return None
         spent = self.spending(state)
         replies = [Spending.of({model: largest}, self.price) for model, largest in state.tally.largest.items()]
-        ahead = state.tally.unanswered + (state.waiting + more) * (1 + state.tally.most_unanswered)
-        unknown = math.inf if state.waiting + more > 1 else 0.0
+        sent = state.waiting - unasked + 1
+        ahead = state.tally.unanswered + sent * (1 + state.tally.most_unanswered)
+        unknown = math.inf if sent > 1 else 0.0
 
         def could_overrun(limit: float | None, amount: Callable[[Spending], float], first: float) -> bool:
             largest = max(map(amount, replies), default=first)
-            return limit is not None and amount(spent) + (ahead * largest if ahead else 0.0) > limit
+            return limit is not None and amount(spent) + ahead * largest > limit
 
         if could_overrun(self.max_calls, lambda spending: spending.calls, first=1.0):
             return "max_calls"

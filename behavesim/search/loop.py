@@ -83,6 +83,7 @@ class Search:
         self._decided: list[Event] = []  # and applied to the state, but not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
         self._woken = asyncio.Event()  # set where there may be something to do again
+        self._unasked: deque[Asked | NoteAsked] = deque()  # open questions of earlier sessions, not asked again yet
         self._workers: set[asyncio.Task[None]] = set()
         self._injecting: set[str] = set()
         self._stopped_by: str | None = None  # a person's word, or the cap that ends the run
@@ -129,7 +130,7 @@ class Search:
         Raises what a worker raised (ProposerError, SandboxError), JournalError, or a defect; the journal then holds
         all that had arrived, and the run can be resumed.
         """
-        self._steps.extend(self._left_over())
+        self._take_up()
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -148,7 +149,7 @@ class Search:
                 await self._journal.append([RunStopped("failed")])
             raise failure from None
         await self._commit()
-        reason = self._stopped_by or self.caps.reached(self.state) or "budget"
+        reason = self._stopped_by or self.caps.reached(self.state, len(self._unasked)) or "budget"
         await self.record(RunStopped(reason, under_way))
         return reason
 
@@ -163,6 +164,8 @@ class Search:
                 return
             while self._steps:
                 self._advance(self._steps.popleft())
+            while self._unasked and self.caps.exhausted(self.state, len(self._unasked)) is None:
+                self._advance(self._unasked.popleft())
             if (decision := self._clock_reading() or self._decision()) is not None:
                 self._decide(decision)
             elif self._decided:
@@ -171,7 +174,7 @@ class Search:
                 if self._measurements is not None:
                     self._measurements.warm()
                 await self._woken.wait()
-            elif self.caps.reached(self.state) is None:
+            elif self.caps.reached(self.state, len(self._unasked)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
                     "mend it (`behavesim method check` says where), then resume"
@@ -181,13 +184,14 @@ class Search:
             self._woken.clear()
             await asyncio.sleep(0)  # whatever is ready to arrive does so now
 
-    def _left_over(self) -> list[Event]:
-        """From what open candidates and notes are to be advanced; no request is made anew that a cap forbids."""
+    def _take_up(self) -> None:
+        """Queue what earlier sessions left: replies to be read go on at once, questions as the caps leave room."""
         candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
-        steps = [*map(_latest, candidates), *(note.asked for note in self.state.awaited_notes)]
-        if self.caps.exhausted(self.state, more=0) is None:
-            return steps
-        return [step for step in steps if not isinstance(step, Asked | NoteAsked)]
+        for event in (*map(_latest, candidates), *(note.asked for note in self.state.awaited_notes)):
+            if isinstance(event, Asked | NoteAsked) and event.prompt.operator != INJECTED:
+                self._unasked.append(event)
+            else:  # a person's program and a reply cost nothing
+                self._steps.append(event)
 
     async def _watch_time(self) -> None:
         """Look again when the run's time is up; the clock beats as long as somebody waits for it."""
@@ -227,7 +231,7 @@ class Search:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""
         if self._is_measuring:
             return None
-        may_pay = self.caps.exhausted(self.state) is None
+        may_pay = not self._unasked and self.caps.exhausted(self.state) is None
         permits = Permits(
             regroup=self.state.registered < self.caps.budget,  # or islands would be emptied for nobody
             repair=may_pay,

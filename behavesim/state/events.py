@@ -66,16 +66,17 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """The run goes on in a new process; the candidates named were in flight and are asked for again.
+    """The run goes on in a new process; the candidates and notes named were not answered, and are asked for again.
 
-    Of their requests at most `unanswered` had been sent, and may have been billed. From here on `price_list` says what
-    a request costs.
+    They are asked as far as the caps leave room. Of their earlier requests at most `unanswered` had been sent, and may
+    have been billed. From here on `price_list` says what a request costs.
     """
 
     asked_again: tuple[CandidateId, ...]
     isolation: str
     unanswered: int = 0
     price_list: str = ""
+    notes_again: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from behavesim.analysis.run import load_run
-from behavesim.state.events import Asked, Responded, RunResumed
+from behavesim.state.events import Asked, NoteAsked, NoteReceived, Responded, RunResumed
 from behavesim.store.reading import read_events
 from tests import forks
 
@@ -185,6 +185,7 @@ class Subject:
 def asked_again(folder: Path) -> int:
     """How many requests were in flight when a run was killed, over all its deaths; its journal must agree."""
     waiting: set[int] = set()
+    notes: set[int] = set()
     again = 0
     for _, _, event in read_events(folder / "run.db"):
         match event:
@@ -193,7 +194,12 @@ def asked_again(folder: Path) -> int:
             case Responded(candidate):
                 assert candidate in waiting, f"candidate {candidate} is answered twice"
                 waiting.remove(candidate)
-            case RunResumed(again_asked):
-                assert set(again_asked) == waiting, "what is asked again is what had no reply"
-                again += len(again_asked)
+            case NoteAsked(number):
+                notes.add(number)
+            case NoteReceived(number):
+                notes.remove(number)
+            case RunResumed():
+                assert set(event.asked_again) == waiting, "what is asked again is what had no reply"
+                assert set(event.notes_again) == notes, "and so are notes"
+                again += len(waiting) + len(notes)
     return again

@@ -133,3 +133,22 @@ async def test_a_session_that_is_cancelled_again_while_it_waits_leaves_at_once(l
     run = await interrupted(launch, this.cancel)
     this.uncancel()
     assert run.state.stopped is None
+
+
+async def test_notes_under_way_at_a_kill_are_counted_and_asked_for_again(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    given = {**GIVEN, "method": "reevo", "initial_population": 2, "population": 4}
+    launch = new_launch(FEW_CITIES, tmp_path, given, name="noting")
+    server.behaviour = chat.script(chat.improving, chat.improving, then=chat.stall(600))
+    this = asyncio.current_task()
+    assert this is not None
+    run = await interrupted(launch, this.cancel)
+    this.uncancel()
+    assert run.state.stopped is None
+    assert len(run.state.awaited_notes) == 4
+    server.behaviour = chat.improving
+    await goes_on_knowing_of_four(launch, {})
+    (resumed,) = [event for _, _, event in read_events(launch.folder.journal) if isinstance(event, RunResumed)]
+    assert (resumed.asked_again, resumed.notes_again) == ((), (0, 1, 2, 3))

@@ -12,7 +12,7 @@ import pytest
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
 from behavesim.search.caps import ENOUGH
 from behavesim.search.loop import Search
-from behavesim.state.events import Asked, Event, Prompt, Reply, RunResumed, RunStopped
+from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Stop, price, search
 
@@ -200,6 +200,64 @@ async def test_what_was_in_flight_at_a_kill_counts_and_is_not_asked_again_agains
     lower = await search(MemoryJournal(journal.rows), {**settings, "max_calls": 5}, proposer=(model := Model(counted)))
     assert await lower.run() == "max_calls"
     assert model.asked == 0
+
+
+async def left_open(**settings: Any) -> MemoryJournal:
+    """The journal of a run that was killed while 64 requests were under way, of which none was answered."""
+    silence = Model(counted)
+
+    async def wait(prompt: Prompt, number: int) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    silence.propose = wait  # type: ignore[method-assign]
+    journal = MemoryJournal()
+    first = await search(journal, {**SMALL, "budget": 80, "window": 64, **settings}, proposer=silence)
+    running = asyncio.create_task(first.run())
+    while [row[0] for row in journal.rows].count("Asked") < 64:
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    return MemoryJournal([row for row in journal.rows if row[0] != "RunStopped"])
+
+
+async def test_a_resumed_run_asks_as_many_of_the_open_questions_as_a_cap_leaves_room_for() -> None:
+    journal = await left_open()
+    settings = {**SMALL, "budget": 80, "window": 64}
+    for calls, asked, waiting in ((20, 20, 44), (20, 0, 44), (50, 30, 14), (70, 20, 0)):
+        model = Model(counted)
+        resumed = await search(journal, {**settings, "max_calls": calls}, proposer=model)
+        assert await resumed.run() == "max_calls"
+        assert (model.asked, resumed.state.waiting) == (asked, waiting)
+    last = await search(journal, settings, proposer=Model(counted))
+    assert await last.run() == "budget"
+    whole = await search(MemoryJournal(), settings, proposer=Model(counted))
+    await whole.run()
+    assert last.state.digest() == whole.state.digest()
+
+
+async def test_a_resumed_run_asks_more_as_replies_turn_out_to_take_less_than_was_feared() -> None:
+    journal, model = await left_open(), Model(counted, delay=random.Random(0))
+    resumed = await search(journal, {**SMALL, "budget": 80, "window": 64, "max_tokens": 3000}, proposer=model)
+    assert await resumed.run() == "max_tokens"
+    assert 3000 - 2 * 150 <= model.tokens <= 3000
+    assert resumed.state.waiting == 64 - model.asked > 0
+
+
+async def test_a_resumed_run_whose_last_questions_are_open_says_which_cap_ended_it() -> None:
+    journal = await left_open(budget=64)
+    resumed = await search(journal, {**SMALL, "budget": 64, "window": 64, "max_calls": 10}, proposer=Model(counted))
+    assert await resumed.run() == "max_calls"
+
+
+async def test_a_persons_program_that_was_open_is_tried_though_a_cap_leaves_no_room() -> None:
+    journal = await left_open()
+    put_in = Injected("mine.py", "def number() -> int:\n    return 5\n")
+    await journal.append([put_in, Asked(64, (), None, Prompt(put_in.source, INJECTED))])
+    resumed = await search(journal, {**SMALL, "budget": 80, "window": 65, "max_calls": 1}, proposer=Model(counted))
+    assert await resumed.run() == "max_calls"
+    assert resumed.state.open[64].is_feasible
 
 
 async def test_the_time_of_a_run_ends_it_whatever_is_under_way() -> None:
