@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.gain import gain
 from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
@@ -117,14 +118,7 @@ def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objectiv
 
     A fraction; None for a program that failed. Where the template scores 0, the difference itself counts.
     """
-    if score.score is None:
-        return None
-    return mean_of_all(
-        [
-            (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)
-            for ours, base in zip(score.scores, template.scores, strict=True)
-        ]
-    )
+    return None if score.score is None else gain(score.scores, template.scores, objective)
 
 
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
@@ -165,8 +159,8 @@ def _chosen(run: Run) -> list[Candidate]:
 def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> HeldOutProgram:
     assert candidate.score is not None, "only feasible programs are tried"
     gap = None if score.score is None else objective.gap(score.score)
-    gain = improvement(score, template, objective)
-    return HeldOutProgram(candidate.candidate, candidate.score, score.score, gap, gain, score.reason)
+    better = improvement(score, template, objective)
+    return HeldOutProgram(candidate.candidate, candidate.score, score.score, gap, better, score.reason)
 
 
 def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run) -> HeldOut:

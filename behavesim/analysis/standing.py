@@ -12,6 +12,7 @@ from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
 from behavesim.search.caps import spent
 from behavesim.search.settings import recorded
+from behavesim.state.events import TEMPLATE
 from behavesim.state.state import RunState
 
 
@@ -87,7 +88,8 @@ def _recommended(run: Run) -> RecommendedProgram | None:
         return None
     best, validation = scored(run, chosen), event.validation[chosen.candidate]
     assert validation is not None, "what failed on validation instances is not recommended"
-    return RecommendedProgram(best.candidate, best.score, best.gap, validation)
+    gained = event.worth.get(chosen.candidate) if TEMPLATE in event.worth else None
+    return RecommendedProgram(best.candidate, best.score, best.gap, validation, gained)
 
 
 def _top_gap(run: Run) -> float | None:

@@ -18,9 +18,14 @@ TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
 
 @dataclass(frozen=True)
 class RecommendedProgram(Scored):
-    """The program chosen on validation instances, and its score there."""
+    """The program chosen on validation instances, and its score there.
+
+    `gain` is how much better than the template it is over search and validation instances, a fraction; None where that
+    is unknown.
+    """
 
     validation_score: float
+    gain: float | None = None
 
 
 @dataclass(frozen=True)

@@ -243,11 +243,14 @@ class NoteReceived:
 class Recommended:
     """The program chosen on validation instances, and the validation score of every program on the shortlist.
 
-    None stands for a program that failed there; the choice is None where all did.
+    None stands for a program that failed there; the choice is None where all did. `worth` has the deciding number of
+    each other program, and nothing in older journals: its gain on the template over search and validation instances, a
+    fraction. Where the template has no number, it failed; the numbers are mean scores then, negated to minimise.
     """
 
     choice: CandidateId | None
     validation: Mapping[CandidateId, float | None]
+    worth: Mapping[CandidateId, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,32 +6,64 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from behavesim.analysis.recommendation import best_overall, recommend, shortlist
+from behavesim.analysis.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
+from behavesim.analysis.standing import summary
 from behavesim.state.events import TEMPLATE, Recommended
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective
-from tests.analysis.journals import feasible, journalled, started
+from tests.analysis.journals import feasible, journalled, recommended, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")
 
 
-@pytest.mark.parametrize(("objective", "best"), [(LOW, 7), (HIGH, 3)])
-def test_the_best_mean_wins_in_the_objectives_direction(objective: Objective, best: int) -> None:
-    assert best_overall({3: (2.0, 4.0), 7: (1.0, 4.0)}, objective) == best
+def best(scores: dict[int, tuple[float, ...]], objective: Objective = LOW) -> int:
+    """Return the program that is worth the most."""
+    worth = worths(scores, objective)
+    return max(worth, key=worth.__getitem__)
+
+
+@pytest.mark.parametrize(("objective", "expected"), [(LOW, 7), (HIGH, 3)])
+def test_the_best_wins_in_the_objectives_direction_with_the_template_and_without(
+    objective: Objective, expected: int
+) -> None:
+    programs = {3: (2.0, 4.0), 7: (1.0, 4.0)}
+    assert best(programs, objective) == expected
+    assert best({TEMPLATE: (1.5, 4.0), **programs}, objective) == expected
 
 
 def test_a_large_instance_weighs_no_more_than_a_small_one() -> None:
     # 1 is a tenth better on the small instance, 2 a hundredth on the large one
-    assert best_overall({1: (0.9, 1010.0), 2: (1.0, 1000.0)}, LOW) == 1
+    assert best({TEMPLATE: (1.0, 1010.0), 1: (0.9, 1010.0), 2: (1.0, 1000.0)}) == 1
 
 
 def test_of_several_as_good_the_first_is_chosen() -> None:
-    assert best_overall({5: (1.0, 2.0), 2: (1.0, 2.0)}, HIGH) == 5
+    assert best({TEMPLATE: (1.0, 2.0), 2: (1.0, 2.0)}, HIGH) == TEMPLATE
 
 
-def test_an_instance_on_which_all_score_zero_decides_nothing() -> None:
-    assert best_overall({1: (0.0, 2.0), 2: (0.0, 1.0)}, LOW) == 2
+def test_where_the_template_scores_zero_the_difference_counts() -> None:
+    assert worths({TEMPLATE: (0.0, 2.0), 1: (0.5, 1.0)}, LOW) == {TEMPLATE: 0.0, 1: 0.0}
+
+
+SCORES = st.tuples(*[st.floats(0.01, 100)] * 2)
+
+
+@given(SCORES, st.lists(SCORES, min_size=2, max_size=2), st.lists(SCORES, max_size=4), st.sampled_from([LOW, HIGH]))
+def test_no_other_program_turns_the_order_of_two(
+    template: tuple[float, ...], two: list[tuple[float, ...]], others: list[tuple[float, ...]], objective: Objective
+) -> None:
+    few = {1: two[0], 2: two[1]}
+    many = {**few, **dict(enumerate(others, 3))}
+    for alone, among in ((few, many), ({TEMPLATE: template, **few}, {TEMPLATE: template, **many})):
+        assert worths(among, objective)[1] == worths(alone, objective)[1]
+        assert worths(among, objective)[2] == worths(alone, objective)[2]
+
+
+def test_a_program_that_is_hopeless_on_one_instance_changes_no_choice() -> None:
+    programs = {TEMPLATE: (1.2, 1.2), 1: (1.00, 1.10), 2: (1.05, 1.04)}
+    assert best(programs) == best({**programs, 3: (1.02, 100.0)}) == 2
 
 
 TOURS = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4], [5, 4, 3, 2, 1, 0], [3, 1, 5, 0, 2, 4]]
@@ -73,11 +105,11 @@ async def test_the_choice_is_over_search_and_validation_instances_together(tmp_p
     events = list(given)
     run = await asyncio.to_thread(journalled, tmp_path / "first", started(), *events)
     found = await recommend(run, Fixed({"source 0": (9.0, 9.0), "source 1": (3.0, 5.0)}))
-    assert found == Recommended(1, {TEMPLATE: None, 0: 9.0, 1: 4.0})
+    assert found == Recommended(1, {TEMPLATE: None, 0: 9.0, 1: 4.0}, {0: -22 / 3, 1: -13 / 3})
     close = await recommend(run, Fixed({"source 0": (4.4,), "source 1": (4.0,)}))
     assert close.choice == 0  # what it loses there it has gained in the search
     only = await recommend(run, Fixed({"source 1": (9.0,)}))
-    assert only == Recommended(1, {TEMPLATE: None, 0: None, 1: 9.0})
+    assert only == Recommended(1, {TEMPLATE: None, 0: None, 1: 9.0}, {1: -7.0})
     assert await recommend(run, Fixed({})) == Recommended(None, {TEMPLATE: None, 0: None, 1: None})
 
 
@@ -85,9 +117,30 @@ async def test_the_template_competes_and_stays_where_nothing_is_better(tmp_path:
     given = feasible(0, 10.0, TOURS[0], scores=(10.0,))
     run = await asyncio.to_thread(journalled, tmp_path / "first", started(), given)
     equal = await recommend(run, Fixed({"template": (6.0,), "source 0": (6.0,)}))
-    assert equal == Recommended(TEMPLATE, {TEMPLATE: 6.0, 0: 6.0})
+    assert equal == Recommended(TEMPLATE, {TEMPLATE: 6.0, 0: 6.0}, {TEMPLATE: 0.0, 0: 0.0})
     better = await recommend(run, Fixed({"template": (6.0,), "source 0": (5.0,)}))
-    assert better.choice == 0
+    assert (better.choice, better.worth) == (0, {TEMPLATE: 0.0, 0: pytest.approx(1 / 12)})
+
+
+async def test_the_deciding_number_and_the_rule_stand_beside_the_templates(tmp_path: Path) -> None:
+    begun = started(), feasible(0, 8.0, TOURS[0], scores=(8.0,)), feasible(1, 9.0, TOURS[2], scores=(9.0,))
+    run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, begun))
+    passing = {"template": (6.0,), "source 0": (9.0,), "source 1": (3.0,)}
+    for number, scores, rule, column, shown in (
+        (2, passing, GAIN_RULE, "gain on the template %", [0.0, pytest.approx(-0.15), pytest.approx(0.3)]),
+        (3, {"source 1": (3.0,)}, SCORE_RULE, "mean", [None, None, 6.0]),
+    ):
+        event = await recommend(run, Fixed(scores))
+        judged = await asyncio.to_thread(journalled, tmp_path / str(number), *map(list, begun), [event])
+        table = shortlist_table(judged)
+        assert (table.caption, table.columns[-1].heading) == (rule, column)
+        assert [row[-1] for row in table.rows] == shown
+        assert table.marked == {2}
+        assert ("gain" in rule) == (summary(judged).recommended.gain is not None)  # type: ignore[union-attr]
+    older = await asyncio.to_thread(
+        journalled, tmp_path / "older", started(), recommended(None, c0=3.0), feasible(0, 8.0)
+    )
+    assert shortlist_table(older).caption == ""
 
 
 async def test_nothing_is_recommended_where_no_candidate_is_feasible(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ def test_a_run_ends_with_a_recommended_program_that_is_on_its_shortlist(finished
     document = finished("report", "first", "--json").document["runs"][0]["recommended"]
     event = run.state.recommended
     assert event is not None
-    assert set(document) == {"candidate", "score", "gap", "validation_score"}
+    assert set(document) == {"candidate", "score", "gap", "validation_score", "gain"}
     assert document["candidate"] == event.choice
     assert document["validation_score"] == event.validation[event.choice]
+    assert document["gain"] == event.worth[event.choice] == max(event.worth.values())
     assert list(event.validation) == [TEMPLATE, *(candidate.candidate for candidate in shortlist(run))]
     text = (tmp_path / "runs/first/recommended.py").read_text()
     chosen = run.candidates[event.choice]
@@ -34,6 +35,7 @@ def test_a_person_sees_what_was_tried_and_what_it_is_worth_there(finished: Comma
     assert event is not None
     rows = [line.split("│") for line in said.splitlines() if line.startswith("│")]
     shown = {row[1].strip(): row[3].strip() for row in rows}
+    assert "Chosen: the greatest gain on the template" in said and "0.00" in said
     names = {number: "template" if number == TEMPLATE else str(number) for number in event.validation}
     assert shown == {names[number]: f"{score:.6g}" for number, score in event.validation.items() if score is not None}
 
