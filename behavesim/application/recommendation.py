@@ -12,7 +12,7 @@ from behavesim.application.bundle import bundle
 from behavesim.base.errors import UsageError
 from behavesim.reports.summary import named, percent
 from behavesim.search.build import judging
-from behavesim.state.events import PortfolioChosen, Recommended
+from behavesim.state.events import TEMPLATE, PortfolioChosen, Recommended
 from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -46,9 +46,10 @@ def _write(run: Run, event: Recommended) -> None:
         folder.note("no program on the shortlist works on the validation instances")
         return
     validation = event.validation[chosen.candidate]
+    gained = f", gain on the template {percent(event.worth[chosen.candidate])}" if TEMPLATE in event.worth else ""
     headline = (
         f"run {folder.run}, {named(chosen.candidate)}: score {chosen.score!r}, "
-        f"gap {percent(run.gap(chosen.score))}, on validation instances {validation!r}"
+        f"gap {percent(run.gap(chosen.score))}, on validation instances {validation!r}{gained}"
     )
     folder.write_recommended(chosen.source or "", headline)
     folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")

@@ -156,7 +156,7 @@ def _recommended(summary: Summary) -> str:
     program = summary.recommended
     if program is None:
         return _program(None)
-    gained = "" if program.gain is None else f", gain on the template over both {percent(program.gain)}"
+    gained = "" if program.gain is None else f", gain on the template {percent(program.gain)}"
     return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
 
 

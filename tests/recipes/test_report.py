@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.analysis.journals import feasible, rejected, started, write
+from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.recipes.copy import Copy, blocks
 
 
@@ -17,7 +17,13 @@ def runs(folder: Path) -> list[str]:
     for method in ("funsearch", "best-of-n"):
         for seed in range(2):
             path = folder / f"{method}-{seed}"
-            write(path, started(method=method, seed=seed), feasible(0, 5.0 + seed), rejected(1, "timeout"))
+            write(
+                path,
+                started(method=method, seed=seed),
+                feasible(0, 5.0 + seed),
+                rejected(1, "timeout"),
+                stopped("budget"),
+            )
             names.append(str(path))
     return names
 
