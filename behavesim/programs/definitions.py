@@ -25,13 +25,6 @@ def missing_names(source: str) -> set[str]:
     return read - bound - _ALWAYS_THERE
 
 
-def read_by_functions(source: str) -> set[str]:
-    """The global names that functions, classes and comprehensions of a program read."""
-    tables = _inner(symtable.symtable(source, "<program>", "exec"))
-    symbols = (symbol for table in tables for symbol in table.get_symbols())
-    return {symbol.get_name() for symbol in symbols if symbol.is_global() and symbol.is_referenced()}
-
-
 @dataclass(frozen=True)
 class Definitions:
     """The statements of a module, and for each name the last of them that defines it."""
@@ -60,25 +53,6 @@ def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 def bound_by(alias: ast.alias) -> str:
     """The name that one part of an import binds."""
     return alias.asname or alias.name.partition(".")[0]
-
-
-def names_in(tree: ast.AST) -> set[str]:
-    """The names that a piece of a program reads or assigns, its definitions' own and their parameters' left out."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def identifiers(tree: ast.AST) -> set[str]:
-    """Every name a program reads, binds or gives to a parameter, in whatever scope; attributes are not among them."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.arg(arg=name):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.alias():
-                names.add(bound_by(node))
-    return names
 
 
 def _binds(symbol: symtable.Symbol) -> bool:

@@ -6,15 +6,15 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import Literal, get_args
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
-from behavesim.programs.definitions import Definitions, names_in
+from behavesim.programs.definitions import Definitions
 from behavesim.programs.entry import EntryPoint
 from behavesim.programs.fences import Block, blocks, outside
 from behavesim.programs.hashing import program_hash
@@ -22,7 +22,6 @@ from behavesim.programs.parsing import Parsed, TooLong, parse, parse_beginning
 from behavesim.programs.signatures import callables
 from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
-from behavesim.programs.usage import without_main_guard
 from behavesim.state.verdict import Failure
 
 Reason = Literal["signature", "truncated", "too-long", "syntax", "no-function", "refusal", "empty"]
@@ -40,7 +39,6 @@ _CODE_BEGINS = re.compile(
     r"|\w+ *(?::[^=\n]+)?=[^=])",
     re.MULTILINE,
 )
-_INDENTED_CODE_BEGINS = re.compile(r"^([ \t]+)(?:from [\w.]+ import\b|import [\w.]+|@\w|def \w+ *\()", re.MULTILINE)
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
 _STARTS_TRIED = 10
 _BEGINNINGS_TRIED = {True: 2, False: 20}
@@ -79,11 +77,10 @@ def extract(
     1. What the model thinks aloud is set aside, and code is taken out of JSON.
     2. Each fenced block is read; without any, the text from the line on that begins a program.
     3. A reply that was cut off within its last block, or outside of any, is `truncated`.
-    4. The last block counts that defines the entry point, or a newer version of it, with the right arguments.
-    5. Where none does, the last one counts with a single function that can stand for it.
-    6. What a program uses and does not define comes from the other blocks, the template and the usual imports.
+    4. The last block counts that defines the entry point with the right arguments.
+    5. What a program uses and does not define comes from the other blocks, the template and the usual imports.
 
-    The main guard and examples of use are left out. Of a reply with more than a hundred blocks the last hundred are
+    Of a reply with more than a hundred blocks the last hundred are
     read, of one with more than 500 000 characters nothing is. The reason of a Failure is one of REASONS.
     """
     if len(text) > LONGEST_REPLY:
@@ -99,7 +96,7 @@ def extract(
         readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
         if not any(isinstance(reading, Parsed) and callables(reading.tree.body) for reading in readings):
             readings += _read_prose(outside(said, parts), wanted)
-        found = _chosen(readings, wanted, is_whole=cut is None) if readings else _nothing(said)
+        found = _chosen(readings, wanted) if readings else _nothing(said)
     if isinstance(found, Failure):
         return _weightiest([found, _cut_off(cut)]) if cut else found
     key = program_hash(found.source, found.tree)  # the tree is of no more use to anybody
@@ -131,7 +128,7 @@ def _read(block: Block) -> Parsed | Failure:
         program = parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         if program.rest and not 0 < _functions(program.source) == _functions(block.code):
             return _syntax(program.rest)
-        return without_main_guard(program)
+        return program
     except SyntaxError as error:
         return _syntax(error)
 
@@ -144,51 +141,27 @@ def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
     """The program of a reply without fences, if any: read from the first line from which the entry point is reached."""
     text = textwrap.dedent(text)
     starts = [text[match.start() :] for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED)]
-    readings = [_read(Block(code, closed=False)) for code in (*starts, *_indented(text))]
+    readings = [_read(Block(code, closed=False)) for code in starts]
     programs = [reading for reading in readings if isinstance(reading, Parsed)]
     complete = [program for program in programs if wanted.entry.name in callables(program.tree.body)]
     with_function = [program for program in programs if callables(program.tree.body)]
     return [*(complete or with_function or readings)[:1]]
 
 
-def _indented(text: str) -> list[str]:
-    """Code that is set off by its indentation alone: Markdown's older form of a block."""
-    begin = _INDENTED_CODE_BEGINS.search(text)
-    if begin is None:
-        return []
-    lines = text[begin.start() :].split("\n")
-    end = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith(begin[1])), len(lines))
-    return [textwrap.dedent("\n".join(lines[:end]))]
-
-
-def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted, is_whole: bool) -> Parsed | Failure:
-    """The last reading that will do, or the weightiest reason why none does.
-
-    A function of another name counts only where the reply is whole: else it may be the first of several.
-    """
+def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
+    """The last reading that defines the entry point, or the weightiest reason why none does."""
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
-    found = _first(wanted.entry.named, programs, wanted)
-    if isinstance(found, list) and is_whole and all(failure.reason == "no-function" for failure in found):
-        used = set[str]().union(*map(_used_by_functions, programs))
-        found = _first(partial(wanted.entry.alike, used_elsewhere=used), programs, wanted)
-    return found if isinstance(found, Parsed) else _weightiest([*found, *unread])
-
-
-def _first(
-    find: Callable[[Parsed], Parsed | Failure], programs: Sequence[Parsed], wanted: _Wanted
-) -> Parsed | list[Failure]:
-    """The first program in which the entry point is found, with what it lacks, or why it is in none."""
     failures: list[Failure] = []
     for program in programs:
         try:
-            found = find(program)
-            if isinstance(found, Parsed):
-                return _supplied(found, programs, wanted)
-            failures.append(found)
+            failure = wanted.entry.failure(program.tree)
+            if failure is None:
+                return _supplied(program, programs, wanted)
         except SyntaxError as error:
-            failures.append(_syntax(error))
-    return failures
+            failure = _syntax(error)
+        failures.append(failure)
+    return _weightiest([*failures, *unread])
 
 
 def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
@@ -199,12 +172,6 @@ def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> P
         return program
     source = completed(program.source, donors)
     return program if source == program.source else parse(source)
-
-
-def _used_by_functions(program: Parsed) -> set[str]:
-    """What the functions of a program mention besides themselves."""
-    functions = (node for node in program.tree.body if isinstance(node, ast.FunctionDef))
-    return set[str]().union(*(names_in(node) - {node.name} for node in functions))
 
 
 def _nothing(said: str) -> Failure:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from behavesim.programs import mending
 from behavesim.programs.definitions import Definitions
 from behavesim.programs.scopes import children
 
@@ -40,25 +38,6 @@ class Parsed:
         return Definitions.of(self.tree)
 
 
-def parse(code: str) -> Parsed:
-    """A program that compiles; what is no Python as it stands is mended where that helps (`mending`).
-
-    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep), and TooLong.
-    """
-    code = code.strip("\n").rstrip()
-    try:
-        return _compiled(code)
-    except TooLong:
-        raise
-    except SyntaxError as error:
-        for reading in mending.readings(code, error):
-            if parsed := _compiled_or_none(reading.strip("\n").rstrip()):
-                return parsed
-        if mending.is_change(code):
-            raise SyntaxError("this is a change to a program, and not a whole one") from error
-        raise error
-
-
 def parse_beginning(code: str, tries: int) -> Parsed:
     """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
 
@@ -80,20 +59,12 @@ def parse_beginning(code: str, tries: int) -> Parsed:
     raise first or SyntaxError("there is no code")
 
 
-def without(program: Parsed, statements: Collection[ast.stmt]) -> Parsed:
-    """The program without some of its module's statements; whole, where one of them shares a line with another."""
-    if not statements:
-        return program
-    gone = {line for node in statements for line in _lines(node)}
-    kept = set(program.tree.body).difference(statements)
-    if any(line in gone for node in kept for line in _lines(node)):
-        return program
-    lines = program.source.split("\n")
-    rest = parse("\n".join(line for number, line in enumerate(lines, 1) if number not in gone))
-    return replace(rest, rest=program.rest)
+def parse(code: str) -> Parsed:
+    """A program that compiles.
 
-
-def _compiled(code: str) -> Parsed:
+    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep), and TooLong.
+    """
+    code = code.strip("\n").rstrip()
     if len(code) > LONGEST_PROGRAM:
         raise TooLong(f"the program has {len(code)} characters; at most {LONGEST_PROGRAM} are taken")
     try:
@@ -119,22 +90,8 @@ def _names(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _compiled_or_none(code: str) -> Parsed | None:
-    try:
-        return _compiled(code)
-    except SyntaxError:
-        return None
-
-
 def _statement_start(lines: list[str], number: int) -> int:
     """The line at or before `number` where a statement of the module begins: one without indentation."""
     while number > 0 and (not lines[number].strip() or lines[number][0] in " \t)]}"):
         number -= 1
     return number
-
-
-def _lines(node: ast.stmt) -> range:
-    """The lines of a statement, its decorators included, counted from 1."""
-    decorators = getattr(node, "decorator_list", [])
-    first = min(each.lineno for each in [node, *decorators])
-    return range(first, (node.end_lineno or node.lineno) + 1)

@@ -96,11 +96,6 @@ ACCEPTED = {
     "future import with something missing": Case(
         fenced("from __future__ import annotations\n\ndef pick(a, b: Missing, c):\n    return np.max(b)")
     ),
-    "another name for the only function": Case(fenced(BODY.replace("pick", "choose_next"))),
-    "another name, recursive": Case(
-        fenced("def best(a, b, c):\n    return b[0] if len(b) == 1 else best(a, b[1:], c)")
-    ),
-    "a version behind the name": Case(fenced(BODY.replace("pick", "pick_v2"))),
     "other names for the parameters": Case(fenced("def pick(a, b, c):\n    return b[-1]")),
     "more parameters, with defaults": Case(fenced("def pick(a, b, c, *, k=2, **rest):\n    return k")),
     "star arguments": Case(fenced("def pick(*args):\n    return args[1][-1]")),
@@ -127,7 +122,6 @@ ACCEPTED = {
     "a byte-order mark": Case("\ufeff" + fenced("\ufeff" + BODY)),
     "non-breaking spaces": Case(fenced(BODY.replace("    ", "\u00a0\u00a0\u00a0\u00a0"))),
     "tabs": Case(fenced(BODY.replace("    ", "\t"))),
-    "tabs and spaces mixed": Case(fenced("def pick(a, b, c):\n    x = 1\n\tif x:\n\t    x = 2\n\treturn x")),
     "thinking aloud": Case(f"<think>Perhaps\n{fenced(BODY.replace('-1', '0'))}\nno.</think>\n{fenced(BODY)}"),
     "thinking begun in the prompt": Case(f"hm, {fenced(BODY.replace('-1', '0'))}\n</think>\n\n{fenced(BODY)}"),
     "thinking in capitals": Case(f"<THINKING>def pick(</THINKING>{fenced(BODY)}"),
@@ -163,16 +157,12 @@ REJECTED = {
     ),
     "a wrapper of what it should define": Case(fenced("def better(a, b, c):\n    return pick(a, b, c)"), "no-function"),
     "inside a class": Case(fenced("class S:\n    def pick(self, a, b, c):\n        return b"), "no-function"),
-    "inside a main guard": Case(
-        fenced(f"if __name__ == '__main__':\n    {BODY.replace(chr(10), chr(10) + '    ')}"), "no-function"
-    ),
     "another language": Case(fenced("function pick(a, b, c) { return b[0]; }", "js"), "syntax"),
     "too few parameters": Case(fenced("def pick(a, b):\n    return a"), "signature"),
     "too many parameters": Case(fenced("def pick(a, b, c, d):\n    return a"), "signature"),
     "parameters in another order": Case(fenced("def pick(nodes, current, distances):\n    return nodes"), "signature"),
     "a keyword argument that nobody gives": Case(fenced("def pick(a, b, c, *, d):\n    return a"), "signature"),
     "a coroutine": Case(fenced("async def pick(a, b, c):\n    return a"), "signature"),
-    "another name and too few parameters": Case(fenced("def choose(a):\n    return a"), "signature"),
     "a bracket never closed": Case(fenced("def pick(a, b, c):\n    return (b"), "syntax"),
     "no fence and a syntax error": Case("def pick(a, b, c):\n    return (b\n\nThat's it.", "syntax"),
     "bad indentation": Case(fenced("def pick(a, b, c):\nreturn b"), "syntax"),
@@ -186,7 +176,6 @@ REJECTED = {
         both(fenced("x = 1"), fenced(f"global x\n{BODY}\nprint(x)")), "syntax"
     ),
     "a program too long for a prompt": Case(fenced(BODY + "\n# and so on" * 3000), "too-long"),
-    "a program too long once it has its name": Case(fenced(f"def f(a, b, c):\n    return {'f, ' * 9000}f"), "too-long"),
     "a program too long without its tabs": Case(fenced(f"def pick(a, b, c):\n{TABS * 900}    return b"), "syntax"),
     "a program without a fence that is too long": Case(BODY + "\nx = 1" * 6000, "too-long"),
     "a reply too long to be read": Case("so " * 200_000 + fenced(BODY), "too-long"),

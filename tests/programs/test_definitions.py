@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from behavesim.programs.definitions import Definitions, identifiers, missing_names
+from behavesim.programs.definitions import Definitions, missing_names
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,3 @@ def test_every_way_to_bind_a_name_at_module_level_defines_it() -> None:
 
 def test_the_last_of_several_definitions_counts() -> None:
     assert Definitions.of(ast.parse("x = 1\nx = 2")).places == {"x": 1}
-
-
-def test_identifiers_are_all_names_but_attributes() -> None:
-    source = "import a.b\nimport c as d\ndef e(f):\n    return g.h\nclass i: ...\nasync def j(): ..."
-    assert identifiers(ast.parse(source)) == {"a", "d", "e", "f", "g", "i", "j"}

@@ -1,4 +1,4 @@
-"""Text to syntax tree: what is mended, what is left out, and where a text ends to be a program."""
+"""Text to syntax tree: what is left out, and where a text ends to be a program."""
 
 from __future__ import annotations
 
@@ -10,30 +10,7 @@ from behavesim.programs.parsing import (
     TooLong,
     parse,
     parse_beginning,
-    without,
 )
-
-
-@pytest.mark.parametrize(
-    ("code", "mended"),
-    [
-        ("\n\n  x = 1\n  y = 2\n\n", "x = 1\ny = 2"),
-        ("if a:\n    x = 1\n\ty = 2", "if a:\n    x = 1\n    y = 2"),  # a tab as wide as four spaces
-        ("!pip install x\n%time\nx = 1", "x = 1"),
-        ("x = 1 &lt;= 2 &amp; 3", "x = 1 <= 2 & 3"),
-        ("@@ -1 +1 @@\n-x = 1\n+x = 2\n y = 3\n\n z = 4", "x = 2\ny = 3\n\nz = 4"),
-        ("<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n", "x = 2"),
-        ("if a:\n        x = 1\n\ty = 2", "if a:\n        x = 1\n        y = 2"),  # and as eight
-    ],
-)
-def test_what_is_no_python_as_it_stands_is_mended_where_that_helps(code: str, mended: str) -> None:
-    assert parse(code).source == mended
-
-
-def test_indentation_that_no_width_mends_is_named_as_it_stood() -> None:
-    with pytest.raises(IndentationError, match="expected an indented block") as caught:
-        parse("def f():\nreturn 1")
-    assert caught.value.lineno == 2
 
 
 def test_a_program_may_be_as_long_as_said_and_no_longer() -> None:
@@ -84,15 +61,3 @@ def test_no_more_beginnings_are_tried_than_said() -> None:
     assert parse_beginning(text, 2).source == "x = 1"
     with pytest.raises(SyntaxError, match="line 2"):
         parse_beginning(text, 1)
-
-
-def test_statements_are_left_out_with_their_decorators() -> None:
-    program = parse("x = 1\n@a\n@b\ndef f():\n    return 1\n# about y\ny = 2")
-    assert without(program, [program.tree.body[1]]).source == "x = 1\n# about y\ny = 2"
-    assert without(program, []) is program
-
-
-def test_a_statement_that_shares_its_line_is_not_left_out() -> None:
-    program = parse("x = 1; y = 2\nz = 3")
-    assert without(program, [program.tree.body[0]]) is program
-    assert without(program, program.tree.body[:2]).source == "z = 3"
