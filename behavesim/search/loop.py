@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
 
 from behavesim.base.errors import BehavesimError, JournalError, PartError
+from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement, Method
@@ -144,7 +145,7 @@ class Search:
                     self._measurements.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others came up while its workers ended
-            if not isinstance(failure, JournalError):  # a journal that failed takes nothing more
+            if not any(isinstance(each, JournalError) for each in failures.exceptions):  # it takes nothing more
                 await self._commit()
                 await self._journal.append([RunStopped("failed")])
             raise failure from None
@@ -170,7 +171,7 @@ class Search:
                 self._decide(decision)
             elif self._decided:
                 await self._commit()
-            elif self._workers or self._is_measuring:
+            elif self._workers or self._is_measuring or self._arrived:  # the last may have come during the commit
                 if self._measurements is not None:
                     self._measurements.warm()
                 await self._woken.wait()
@@ -204,10 +205,16 @@ class Search:
         self._decided.append(decision)
 
     async def _commit(self) -> None:
-        """Commit what was decided and what has arrived, in one transaction, and queue the steps that follow."""
+        """Commit what was decided and what has arrived, in one transaction, and queue the steps that follow.
+
+        A commit that has begun ends even if the run is cancelled: the state never lacks what the journal holds.
+        """
         (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
-        if not decided and not arrived:
-            return
+        if decided or arrived:
+            await finished(self._committed(decided, arrived))
+
+    async def _committed(self, decided: list[Event], arrived: list[Event]) -> None:
+        """More may arrive while the journal is awaited: that waits for the next commit."""
         await self._journal.append([*decided, *arrived])
         for event in decided:
             self.show(event, self.state)

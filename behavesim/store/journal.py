@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
+import aiosqlite
+
+from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
 from behavesim.store.database import translated
@@ -31,8 +34,8 @@ class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
     A committed event survives the death of the process. Commits do not wait for the disk, to which they are brought
-    once a second: a power cut can cost those of the last second or so, never the consistency of those before. So a
-    commit is done on the event loop, in a tenth of a millisecond: to wake a thread for it would take longer.
+    once a second: a power cut can cost those of the last second or so, never the consistency of those before. The
+    connection works in the thread of `aiosqlite`, so that neither a lock nor a slow disk holds the event loop.
     """
 
     def __init__(
@@ -53,17 +56,20 @@ class SqliteJournal:
         self._patience_s = patience_s
         self._steady = steady
         self._began = wall() - steady()
-        self._connection: sqlite3.Connection | None = None
+        self._connection: aiosqlite.Connection | None = None
+        self._turn = asyncio.Lock()  # one transaction at a time: the log is not moved in the middle of one
 
     async def __aenter__(self) -> SqliteJournal:
         with translated(self._path):
-            upgrade(self._path)
-            self._connection = sqlite3.connect(self._path, isolation_level=None, timeout=self._patience_s)
+            await asyncio.to_thread(upgrade, self._path)
+            self._connection = await aiosqlite.connect(
+                self._path, isolation_level="IMMEDIATE", timeout=self._patience_s
+            )
             try:
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
-                    self._db.execute(pragma)
+                    await self._db.execute_fetchall(pragma)
             except BaseException:
-                self._db.close()
+                await finished(self._db.close())
                 raise
         return self
 
@@ -72,49 +78,52 @@ class SqliteJournal:
             with translated(self._path):
                 await self._log.close()
         finally:
-            self._db.close()
+            await finished(self._db.close())
 
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process.
 
-        Raises JournalError where they cannot be written, or the disk did not take what was committed before.
+        A commit that has begun ends before a cancellation is raised. Raises JournalError where the events cannot be
+        written, or the disk did not take what was committed before.
         """
-        now = self._began + self._steady()
-        passages: dict[int, str] = {}
-        rows = [_row(now, event, passages) for event in events]
-        with translated(self._path):
-            self._insert(rows, passages)
-            self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
+        await finished(self._append(events))
 
     async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
         """The committed outcome of a candidate's program with this text, trajectories included."""
         with translated(self._path):
-            row = self._db.execute(OUTCOME, (candidate, source)).fetchone()
-        assert row is not None, f"candidate {candidate} has no outcome of this program"
-        event = event_of(self._path, row)
+            rows = list(await self._db.execute_fetchall(OUTCOME, (candidate, source)))
+        assert rows, f"candidate {candidate} has no outcome of this program"
+        event = event_of(self._path, rows[0])
         assert isinstance(event, Evaluated | Rejected)
         return event
 
-    def _moved(self) -> bool:
+    async def _append(self, events: Sequence[Event]) -> None:
+        async with self._turn:
+            now = self._began + self._steady()
+            passages: dict[int, str] = {}
+            rows = [_row(now, event, passages) for event in events]
+            with translated(self._path):
+                await self._insert(rows, passages)
+                self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
+
+    async def _insert(self, rows: list[Row], passages: dict[int, str]) -> None:
+        try:
+            if passages:
+                await self._db.executemany(_INSERT_PASSAGE, passages.items())
+            await self._db.executemany(_INSERT, rows)
+            await self._db.commit()
+        except BaseException:
+            await self._db.rollback()
+            raise
+
+    async def _moved(self) -> bool:
         """Move what is in the log into the database; False where it could not be all, for another's sake."""
-        [(is_busy, logged, moved)] = self._db.execute(CHECKPOINT)
+        async with self._turn:
+            [(is_busy, logged, moved)] = await self._db.execute_fetchall(CHECKPOINT)
         return not is_busy and bool(logged == moved)
 
-    def _insert(self, rows: list[Row], passages: dict[int, str]) -> None:
-        if len(rows) == 1 and not passages:
-            self._db.execute(_INSERT, rows[0])  # a statement of its own is its own transaction
-            return
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._db.executemany(_INSERT_PASSAGE, passages.items())
-            self._db.executemany(_INSERT, rows)
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
     @property
-    def _db(self) -> sqlite3.Connection:
+    def _db(self) -> aiosqlite.Connection:
         assert self._connection is not None, "the journal is open inside `async with`"
         return self._connection
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +26,9 @@ class WriteAheadLog:
     be emptied, and grows: `notes` is told, once each time, when that is so, and when it is over.
     """
 
-    def __init__(self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], bool]) -> None:
+    def __init__(
+        self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], Awaitable[bool]]
+    ) -> None:
         """`limit` is the length in bytes at which the log is moved.
 
         `catch_up` moves, between two commits, what came while the log was moved; False where not all of it could be.
@@ -73,7 +75,7 @@ class WriteAheadLog:
             await asyncio.to_thread(self._sync)
             if self._unmoved >= self._limit:
                 await self._move()
-                if self._catch_up():
+                if await self._catch_up():
                     self._unmoved = 0  # the next commit begins the log anew
             self._look()
 

@@ -87,8 +87,8 @@ class PhotographedJournal(DiskJournal):
 
     async def __aenter__(self) -> PhotographedJournal:
         await super().__aenter__()
-        self._db.execute(f"PRAGMA wal_autocheckpoint = {FEW_PAGES}")
-        self._db.execute(UNFLUSHED)
+        await self._db.execute_fetchall(f"PRAGMA wal_autocheckpoint = {FEW_PAGES}")
+        await self._db.execute_fetchall(UNFLUSHED)
         return self
 
     async def append(self, events: Sequence[Event]) -> None:

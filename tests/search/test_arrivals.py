@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -176,8 +178,8 @@ async def test_decisions_are_committed_together_and_before_anything_follows_from
 class TellingJournal(DiskJournal):
     """Tells when it begins to commit a reply."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, patience_s: float = 5.0) -> None:
+        super().__init__(path, patience_s)
         self.has_begun = asyncio.Event()
 
     async def append(self, events: Sequence[Event]) -> None:
@@ -212,3 +214,71 @@ async def test_an_endpoint_that_refuses_for_good_costs_no_reply_that_arrived(tmp
     kinds = [type(event) for _, _, event in read_events(tmp_path / "run.db")]
     assert kinds.count(Responded) == 7
     assert kinds[-1] is RunStopped
+
+
+async def test_replies_that_arrive_while_the_database_is_locked_are_committed_together_once_it_is_not(
+    tmp_path: Path,
+) -> None:
+    settings = {**SMALL, "method": "funsearch+behavesim"}
+    commits = list[int]()
+    async with DiskJournal(tmp_path / "run.db", patience_s=600.0) as journal:
+        model = ToyProposer()
+        run = await search(journal, settings, proposer=model)
+        append, propose, answered = journal.append, model.propose, list[int]()
+
+        async def counted(events: Sequence[Event]) -> None:
+            await append(events)
+            commits.append(sum(isinstance(event, Responded) for event in events))
+
+        async def noted(prompt: Prompt, number: int) -> Reply:
+            reply = await propose(prompt, number)
+            if number < 8:
+                answered.append(number)
+            if len(answered) == 1:
+                answered.append(number)
+                other.execute("BEGIN IMMEDIATE")
+            return reply
+
+        journal.append = counted  # type: ignore[method-assign]
+        model.propose = noted  # type: ignore[method-assign]
+        with closing(sqlite3.connect(tmp_path / "run.db", isolation_level=None)) as other:
+            running = asyncio.create_task(run.run())
+            await until(lambda: len(answered) >= 6)
+            await asyncio.sleep(0.01)
+            assert not running.done()
+            assert commits[-1] == 0
+            other.execute("ROLLBACK")
+            assert await ended(run, running) == (await finished(settings)).state.digest()
+    assert max(commits) >= 5
+
+
+class Locking(ToyProposer):
+    """Answers seven questions, and refuses the eighth for good while a foreign lock holds up their commit."""
+
+    def __init__(self, committing: asyncio.Event, other: sqlite3.Connection) -> None:
+        super().__init__()
+        self._committing, self._other = committing, other
+        self._all_are_asked = asyncio.Event()
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        if number == 7:
+            self._other.execute("BEGIN IMMEDIATE")
+            self._all_are_asked.set()
+            await self._committing.wait()
+            asyncio.get_running_loop().call_later(0.02, self._other.execute, "ROLLBACK")
+            raise ProposerError("your money is gone")
+        reply = await super().propose(prompt, number)
+        await self._all_are_asked.wait()
+        return reply
+
+
+async def test_the_state_lacks_nothing_that_a_commit_held_up_while_the_run_failed(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with TellingJournal(path, patience_s=600.0) as journal:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            run = await search(journal, {**SMALL, "method": "best-of-n"}, proposer=Locking(journal.has_begun, other))
+            with pytest.raises(ProposerError):
+                await run.run()
+    replies = [event.candidate for _, _, event in read_events(path) if isinstance(event, Responded)]
+    assert len(replies) == 7
+    assert [number for number, each in run.state.open.items() if each.reply is not None] == replies

@@ -163,6 +163,38 @@ async def test_a_commit_that_has_begun_ends_before_whoever_waits_for_it_is_cance
             assert sum(1 for _ in read_events(path)) == 3 * turns
 
 
+async def test_a_foreign_lock_holds_up_the_commit_and_nothing_else_on_the_loop(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path, patience_s=600.0) as journal:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            appending = [asyncio.create_task(journal.append([event])) for event in EVENTS[:3]]
+            for _ in range(20):  # only the loop itself, by going on, can let go of the lock
+                await asyncio.sleep(0.001)
+            assert not any(task.done() for task in appending)
+            assert list(read_events(path)) == []
+            other.execute("ROLLBACK")
+        await asyncio.gather(*appending)
+    assert [event for _, _, event in read_events(path)] == EVENTS[:3]
+
+
+async def test_a_commit_under_a_foreign_lock_ends_before_its_cancellation_is_raised(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path, patience_s=600.0) as journal:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            appending = asyncio.create_task(journal.append(EVENTS[:6]))
+            for _ in range(3):
+                await asyncio.sleep(0.001)
+                appending.cancel()
+            await asyncio.sleep(0.001)
+            assert not appending.done()
+            other.execute("ROLLBACK")
+        with pytest.raises(asyncio.CancelledError):
+            await appending
+        assert [event for _, _, event in read_events(path)] == EVENTS[:6]
+
+
 async def test_a_journal_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     async with SqliteJournal(path):
