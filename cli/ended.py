@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from rich.console import Console
-
 from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.application.session import Ended
 from behavesim.reports.ending import ending
 from behavesim.reports.replay import replay_lines
 from behavesim.reports.summary import named, summary_table
-from behavesim.reports.terminal import drawn
+from behavesim.reports.terminal import drawn, screen
 from behavesim.search.build import Launch
 
 from .output import print_json, tell
@@ -29,14 +27,14 @@ def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
         for line in said:
             tell(line)
         return
-    console = Console()
+    console = screen()
     console.print(drawn(summary_table(found)))
     for line in [] if beside is None else replay_lines(beside):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if folder.best.exists():
         which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
-        console.print(f"best program: {folder.best}{which}", highlight=False, soft_wrap=True)
+        console.print(f"best program: {folder.best}{which}", soft_wrap=True)
     if folder.recommended.exists():
-        console.print(f"recommended program: {folder.recommended}", highlight=False, soft_wrap=True)
+        console.print(f"recommended program: {folder.recommended}", soft_wrap=True)
     for line in said:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=True)

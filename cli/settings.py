@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from behavesim.base.config import described
+from behavesim.reports.terminal import screen
 from behavesim.search.settings import owners_of
 
 from .options import AsJson
@@ -35,7 +36,7 @@ def settings(
     for owner, name, default, text in rows:
         if owner != last:
             table.add_section()
-            table.add_row(f"[bold]{owner}[/bold]")
+            table.add_row(Text(owner, style="bold"))
         table.add_row(name, default, text)
         last = owner
-    Console().print(table)
+    screen().print(table)

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from behavesim.application.machine import cores
 from behavesim.audit.verify import Verification
 from behavesim.audit.verify import verify as verified
 from behavesim.base.text import printable
+from behavesim.reports.terminal import screen
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, OneRun, RunsDir, run_folder
@@ -42,9 +42,9 @@ def verify(
 
 
 def _verified(folder: RunFolder, workers: int, sample: int | None) -> Verification:
-    console = Console(stderr=True)
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=console) as progress:
-        bar = progress.add_task(f"verifying {folder.run}", total=None)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=screen(stderr=True)) as progress:
+        bar = progress.add_task(f"verifying {printable(folder.run)}", total=None)
         return asyncio.run(
             verified(folder, workers, lambda done, total: progress.update(bar, completed=done, total=total), sample)
         )

@@ -50,7 +50,7 @@ class Screen(Console):
 @asynccontextmanager
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
     """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
-    console = Screen(stderr=True)
+    console = Screen(stderr=True, markup=False, emoji=False, highlight=False)
     draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
     view = asyncio.create_task(draw)
     try:
@@ -92,7 +92,7 @@ async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
             now = moment()
             shown = _print_notices(console, now, shown)
             if looks % round(LINE_S / REFRESH_S) == 0:
-                console.print(f"{datetime.now():%H:%M:%S} {line(now)}", highlight=False, soft_wrap=True)
+                console.print(f"{datetime.now():%H:%M:%S} {line(now)}", soft_wrap=True)
     finally:
         _print_notices(console, moment(), shown)
 
@@ -100,7 +100,7 @@ async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
 def _print_notices(console: Console, moment: Moment, after: int) -> int:
     """Print the notices after so many that were printed before; returns how many are printed now."""
     for notice in moment.notices[after:]:
-        console.print(str(notice), highlight=False, soft_wrap=True, markup=False)
+        console.print(str(notice), soft_wrap=True)
     return len(moment.notices)
 
 

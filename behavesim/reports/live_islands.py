@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
+from rich.text import Text
 
 from behavesim.analysis.islands import IslandSummary, islands
 from behavesim.analysis.table import DISTANCE, SCORE
@@ -88,7 +89,7 @@ def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Sequence[_C
     greatest = max((utility for utility in utilities if utility is not None), default=None)
     for place, utility in enumerate(utilities):
         style = "dim" if utility is None else "bold green" if utility == greatest else ""
-        table.add_row(*(column.cells[place] for column in columns), style=style)
+        table.add_row(*(Text(column.cells[place]) for column in columns), style=style)
     if more:
         table.caption, table.caption_justify = f"{more:,} more, none of them better", "left"
     return table

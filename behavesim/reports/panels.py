@@ -52,7 +52,7 @@ def head(moment: Moment) -> Group:
 
 def boxed_head(moment: Moment) -> Panel:
     """The same in a box, where there is room for one."""
-    return Panel(_head(moment, Text()), title=f"behavesim · {moment.run}", title_align="left")
+    return Panel(_head(moment, Text()), title=Text(f"behavesim · {moment.run}"), title_align="left")
 
 
 def _head(moment: Moment, name: Text) -> Group:
@@ -79,7 +79,7 @@ def _progress(moment: Moment) -> RenderableType:
     done = f"{state.registered:,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
     text = "   ".join([done, *_rate(moment), ", ".join([f"{clock(moment.active_s)}{most} gone", *_left(moment)])])
-    grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), text)
+    grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), Text(text))
     return grid
 
 
@@ -130,7 +130,7 @@ def _facts(rows: Mapping[str, str]) -> Table:
     table.add_column(min_width=NAME, no_wrap=True)
     table.add_column()
     for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), value)
+        table.add_row(Text(name, style="bold"), Text(value))
     return table
 
 

@@ -21,9 +21,14 @@ UNBOUNDED = 10_000
 """A width that no table needs: a measurement is never above the width it is made for."""
 
 
+def screen(stderr: bool = False) -> Console:
+    """Return a console that prints text as it is: rich would read brackets and colons in names as markup."""
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
 def show(tables: Iterable[Table]) -> None:
     """Print tables on stdout, one below the other."""
-    console = Console()
+    console = screen()
     for table in tables:
         for drawing in fitting(table, console):
             console.print(drawing)
@@ -31,7 +36,7 @@ def show(tables: Iterable[Table]) -> None:
 
 def show_lines(title: str, lines: Iterable[str]) -> None:
     """Print a drawing of text on stdout, below its title."""
-    console = Console()
+    console = screen()
     console.print(Text(title, style="italic"))
     for line in lines:
         console.print(Text(line), soft_wrap=True)
@@ -39,7 +44,7 @@ def show_lines(title: str, lines: Iterable[str]) -> None:
 
 def width() -> int:
     """Columns of the terminal, or what is taken for one."""
-    return Console().width
+    return screen().width
 
 
 def show_text(text: str, language: str) -> None:
@@ -47,7 +52,7 @@ def show_text(text: str, language: str) -> None:
 
     The colours are the terminal's own, so that they suit a light one as well as a dark one.
     """
-    console, safe = Console(), printable(text.rstrip("\n"))
+    console, safe = screen(), printable(text.rstrip("\n"))
     if console.is_terminal:
         from rich.syntax import Syntax  # which loads a highlighter
 
@@ -98,8 +103,8 @@ def drawn(table: Table) -> Drawing:
     columns = table.columns
     is_headed = any(column.heading for column in columns)
     drawing = Drawing(
-        title=table.title or None,
-        caption=table.caption or None,
+        title=printable(table.title) or None,
+        caption=printable(table.caption) or None,
         title_justify="left",
         header_style="bold",
         show_header=is_headed,
@@ -107,7 +112,7 @@ def drawn(table: Table) -> Drawing:
     )
     for place, column in enumerate(columns):
         drawing.add_column(
-            column.heading,
+            printable(column.heading),
             justify="left" if column.unit is WORDS else "right",
             overflow="fold",
             no_wrap=column.is_whole,
@@ -126,5 +131,5 @@ def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
     """The same items, counted by a bar on stderr where that is a terminal."""
     from rich.progress import track
 
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     return iter(track(items, doing, total, console=console, transient=True, disable=not console.is_terminal))
