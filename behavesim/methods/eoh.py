@@ -1,4 +1,7 @@
-"""EoH and EoH+BehaveSim: one population, and operators that take turns."""
+"""EoH and EoH+BehaveSim: one population, and operators that take turns.
+
+"The authors' code" of plain EoH is github.com/FeiLiu36/EoH; ai4co/reevo has a copy in baselines/eoh/original.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,9 @@ from behavesim.state.state import RunState
 
 POPULATION = "population"
 """The one group."""
+
+FIRST_PROGRAMS = 2
+"""First programs that plain EoH asks for, per place of the population (`n_create` of the authors' code)."""
 
 OF_SEVERAL = frozenset({"e1", "e2"})
 """The operators that show several parents; the others change one."""
@@ -60,13 +66,18 @@ class EoH(Method[EoHSettings]):
         return self.settings.selection == "dissimilarity"
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """First programs till the population is full, then the operators in turn; None while it may yet become full."""
+        """Return the question for a first program, or once those are there the one of the operator whose turn it is.
+
+        None while the candidates in flight may yet fill the population.
+        """
         settings, members = self.settings, state.members_of(POPULATION)
-        if len(members) < settings.population:
+        if self._is_filling(members, candidate):
             if len(members) + len(state.open) >= settings.population:
                 return None
             return Asked(candidate, (), None, self.prompts.first("i1", candidate, state.template))
         operator = settings.operators[candidate % len(settings.operators)]
+        if operator in OF_SEVERAL and len(members) == 1:
+            operator = "m1"  # nothing to differ from or to share an idea with
         count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
         parents = self._parents(members, count, self.generator(candidate))
         return question(candidate, parents, self.prompts.of(operator, parents), POPULATION)
@@ -79,9 +90,12 @@ class EoH(Method[EoHSettings]):
         return Comparison(candidate.id, members=tuple(member.candidate for member in members))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Whether a candidate joins the population, and who leaves it; copies and infeasible ones do not join."""
+        """Return whether a candidate joins the population, and who leaves it.
+
+        Infeasible ones do not join, nor copies; in plain EoH neither does a program whose score another one has.
+        """
         members = state.members_of(POPULATION)
-        if not candidate.is_feasible or _is_known(members, state.member(candidate)):
+        if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
             return NotAdded(candidate.id)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
@@ -89,6 +103,27 @@ class EoH(Method[EoHSettings]):
         if candidate.id not in stay:
             return NotAdded(candidate.id)
         return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
+
+    def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
+        """Return whether first programs are still asked for.
+
+        In plain EoH a task with few different scores could never fill the population, so the operators begin after
+        `FIRST_PROGRAMS` candidates for each place.
+        """
+        size = self.settings.population
+        if self.uses_behaviour or not members:
+            return len(members) < size
+        return len(members) < size and candidate < FIRST_PROGRAMS * size
+
+    def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
+        """Return whether the population has the newcomer already.
+
+        In plain EoH equal scores are the same program, and the older stays (`population_management` of the authors'
+        pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
+        """
+        if self.uses_behaviour:
+            return _is_known(members, newcomer)
+        return any(member.score == newcomer.score for member in members)
 
     def _survivors(self, members: list[Member]) -> list[CandidateId]:
         values = _dissimilarity(members).tolist() if self.uses_behaviour else [member.utility for member in members]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -130,8 +130,9 @@ class FunSearch(Method[FunSearchSettings]):
             return self.first_question(state, candidate)
         if not state.groups:
             return None
-        if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
-            return replace(state.last_asked, candidate=candidate)
+        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
+        if shared is not None:
+            return shared
         island, parents = self._parents(state, self.generator(candidate))
         return question(candidate, parents, self.prompts.of("improve", parents), island)
 

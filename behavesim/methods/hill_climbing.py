@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
-from behavesim.state.members import OpenCandidate
+from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
 CURRENT = "current"
@@ -16,18 +16,24 @@ CURRENT = "current"
 
 
 class HillClimbing(Method[MethodSettings]):
-    """Every prompt shows the current program, the template at first; a child that is no worse takes its place."""
+    """Every prompt shows the current program, at first the template; a child that is no worse replaces it.
+
+    The template counts like any program: a first child that is worse than the template does not replace it.
+    """
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """The question for a better program than the current one, which it shows."""
-        template = state.template
-        assert template is not None, "every run begins with its template"
-        parent = next(iter(state.members_of(CURRENT)), template)
-        return question(candidate, [parent], self.prompts.of("improve", [parent]), CURRENT)
+        current = _current(state)
+        return question(candidate, [current], self.prompts.of("improve", [current]), CURRENT)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """A child that is at least as good as the current program replaces it."""
-        current = state.members_of(CURRENT)
-        if not candidate.is_feasible or any(state.member(candidate).utility < each.utility for each in current):
+        if not candidate.is_feasible or state.member(candidate).utility < _current(state).utility:
             return NotAdded(candidate.id)
-        return Added(candidate.id, CURRENT, tuple(each.candidate for each in current))
+        return Added(candidate.id, CURRENT, tuple(each.candidate for each in state.members_of(CURRENT)))
+
+
+def _current(state: RunState) -> Member:
+    """Return the program that is changed: the template until a child has replaced it."""
+    assert state.template is not None, "every run begins with its template"
+    return next(iter(state.members_of(CURRENT)), state.template)

@@ -1,4 +1,7 @@
-"""MCTS-AHD: a tree of programs, and Monte Carlo tree search for where to grow it (Zheng et al., ICML 2025)."""
+"""MCTS-AHD: a tree of programs, and Monte Carlo tree search for where to grow it (Zheng et al., ICML 2025).
+
+"The authors' code" is github.com/zz1358m/MCTS-AHD-master, source/mcts_ahd.py, mcts.py and evolution_interface.py.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,28 @@ ROOT: CandidateId = -1
 """The root stands for no program; where it is expanded, the children are unlike all of its subtrees."""
 
 EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
-"""The children a leaf gets, in turn: by crossover with a good program, modification, other parameters, and from what
-the way from the root to it shows (section 4.2)."""
+"""The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
 
-SHOWN = 3
-"""Programs a prompt shows at most: of many subtrees as many, of a long way its end."""
+e2 crosses it with a good program, m1 modifies it, m2 changes its parameters, s1 learns from its line of descent.
+"""
+
+FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
+"""The same for a leaf right below the root: the line of descent is that program alone, and s1 needs two."""
+
+SUBTREES = (2, 5)
+"""The fewest and the most subtrees of the root of which e1 shows a program (the authors' `ec_m`)."""
+
+ANCESTRY = 3
+"""Programs of a line of descent that s1 shows: the last ones. The authors show all, up to 10; prompts stay short."""
 
 
 class MctsAhdSettings(MethodSettings):
     """The settings of MCTS-AHD."""
 
     initial: int = Field(4, ge=1)
-    """First programs below the root (N_I)."""
+    """First programs below the root (N_I): the first by i1, each other one by e1, unlike those before it."""
+    depth: int = Field(10, ge=1)
+    """The deepest programs that the search looks for a place to grow at (H); below them it does not descend."""
     exploration: float = Field(0.1, ge=0)
     """λ0: how much seldom visited programs are preferred at the start; it falls to zero with the budget."""
     widening: float = Field(0.5, gt=0, le=1)
@@ -109,26 +122,44 @@ class Tree:
             node = _node(self.members[node].origin)
         return way[::-1]
 
+    def below(self, node: CandidateId) -> list[Member]:
+        """Return the programs at a node and below it."""
+        below, found = [node], [self.members[node]]
+        while below:
+            children = self.children[below.pop()]
+            below += children
+            found += [self.members[child] for child in children]
+        return found
+
 
 class MctsAhd(Method[MctsAhdSettings]):
-    """Selection by UCT, expansion by the operators of EoH and one that reads the way from the root, and no roll-out.
+    """Selection by UCT, expansion by the operators of EoH and one that reads the line of descent, and no roll-out.
 
-    A node is expanded by `EXPANSION` when it is first reached as a leaf; later a child is added wherever progressive
-    widening allows one more than there are, below the root one unlike all of its subtrees (e1). Several candidates are
-    in flight: those asked for count as visits until they are registered, so that they spread over the tree.
+    A leaf that selection reaches is expanded by `EXPANSION`. Where progressive widening allows a node one more child
+    than it has, it gets one: the root by e1, unlike its subtrees, any other node by e2. Selection does not go deeper
+    than `depth`: a program at that depth is expanded again each time. Several candidates are in flight: those asked
+    for count as visits until they are registered, so that they spread over the tree.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = MctsAhdSettings
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """The first programs, then the expansion of the node that the tree policy leads to."""
+        """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
+
+        The first programs are asked for one after another, since each is to be unlike those before it.
+        """
         tree = Tree.of(state)
-        if tree.grown(ROOT) < self.settings.initial:
-            return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate, state.template))
-        if not tree.members:
-            return None  # nothing to grow from until one of the first programs is registered
-        cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
-        node, operator = self._selected(tree, cooled)
+        if tree.grown(ROOT) < self.settings.initial or not tree.members:
+            if tree.awaited.get(ROOT):
+                return None
+            if not tree.members:
+                return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate, state.template))
+            node, operator = ROOT, "e1"
+        else:
+            cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
+            node, operator = self._selected(tree, cooled)
+            if operator == "e2" and len(tree.members) == 1:
+                operator = "m1"  # no other program to cross it with
         shown = self._shown(tree, node, operator, candidate)
         return question(candidate, shown, self.prompts.of(operator, shown), str(node))
 
@@ -143,42 +174,41 @@ class MctsAhd(Method[MctsAhdSettings]):
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
 
     def _selected(self, tree: Tree, exploration: float) -> tuple[CandidateId, str]:
-        """The node to be expanded, and how (tree policy, figure 2)."""
-        node = ROOT
-        while True:
-            grown, allowed = tree.grown(node), math.floor(tree.visits[node] ** self.settings.widening)
-            if node == ROOT and grown < allowed:
-                return node, "e1"
-            if node != ROOT and grown < len(EXPANSION):
-                return node, EXPANSION[grown]
-            if node != ROOT and (grown < allowed or not tree.children[node]):
+        """Return the node to be expanded, and the operator (tree policy, figure 2)."""
+        node, grown, depth = ROOT, tree.grown(ROOT), 0
+        if grown < self._allowed(tree, ROOT):
+            return ROOT, "e1"
+        while depth < self.settings.depth:
+            node, depth = tree.preferred(node, exploration), depth + 1
+            grown = tree.grown(node)
+            expansion = EXPANSION if depth > 1 else FIRST_EXPANSION
+            if grown < len(expansion):
+                return node, expansion[grown]
+            if grown < self._allowed(tree, node) or not tree.children[node]:
                 return node, "e2"
-            node = tree.preferred(node, exploration)
+        return node, expansion[grown % len(expansion)]
+
+    def _allowed(self, tree: Tree, node: CandidateId) -> int:
+        """Return how many children progressive widening allows a node."""
+        return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
     def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
         """The programs of the prompt, in ascending order of score."""
         rng = self.generator(candidate)
         by_score = sorted(tree.members.values(), key=lambda member: member.merit)
-        if operator == "e1":  # the best of some subtrees of the root
-            subtrees = tree.children[ROOT]
-            drawn = rng.choice(len(subtrees), size=min(SHOWN, len(subtrees)), replace=False)
-            shown = [self._best_below(tree, subtrees[k]) for k in drawn.tolist()]
+        if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
+            subtrees, (fewest, most) = tree.children[ROOT], SUBTREES
+            count = min(int(rng.integers(fewest, most + 1)), len(subtrees))
+            below = [tree.below(subtrees[k]) for k in rng.choice(len(subtrees), size=count, replace=False).tolist()]
+            shown = [programs[int(rng.integers(len(programs)))] for programs in below]
         elif operator == "e2":
             others = [member for member in by_score[-self.settings.elites - 1 :] if member.candidate != node]
-            shown = [tree.members[node], *([others[int(rng.integers(len(others)))]] if others else [])]
+            shown = [tree.members[node], others[int(rng.integers(len(others)))]]
         elif operator == "s1":
-            shown = tree.path(node)[-SHOWN:]
+            shown = tree.path(node)[-ANCESTRY:]
         else:
             shown = [tree.members[node]]
         return sorted(shown, key=lambda member: member.merit)
-
-    def _best_below(self, tree: Tree, node: CandidateId) -> Member:
-        below, found = [node], [tree.members[node]]
-        while below:
-            children = tree.children[below.pop()]
-            below += children
-            found += [tree.members[child] for child in children]
-        return max(found, key=lambda member: member.merit)
 
 
 def _node(origin: str | None) -> CandidateId:

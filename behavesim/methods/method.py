@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from behavesim.base.config import Options
@@ -61,7 +61,7 @@ class Brief:
 class Measurement(Protocol):
     """A decision that depends on what programs do: a frozen value that says what has to be measured for it."""
 
-    def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked:
+    def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked | NoteAsked:
         """The decision, a pure function of this value and of the behaviours; it takes a while, and may run anywhere."""
         ...
 
@@ -139,6 +139,15 @@ class Method(ABC, Generic[S]):
     def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
         """The question for a first program, which shows the template alone."""
         return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
+
+    def shared_question(self, state: RunState, candidate: CandidateId, begin: int, count: int) -> Asked | None:
+        """Return the question that `candidate` shares with those before it, or None if it needs a question of its own.
+
+        From candidate `begin` on, every `count` candidates share one question. A person's program can take the place of
+        the first of them; then the next one gets the question, and never that of the `count` before.
+        """
+        first, last = candidate - (candidate - begin) % count, state.last_asked
+        return None if last is None or last.candidate < first else replace(last, candidate=candidate)
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
         """The random numbers of one decision: equal arguments give equal draws in every process.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,8 +92,9 @@ class Niche(Method[NicheSettings]):
             return self.first_question(state, candidate)
         if ELITES not in state.groups:
             return None
-        if (candidate - settings.n_init) % settings.samples_per_prompt and state.last_asked is not None:
-            return replace(state.last_asked, candidate=candidate)
+        shared = self.shared_question(state, candidate, settings.n_init, settings.samples_per_prompt)
+        if shared is not None:
+            return shared
         elites = state.members_of(ELITES)
         if not elites:
             return self.first_question(state, candidate)

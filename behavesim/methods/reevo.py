@@ -16,7 +16,10 @@ from behavesim.task import Task
 POPULATION = "population"
 """The programs that may be parents: the last generation's children, and the mutants that came after them."""
 ELITE = "elite"
-"""The best program ever found."""
+"""The best program there was when the last generation's children were complete, the template included."""
+
+SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
+"""The operators of the two kinds of notes: on one pair of parents, and on all that was said since the last one."""
 
 
 class ReEvoSettings(MethodSettings):
@@ -62,8 +65,7 @@ class ReEvo(Method[ReEvoSettings]):
         if due is None or (POPULATION in state.groups and state.groups[POPULATION].arranged_at >= due):
             return None
         before = state.groups[POPULATION].members if POPULATION in state.groups else [TEMPLATE]
-        elite = TEMPLATE if state.best is None else self._elite(state)
-        return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (elite,)})
+        return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (_best(state).candidate,)})
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """The next question, or a reflection that it needs; None until the programs it builds on are registered."""
@@ -75,14 +77,13 @@ class ReEvo(Method[ReEvoSettings]):
                 None,
                 self.prompts.first("initial", candidate, state.template, operator="template"),
             )
-        generation, place = divmod(candidate - settings.initial_population, self._cycle)
-        first = candidate - place
-        phase = first if place < settings.population else first + settings.population
-        if state.registered < phase:
+        place = (candidate - settings.initial_population) % self._cycle
+        children = candidate - place + settings.population  # the number after the generation's last child
+        if state.registered < (candidate - place if place < settings.population else children):
             return None
         if place < settings.population:
-            return self._cross(state, candidate, generation, first)
-        return self._mutate(state, candidate, generation)
+            return self._cross(state, candidate, children)
+        return self._mutate(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Children wait for the end of their generation; mutants join the population at once."""
@@ -118,41 +119,65 @@ class ReEvo(Method[ReEvoSettings]):
             return start + self.settings.population
         return start if generation == 0 else start - self.settings.mutants
 
-    def _elite(self, state: RunState) -> CandidateId:
-        """The best of those that are still in the archive: the old elite, the population and its children."""
-        held = [state.members[m] for m in state.members if m != TEMPLATE] or [state.members[TEMPLATE]]
-        return max(held, key=lambda member: member.merit).candidate
+    def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
+        """Return the question for a child of a pair, or first a reflection that the generation still needs.
 
-    def _cross(self, state: RunState, candidate: CandidateId, generation: int, first: CandidateId) -> Asked | NoteAsked:
-        """A child of a pair; before the first one, a reflection on every pair of the generation."""
-        population, noted = self.settings.population, len(state.notes)
-        begun = generation * (population + 1)
-        if self._reflects and noted < begun + population:
-            pair = self._pair(state, first + noted - begun)
-            prompt = self.prompts.of("short-term-reflection", pair)
-            return NoteAsked(noted, tuple(parent.candidate for parent in pair), prompt)
+        `end` is the number after the generation's last child. Without two programs of different scores the elite is
+        mutated instead: the authors' code (github.com/ai4co/reevo, reevo.py, `evolve`) then skips crossover too.
+        """
         pair = self._pair(state, candidate)
-        hint = state.notes[begun + candidate - first].text if self._reflects else ""
-        return question(candidate, pair, self.prompts.hinted("crossover", pair, hint))
+        if pair is None:
+            return self._mutate(state, candidate)
+        if not self._reflects:
+            return question(candidate, pair, self.prompts.hinted("crossover", pair, ""))
+        known = {note.asked.about: note.text for note in state.notes.values()}
+        # all reflections of the generation at once, to wait for one reply and not for ten; but for no child that the
+        # budget does not pay for: where it was raised later, each of those further children asks for its own
+        for child in range(candidate, max(candidate + 1, min(end, state.budget))):
+            parents = self._pair(state, child)
+            if parents is not None and _numbers(parents) not in known:
+                prompt = self.prompts.of(SHORT_TERM, parents)
+                return NoteAsked(len(state.notes), _numbers(parents), prompt)
+        return question(candidate, pair, self.prompts.hinted("crossover", pair, known[_numbers(pair)]))
 
-    def _mutate(self, state: RunState, candidate: CandidateId, generation: int) -> Asked | NoteAsked:
-        """A mutant of the elite; before the first one, the long-term reflection of the generation."""
-        population = self.settings.population
-        (elite,) = state.members_of(ELITE)
-        last = generation * (population + 1) + population
-        if self._reflects and len(state.notes) <= last:
-            before = state.notes[last - population - 1].text if generation else ""
-            hints = [state.notes[n].text for n in range(last - population, last)]
-            prompt = self.prompts.summary("long-term-reflection", before, hints)
-            return NoteAsked(last, (elite.candidate,), prompt)
-        hint = state.notes[last].text if self._reflects else ""
-        return question(candidate, [elite], self.prompts.hinted("mutation", [elite], hint))
+    def _mutate(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked:
+        """Return the question for a mutant of the best program, or first a long-term reflection on what is new."""
+        best = _best(state)
+        if not self._reflects:
+            return question(candidate, [best], self.prompts.hinted("mutation", [best], ""))
+        learnt, hints = _learnt(state)
+        if hints:
+            prompt = self.prompts.summary(LONG_TERM, learnt, hints)
+            return NoteAsked(len(state.notes), (best.candidate,), prompt)
+        return question(candidate, [best], self.prompts.hinted("mutation", [best], learnt))
 
-    def _pair(self, state: RunState, candidate: CandidateId) -> Sequence[Member]:
-        """Two parents for a child, from worse to better: of different scores where there are any."""
+    def _pair(self, state: RunState, candidate: CandidateId) -> Sequence[Member] | None:
+        """Return two parents of different scores for a child, the worse first; None if all parents score the same."""
         parents = {m.candidate: m for m in (*state.members_of(POPULATION), *state.members_of(ELITE))}
         pool, rng = list(parents.values()), self.generator(candidate)
         one = pool[int(rng.integers(len(pool)))]
-        others = [m for m in pool if m.score != one.score] or [m for m in pool if m is not one] or [one]
+        others = [m for m in pool if m.score != one.score]
+        if not others:
+            return None
         pair = [one, others[int(rng.integers(len(others)))]]
         return sorted(pair, key=lambda member: member.merit)
+
+
+def _best(state: RunState) -> Member:
+    """Return the best program there is; the template counts, as the seed does in the authors' code."""
+    return state.best_member(state.members)
+
+
+def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:
+    return tuple(program.candidate for program in programs)
+
+
+def _learnt(state: RunState) -> tuple[str, list[str]]:
+    """Return the text of the last long-term reflection ("" before the first), and of the short-term ones since."""
+    learnt, hints = "", list[str]()
+    for note in state.notes.values():
+        if note.asked.prompt.operator == LONG_TERM:
+            learnt, hints = note.text, []
+        elif note.text:
+            hints.append(note.text)
+    return learnt, hints

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import Asked, CandidateId
+from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 PLACE = "\0behaviour\0"
@@ -25,17 +25,18 @@ InWords = Callable[[int, int], str]
 class Parting:
     """A question of which the words on behaviour are still to be found."""
 
-    asked: Asked
+    asked: Asked | NoteAsked
     order: tuple[int, ...]
     """The indices of the instances, first those on which the scores of the two programs differ most."""
     in_words: InWords
     kept: tuple[CandidateId, ...] = ()
     """The programs of the archive, of which it is said how many have gone the same ways."""
 
-    def decide(self, behaviours: Behaviours) -> Asked:
-        """The question, with where the first and the last of the programs that it shows part."""
-        worse, *_, better = (behaviours.algorithm(parent) for parent in self.asked.parents)
-        words = self._words(worse, better, len(self.asked.parents), behaviours)
+    def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
+        """Return the question with the step at which its first and its last program part."""
+        programs = shown_in(self.asked)
+        worse, *_, better = (behaviours.algorithm(program) for program in programs)
+        words = self._words(worse, better, len(programs), behaviours)
         prompt = self.asked.prompt
         return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
 
@@ -53,6 +54,11 @@ class Parting:
                     f"{tried(worse[index], better[index], others, step + 1, count)}"
                 )
         return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+
+
+def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
+    """Return the programs that a question shows, in ascending order of score."""
+    return asked.parents if isinstance(asked, Asked) else asked.about
 
 
 def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> str:

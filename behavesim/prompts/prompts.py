@@ -9,10 +9,10 @@ from typing import Literal
 from behavesim.base.config import Settings
 from behavesim.programs.fences import fenced
 from behavesim.prompts.contract import contract
-from behavesim.prompts.parting import PLACE, InWords, Parting
+from behavesim.prompts.parting import PLACE, InWords, Parting, shown_in
 from behavesim.prompts.shown import parts_of, prose, said_score
 from behavesim.prompts.wording import PARTS, Wording
-from behavesim.state.events import Asked, Prompt, Rejected
+from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
@@ -84,11 +84,11 @@ class Prompts:
         tells = self.feedback == "behaviour" and len(programs) > 1
         return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
 
-    def completed(self, asked: Asked, state: RunState) -> Asked | Parting:
+    def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
         """A question as it is sent: where its prompt has a place for behaviour, that is to be found first."""
         if PLACE not in asked.prompt.text:
             return asked
-        worse, *_, better = (state.members[parent].scores for parent in asked.parents)
+        worse, *_, better = (state.members[program].scores for program in shown_in(asked))
         gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
         order = sorted(range(len(gains)), key=lambda index: (-gains[index], index))
         return Parting(asked, tuple(order), self.in_words, tuple(state.members))

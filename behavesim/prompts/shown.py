@@ -23,7 +23,7 @@ def parts_of(programs: Sequence[Member], objective: Objective, scores: bool, tim
         "algorithms": _listed("algorithm", programs, [f"Algorithm {{}}. {_idea(each)}" for each in programs]),
         "worse": fenced(programs[0].source),
         "better": fenced(programs[-1].source),
-        "comparison": "" if one else f"The {_last(programs)} program is better than those before it.",
+        "comparison": f"The {_last(programs)} program is better than those before it." if _has_best(programs) else "",
         "aim": "it" if one else "all of them",
         "best": "it" if one else "the best of them",
     }
@@ -33,7 +33,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times
     """Programs with what is known of them; those that score the same are not called better."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
-    elif len({each.score for each in programs}) == 1:
+    elif _are_equal(programs):
         said = [f"Here are {len(programs)} programs that solve the problem; they score the same."]
     else:
         said = [f"Here are {len(programs)} programs that solve the problem, the best one last."]
@@ -61,10 +61,20 @@ def _listed(noun: str, programs: Sequence[Member], titles: Sequence[str]) -> str
         article = "a" if noun == "program" else "an"
         behind = ":" if noun == "program" else f". {_idea(programs[0])}"
         return f"Here is {article} {noun} that solves the problem{behind}\n\n{fenced(programs[0].source)}"
-    said = [f"Here are {len(programs)} {noun}s that solve the problem, from worse to better."]
+    order = "; they score the same" if _are_equal(programs) else ", from worse to better"
+    said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, title) in enumerate(zip(programs, titles, strict=True), 1):
         said += [title.replace("{}", str(number), 1), fenced(each.source)]
     return "\n\n".join(said)
+
+
+def _are_equal(programs: Sequence[Member]) -> bool:
+    return len({each.score for each in programs}) == 1
+
+
+def _has_best(programs: Sequence[Member]) -> bool:
+    """Return whether the last of several programs is better than each one before it."""
+    return len(programs) > 1 and programs[-1].utility > programs[-2].utility
 
 
 def _last(programs: Sequence[Member]) -> str:

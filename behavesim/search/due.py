@@ -58,7 +58,7 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     may_ask = permits.ask and state.asked < state.registered + rules.window
     asked = method.ask(state, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
-        return _leading_on(asked, state, method)
+        return method.prompts.completed(_leading_on(asked, state, method), state)
     if state.awaited_notes:  # what the method knows must not depend on how long a text takes
         return None
     if asked is not None:

@@ -18,7 +18,8 @@ from tests.methods.states import BRIEF, candidate, member, state_of
 from tests.search.toys import Toy
 
 METHODS = ["eoh", "eoh+behavesim"]
-SIZE = 8
+SIZE = 6
+"""The toy has seven scores, and plain EoH keeps one program of each."""
 
 
 def population(state: RunState) -> list[int]:
@@ -29,7 +30,8 @@ def population(state: RunState) -> list[int]:
 def test_first_programs_are_asked_for_until_the_population_is_full_and_no_longer(method: str) -> None:
     for state, event in steps(events_of(method=method, population=SIZE)):
         if isinstance(event, Asked):
-            assert (event.prompt.operator == "i1") == (len(population(state)) < SIZE)
+            enough = method == "eoh" and event.candidate >= 2 * SIZE
+            assert (event.prompt.operator == "i1") == (len(population(state)) < SIZE and not enough)
             if event.prompt.operator == "i1":
                 assert len(population(state)) + len(state.open) < SIZE
                 assert event.parents == ()
@@ -63,19 +65,20 @@ def test_the_population_never_holds_a_program_twice_nor_loses_its_best(method: s
         members = [state.members[m] for island in state.islands.values() for m in island.members]
         assert len(members) <= SIZE
         assert len({member.program_hash for member in members}) == len(members)
+        assert method != "eoh" or len({member.score for member in members}) == len(members)
         if isinstance(event, Added | NotAdded) and state.best is not None:
             assert state.best.candidate in population(state)
             assert best is None or state.best.utility >= best
             best = state.best.utility
 
 
-def test_plain_eoh_keeps_the_best_programs_of_all() -> None:
+def test_plain_eoh_keeps_the_first_program_of_each_of_the_best_scores() -> None:
     events = events_of(method="eoh", population=SIZE)
-    first: dict[str, Evaluated] = {}
+    first: dict[float, Evaluated] = {}
     for event in sorted(
         (e for e in events if isinstance(e, Evaluated) and e.candidate >= 0), key=lambda e: e.candidate
     ):
-        first.setdefault(event.program_hash, event)
+        first.setdefault(event.score, event)
     wanted = sorted(first.values(), key=lambda e: (e.score, e.candidate))[:SIZE]
     assert population(final(events)) == sorted(e.candidate for e in wanted)
 
@@ -153,6 +156,24 @@ def test_a_program_that_the_population_has_is_neither_compared_nor_added() -> No
     assert method.register(HELD, new) == Added(2, POPULATION)
     assert method.register(HELD, known) == NotAdded(2)
     assert method.compare(state_of(), new) is None
+
+
+def test_plain_eoh_refuses_a_program_with_a_score_that_it_has_and_with_behaviour_it_may_join() -> None:
+    equal = candidate(2, 3.0, similarity={0: 0.2, 1: 0.2})
+    assert EoH(EoHSettings(population=3), BRIEF).register(HELD, equal) == NotAdded(2)
+    with_behaviour = EoH(EoHSettings(population=3, selection="dissimilarity"), BRIEF)
+    assert with_behaviour.register(HELD, equal) == Added(2, POPULATION)
+
+
+def test_plain_eoh_goes_on_where_there_are_fewer_scores_than_places() -> None:
+    method, state = EoH(EoHSettings(population=4), BRIEF), state_of([member(0), member(1, 2.0)], {POPULATION: [0, 1]})
+    operators = [asked.prompt.operator for number in (7, 8) if (asked := method.ask(state, number))]
+    assert operators == ["i1", "e1"]
+    alone = state_of([member(0)], {POPULATION: [0]})
+    operators = [asked.prompt.operator for number in (8, 9, 10, 11) if (asked := method.ask(alone, number))]
+    assert operators == ["m1", "m1", "m1", "m2"]  # one program shares no idea with others
+    nothing = method.ask(state_of(), 8)
+    assert nothing is not None and nothing.prompt.operator == "i1"
 
 
 def test_better_members_are_parents_more_often() -> None:

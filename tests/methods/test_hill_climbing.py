@@ -24,7 +24,13 @@ def test_a_child_that_is_no_worse_takes_the_place_of_the_current_program() -> No
     assert CLIMBER.register(CLIMBED, candidate(5, 5.0)) == Added(5, CURRENT, (4,))
     assert CLIMBER.register(CLIMBED, candidate(5, 6.0)) == NotAdded(5)
     assert CLIMBER.register(CLIMBED, candidate(5)) == NotAdded(5)
-    assert CLIMBER.register(state_of(), candidate(0, 99.0)) == Added(0, CURRENT)
+
+
+def test_the_template_counts_it_is_not_replaced_by_a_first_child_that_is_worse() -> None:
+    template = state_of().template
+    assert template is not None and template.score == 9.0
+    assert CLIMBER.register(state_of(), candidate(0, 9.5)) == NotAdded(0)
+    assert CLIMBER.register(state_of(), candidate(0, 9.0)) == Added(0, CURRENT)
 
 
 def test_behaviour_plays_no_part() -> None:

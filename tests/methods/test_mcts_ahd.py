@@ -69,23 +69,46 @@ class TestTree:
         assert tree.path(ROOT) == []
 
 
-def test_the_first_programs_are_asked_for_below_the_root_with_a_thought() -> None:
-    for awaited in range(4):
-        asked = ask(grown([], (ROOT,) * awaited), 7)
-        assert (asked.candidate, asked.parents, asked.group) == (7, (), "-1")
-        assert (asked.prompt.operator, asked.prompt.asks_thought) == ("i1", True)
+def test_the_first_program_is_asked_for_alone_and_each_further_one_unlike_those_before() -> None:
+    first = ask(grown([]), 7)
+    assert (first.candidate, first.parents, first.group) == (7, (), "-1")
+    assert (first.prompt.operator, first.prompt.asks_thought) == ("i1", True)
+    for there in range(1, 4):
+        asked = ask(grown([member(k, 9.0 - k) for k in range(there)]), 7)
+        assert (asked.prompt.operator, asked.group) == ("e1", "-1")
+        assert set(asked.parents) <= set(range(there))
+    assert ask(grown([member(k, 9.0 - k) for k in range(4)]), 7).prompt.operator != "e1"
 
 
-def test_nothing_is_asked_until_one_of_the_first_programs_is_there() -> None:
+def test_the_first_programs_are_asked_for_one_after_another() -> None:
     method = MctsAhd(MctsAhdSettings(), BRIEF)
-    assert method.ask(grown([], (ROOT,) * 4), 4) is None
-    assert method.ask(grown([member(0)], (ROOT,) * 3), 4) is not None
+    assert method.ask(grown([], (ROOT,)), 1) is None
+    assert method.ask(grown([member(0), member(1)], (ROOT,)), 3) is None
 
 
 @pytest.mark.parametrize(("turn", "operator"), list(enumerate(EXPANSION)))
 def test_a_leaf_is_expanded_by_each_operator_in_turn(turn: int, operator: str) -> None:
-    asked = ask(grown([member(0)], (0,) * turn), initial=1, widening=0.01)
-    assert (asked.group, asked.prompt.operator, asked.prompt.asks_thought) == ("0", operator, True)
+    line = [member(0, 3.0), member(1, 1.0, origin="0"), *(member(k, 9.0, origin="0") for k in range(2, 6))]
+    asked = ask(grown(line, (1,) * turn), initial=1, widening=0.01, exploration=0)
+    assert (asked.group, asked.prompt.operator, asked.prompt.asks_thought) == ("1", operator, True)
+
+
+def test_a_leaf_below_the_root_has_no_line_of_descent_to_learn_from() -> None:
+    asked = [ask(grown([member(0), member(1, 9.0)], (0,) * turn), initial=1, widening=0.01) for turn in range(7)]
+    assert [each.prompt.operator for each in asked] == ["e2", "m1", "m1", "m2", "m2", "e2", "e2"]
+    assert {each.group for each in asked} == {"0"}
+
+
+def test_the_search_does_not_descend_below_its_depth() -> None:
+    line = [member(k, 9.0 - k, origin=str(k - 1)) for k in range(5)]
+    others = [member(100 + 10 * node + k, 20.0, origin=str(node)) for node in range(4) for k in range(5)]
+    for depth, node in ((2, "1"), (3, "2"), (4, "3"), (9, "4")):
+        asked = ask(grown([*line, *others]), initial=1, widening=0.01, exploration=0, depth=depth)
+        assert asked.group == node
+    deepest = [ask(grown([*line, *others], (1,) * more), initial=1, widening=0.01, exploration=0, depth=2)
+               for more in range(6)]  # fmt: skip
+    assert [each.group for each in deepest] == ["1"] * 6
+    assert [each.prompt.operator for each in deepest] == list(EXPANSION)  # its six children, and then six more
 
 
 def test_the_root_gets_a_child_unlike_all_subtrees_where_widening_allows_one_more() -> None:
@@ -108,7 +131,7 @@ def test_an_expanded_node_gets_a_further_child_by_crossover_where_widening_allow
 
 
 def test_an_expanded_node_whose_children_all_failed_is_tried_again() -> None:
-    asked = ask(grown([member(0)], (0,) * 6), initial=1, widening=0.01)
+    asked = ask(grown([member(0), member(1, 9.0)], (0,) * 6), initial=1, widening=0.01)
     assert (asked.group, asked.prompt.operator) == ("0", "e2")
 
 
@@ -132,17 +155,18 @@ class TestShown:
         seen = {ask(grown(family, (2, 3, 0)), number, widening=0.01, elites=2).parents for number in range(40)}
         assert seen == {(2, 1), (0, 1)}
 
-    def test_crossover_of_the_only_program_shows_it_alone(self) -> None:
-        assert ask(grown([member(0)]), initial=1, widening=0.01).parents == (0,)
+    def test_the_only_program_is_modified_since_there_is_none_to_cross_it_with(self) -> None:
+        asked = ask(grown([member(0)]), initial=1, widening=0.01)
+        assert (asked.prompt.operator, asked.parents) == ("m1", (0,))
 
-    def test_exploration_shows_the_best_of_up_to_three_subtrees(self) -> None:
-        asked = ask(grown(FAMILY), initial=2, widening=1.0)
-        assert (asked.prompt.operator, asked.parents) == ("e1", (1, 2))
-        many = [member(k, float(k)) for k in range(5)]
-        seen = [ask(grown(many), number, initial=2, widening=1.0).parents for number in range(40)]
-        assert {len(parents) for parents in seen} == {3}
-        assert {parent for parents in seen for parent in parents} == {0, 1, 2, 3, 4}
-        assert all(list(parents) == sorted(parents, reverse=True) for parents in seen)
+    def test_exploration_shows_a_program_of_each_of_two_to_five_subtrees(self) -> None:
+        seen = {ask(grown(FAMILY), number, initial=2, widening=1.0).parents for number in range(40)}
+        assert seen == {(1, 0), (1, 2), (1, 3), (1, 4)}
+        many = [member(k, float(k)) for k in range(7)]
+        drawn = [ask(grown(many), number, initial=2, widening=1.0).parents for number in range(60)]
+        assert {len(parents) for parents in drawn} == {2, 3, 4, 5}
+        assert {parent for parents in drawn for parent in parents} == set(range(7))
+        assert all(list(parents) == sorted(parents, reverse=True) for parents in drawn)
 
     def test_the_way_from_the_root_is_shown_by_its_last_three_programs(self) -> None:
         line = [member(k, 9.0 - k, origin=str(k - 1)) for k in range(5)]

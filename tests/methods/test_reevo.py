@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from behavesim.methods.reevo import ELITE, POPULATION, ReEvo, ReEvoSettings
-from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, NoteReceived, Prompt, Regrouped, Reply
+from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
 from behavesim.state.members import Note
 from behavesim.state.state import RunState
 from tests.methods.runs import events_of, steps
@@ -20,6 +22,8 @@ SETTINGS = ReEvoSettings(initial_population=4, population=4, mutation_rate=0.5)
 METHOD = ReEvo(SETTINGS, BRIEF)
 SILENT = ReEvo(SETTINGS.model_copy(update={"reflection": False}), BRIEF)
 PROGRAMS = [member(0, 5.0), member(1, 3.0), member(2, 4.0), member(3, 3.0)]
+FIRST_PAIRS = [(2, 1), (2, 3), (0, 3), (0, 1)]
+"""Pairs of programs of different scores, the worse first."""
 
 
 def evolved(registered: int = 4, notes: int = 0, population: Mapping[int, float] | None = None) -> RunState:
@@ -27,10 +31,22 @@ def evolved(registered: int = 4, notes: int = 0, population: Mapping[int, float]
     members = [member(c, s) for c, s in population.items()] if population else PROGRAMS
     best = max(members, key=lambda each: (each.utility, -each.candidate)).candidate
     state = state_of(members, {POPULATION: [m.candidate for m in members], ELITE: [best]}, registered=registered)
-    for number in range(notes):
-        asked = NoteAsked(number, (), Prompt("", "short-term-reflection"))
-        state.notes[number] = Note(asked, Reply(f"Hint {number}.", "toy"))
+    for _ in range(notes):
+        take_note(state)
     return state
+
+
+def take_note(state: RunState, *about: int, operator: str = "short-term-reflection") -> None:
+    """Add an answered note, by default on a pair of the first generation."""
+    number = len(state.notes)
+    pair = about or FIRST_PAIRS[number]
+    state.notes[number] = Note(NoteAsked(number, pair, Prompt("", operator)), Reply(f"Hint {number}.", "toy"))
+
+
+def pairs_of(state: RunState, children: range) -> list[tuple[int, ...]]:
+    """The different pairs that children come from, in the order of the first child of each."""
+    asked = (SILENT.ask(state, child) for child in children)
+    return list(dict.fromkeys(tuple(question.parents) for question in asked if question is not None))
 
 
 def crossed(state: RunState, seeds: int = 30) -> set[tuple[int, ...]]:
@@ -79,10 +95,11 @@ class TestGenerations:
     def test_the_template_is_all_there_is_where_no_initial_program_is_feasible(self) -> None:
         assert METHOD.regroup(state_of(registered=4)) == Regrouped({POPULATION: (TEMPLATE,), ELITE: (TEMPLATE,)})
 
-    def test_the_template_is_no_elite_where_there_is_another_program(self) -> None:
-        worse = state_of([member(0, 50.0)], registered=4)
-        worse.ungrouped, worse.best = [0], worse.members[0]
-        assert METHOD.regroup(worse) == Regrouped({POPULATION: (0,), ELITE: (0,)})
+    def test_the_template_is_the_elite_until_a_program_is_better(self) -> None:
+        for score, elite in ((50.0, TEMPLATE), (9.0, TEMPLATE), (8.0, 0)):
+            state = state_of([member(0, score)], registered=4)
+            state.ungrouped, state.best = [0], state.members[0]
+            assert METHOD.regroup(state) == Regrouped({POPULATION: (0,), ELITE: (elite,)})
 
     def test_children_wait_for_the_end_of_their_generation_and_mutants_do_not(self) -> None:
         homes = {n: METHOD.register(evolved(), candidate(n, 1.0)) for n in range(16)}
@@ -110,9 +127,11 @@ class TestQuestions:
     def test_a_crossover_shows_two_programs_of_different_scores_from_worse_to_better(self) -> None:
         assert crossed(evolved()) == {(0, 1), (0, 2), (0, 3), (2, 1), (2, 3)}  # 1 and 3 are as good
 
-    def test_programs_as_good_as_one_another_are_crossed_where_there_are_no_others(self) -> None:
-        assert crossed(evolved(population={1: 1.0, 3: 1.0})) == {(3, 1)}  # the older counts as the better
-        assert crossed(evolved(population={0: 1.0})) == {(0, 0)}
+    def test_the_best_is_mutated_where_no_two_programs_have_different_scores(self) -> None:
+        assert crossed(evolved(population={1: 1.0, 3: 1.0})) == {(1,)}
+        asked = METHOD.ask(evolved(population={0: 1.0}), 4)
+        assert isinstance(asked, Asked)  # and nothing is reflected on
+        assert (asked.parents, asked.prompt.operator) == ((0,), "mutation")
 
     def test_the_elite_is_a_parent_though_it_is_not_of_the_population(self) -> None:
         state = evolved(population={0: 5.0, 1: 3.0})
@@ -124,45 +143,79 @@ class TestQuestions:
         assert isinstance(asked, Asked)
         assert (asked.parents, asked.prompt.operator) == ((1,), "mutation")
 
+    def test_a_mutation_shows_a_better_mutant_of_the_same_generation_at_once(self) -> None:
+        state = evolved(registered=9)
+        state.members[8] = member(8, 2.0)
+        state.groups[POPULATION].members.append(8)
+        asked = SILENT.ask(state, 9)
+        assert isinstance(asked, Asked)
+        assert asked.parents == (8,)
+
 
 class TestReflections:
-    @pytest.mark.parametrize("noted", range(4))
-    def test_before_its_first_child_a_generation_reflects_on_each_pair(self, noted: int) -> None:
-        note, child = METHOD.ask(evolved(notes=noted), 4), SILENT.ask(evolved(), 4 + noted)
-        assert isinstance(note, NoteAsked) and isinstance(child, Asked)
-        assert (note.number, note.prompt.operator) == (noted, "short-term-reflection")
-        assert note.about == child.parents
+    def test_before_its_first_child_a_generation_reflects_once_on_each_pair(self) -> None:
+        state, expected = evolved(), pairs_of(evolved(), range(4, 8))
+        for number, pair in enumerate(expected):
+            note = METHOD.ask(state, 4)
+            assert isinstance(note, NoteAsked)
+            assert (note.number, note.prompt.operator, note.about) == (number, "short-term-reflection", pair)
+            take_note(state, *pair)
+        assert isinstance(METHOD.ask(state, 4), Asked)
 
     def test_a_child_is_asked_for_with_the_hint_of_its_own_pair(self) -> None:
-        for number in range(4, 8):
-            asked = METHOD.ask(evolved(notes=4), number)
+        state = evolved(notes=4)
+        for child in range(4, 8):
+            asked = METHOD.ask(state, child)
             assert isinstance(asked, Asked)
-            assert [f"Hint {n}." in asked.prompt.text for n in range(4)] == [n == number - 4 for n in range(4)]
+            hints = [note.text for note in state.notes.values() if note.asked.about == asked.parents]
+            assert re.findall(r"Hint \d\.", asked.prompt.text) == hints
+
+    def test_no_pair_is_reflected_on_for_a_child_that_the_budget_does_not_pay_for(self) -> None:
+        state = evolved()
+        assert state.started is not None
+        state.started = replace(state.started, settings={"budget": 5})
+        take_note(state, *pairs_of(state, range(4, 5))[0])
+        assert isinstance(METHOD.ask(state, 4), Asked)
+        for child in range(5, 8):  # the budget was raised: each child pays for its own
+            (pair,) = pairs_of(state, range(child, child + 1))
+            if pair not in [note.asked.about for note in state.notes.values()]:
+                note = METHOD.ask(state, child)
+                assert isinstance(note, NoteAsked) and note.about == pair
+                take_note(state, *pair)
+            assert isinstance(METHOD.ask(state, child), Asked)
 
     def test_before_its_first_mutant_a_generation_sums_its_hints_up(self) -> None:
-        note = METHOD.ask(evolved(registered=8, notes=4), 8)
+        state = evolved(registered=8, notes=4)
+        note = METHOD.ask(state, 8)
         assert isinstance(note, NoteAsked)
         assert (note.number, note.about, note.prompt.operator) == (4, (1,), "long-term-reflection")
         assert all(f"Hint {n}." in note.prompt.text for n in range(4))
         assert "Nothing was learnt before." in note.prompt.text
-        asked = METHOD.ask(evolved(registered=8, notes=5), 8)
+        take_note(state, 1, operator="long-term-reflection")
+        asked = METHOD.ask(state, 8)
         assert isinstance(asked, Asked)
         assert "Hint 4." in asked.prompt.text
 
-    def test_the_next_generation_has_notes_of_its_own_and_builds_on_what_was_learnt(self) -> None:
-        short = METHOD.ask(evolved(registered=10, notes=5), 10)
-        assert isinstance(short, NoteAsked)
-        assert short.number == 5
-        child = METHOD.ask(evolved(registered=10, notes=9), 11)
-        assert isinstance(child, Asked)
-        assert "Hint 6." in child.prompt.text
-        long = METHOD.ask(evolved(registered=14, notes=9), 14)
+    def test_the_next_generation_sums_up_its_own_hints_and_what_was_learnt(self) -> None:
+        state = evolved(registered=14, notes=2)
+        take_note(state, 1, operator="long-term-reflection")
+        take_note(state, 0, 1)
+        take_note(state, 0, 3)
+        long = METHOD.ask(state, 14)
         assert isinstance(long, NoteAsked)
-        assert long.number == 9
-        assert [n for n in range(9) if f"Hint {n}." in long.prompt.text] == [4, 5, 6, 7, 8]
-        mutant = METHOD.ask(evolved(registered=14, notes=10), 15)
+        assert long.number == 5
+        assert re.findall(r"Hint \d\.", long.prompt.text) == ["Hint 2.", "Hint 3.", "Hint 4."]
+        take_note(state, 1, operator="long-term-reflection")
+        mutant = METHOD.ask(state, 15)
         assert isinstance(mutant, Asked)
-        assert "Hint 9." in mutant.prompt.text
+        assert re.findall(r"Hint \d\.", mutant.prompt.text) == ["Hint 5."]
+
+    def test_nothing_new_is_not_summed_up_again(self) -> None:
+        state = evolved(registered=14, notes=2)
+        take_note(state, 1, operator="long-term-reflection")
+        mutant = METHOD.ask(state, 14)
+        assert isinstance(mutant, Asked)
+        assert "Hint 2." in mutant.prompt.text
 
     def test_where_the_proposer_writes_none_or_none_are_wanted_there_are_none(self) -> None:
         offline = ReEvo(SETTINGS, replace(BRIEF, takes_notes=False))
@@ -181,14 +234,18 @@ def test_a_person_is_told_the_generation_and_how_many_reflections_were_made() ->
     assert METHOD.facts(state)["generation"] == "0"
 
 
-def test_in_a_whole_run_every_generation_is_reflected_on_and_the_elite_only_gets_better() -> None:
-    best, notes = -99.0, 0
-    for state, event in steps(events_of(method="reevo", initial_population=10, population=6, budget=82)):
-        notes += isinstance(event, NoteReceived)
+def test_in_a_whole_run_pairs_are_reflected_on_and_the_elite_only_gets_better() -> None:
+    best, asked = -99.0, Counter[str]()
+    events = events_of(method="reevo", initial_population=10, population=6, budget=82)
+    for state, event in steps(events):
+        if isinstance(event, Asked | NoteAsked):
+            asked[event.prompt.operator] += 1
         if isinstance(event, Regrouped):
             (elite,) = event.groups[ELITE]
             assert state.members[elite].utility >= best
             best = state.members[elite].utility
-            assert state.best is not None
-            assert best == state.best.utility
-    assert notes == 8 * 7  # of eight generations: six on pairs, and one that sums them up
+            assert state.leader is not None
+            assert best == state.leader.utility
+    pairs = {event.parents for event in events if isinstance(event, Asked) and event.prompt.operator == "crossover"}
+    assert asked["short-term-reflection"] == len(pairs) <= asked["crossover"] == 48
+    assert (asked["long-term-reflection"], asked["mutation"]) == (8, 24)

@@ -135,6 +135,9 @@ def test_programs_of_the_same_score_are_not_called_better() -> None:
     assert "they score the same" in toy().of("improve", same).text
     assert "better than those" not in toy().of("improve", same).text
     assert "the best one last" in toy().of("improve", [member("def f(): return 9", 9.0), *same]).text
+    assert "they score the same" in toy("paper").of("improve", same).text
+    for shown in (same, [member("def f(): return 9", 9.0), *same]):
+        assert "better than those" not in toy("paper").of("improve", shown).text
 
 
 def test_a_thought_stands_in_prose_before_its_program() -> None:
@@ -161,7 +164,7 @@ def test_the_reply_that_a_prompt_asks_for_is_read_with_its_thought() -> None:
 
 
 def test_a_prompt_can_show_any_number_of_programs() -> None:
-    text = toy("paper").of("improve", [member("pass")] * 12).text
+    text = toy("paper").of("improve", [member("pass", 12.0 - k) for k in range(12)]).text
     assert "12 programs" in text
     assert "The last program is better" in text
 

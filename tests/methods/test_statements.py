@@ -1,0 +1,180 @@
+"""What prompts say of the programs they show is true, in rehearsed searches of every method."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from behavesim import prompts
+from behavesim.methods.installed import method as method_of
+from behavesim.programs.fences import fenced_blocks
+from behavesim.rehearsal.examination import PUT_IN
+from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
+from behavesim.store.codec import decode
+from tests.crash.deaths import METHODS
+from tests.methods.runs import Events, steps
+from tests.search.toys import MemoryJournal, Toy, fitting, search
+
+pytestmark = pytest.mark.usefixtures("replies_read_once")
+
+WAYS = [("full", "scores"), ("full", "behaviour"), ("paper", "none")]
+"""Wordings, each with what is said of programs beside their code."""
+
+
+@cache
+def events_of(**settings: Any) -> Events:
+    """The events of a whole run into which a person put some programs."""
+
+    async def run() -> Events:
+        journal = MemoryJournal()
+        built = await search(journal, {"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings})
+        await built.record(*PUT_IN)
+        assert await built.run() == "budget"
+        return tuple(decode(*row) for row in journal.rows)
+
+    return asyncio.run(run())
+
+
+def questions(**settings: Any) -> Iterator[tuple[RunState, Asked | NoteAsked, list[Member]]]:
+    """Each question to the model that shows programs, with the state before it and those programs."""
+    known: dict[int, Member] = {}  # those that left the archive too: a question can be asked twice
+    for state, event in steps(events_of(**settings)):
+        if not isinstance(event, Asked | NoteAsked) or event.prompt.operator in (INJECTED, "long-term-reflection"):
+            continue
+        known |= state.members
+        numbers = event.parents if isinstance(event, Asked) else event.about
+        yield state, event, [known[number] for number in numbers]
+
+
+def are_equal(state: RunState, shown: Sequence[Member]) -> bool:
+    return len({each.score for each in shown}) == 1
+
+
+def has_best(state: RunState, shown: Sequence[Member]) -> bool:
+    return len(shown) > 1 and all(each.utility < shown[-1].utility for each in shown[:-1])
+
+
+def are_sorted(state: RunState, shown: Sequence[Member]) -> bool:
+    return len({each.score for each in shown}) > 1 and list(shown) == sorted(shown, key=lambda each: each.merit)
+
+
+def is_leader(state: RunState, shown: Sequence[Member]) -> bool:
+    assert state.leader is not None
+    return [each.utility for each in shown] == [state.leader.utility]
+
+
+def are_a_line(state: RunState, shown: Sequence[Member]) -> bool:
+    line = sorted(shown, key=lambda each: each.candidate)
+    grown = pairwise(line)
+    return len(line) > 1 and all(
+        child.origin == str(parent.candidate) and parent.candidate in child.parents for parent, child in grown
+    )
+
+
+def are_several(state: RunState, shown: Sequence[Member]) -> bool:
+    return len({each.candidate for each in shown}) > 1
+
+
+def is_the_template(state: RunState, shown: Sequence[Member]) -> bool:
+    return [each.candidate for each in shown] in ([], [TEMPLATE])
+
+
+STATEMENTS: dict[str, Callable[[RunState, Sequence[Member]], bool]] = {
+    "they score the same": are_equal,
+    "the best one last": are_sorted,
+    "from worse to better": are_sorted,
+    "program is better than those before it": has_best,
+    "This one solves it better": has_best,
+    "the difference between their scores": has_best,
+    "makes the second program better": has_best,
+    "what is good in both": has_best,
+    "best program so far": is_leader,
+    "one line of descent": are_a_line,
+    "have in common, and why": are_several,
+    "idea that the given algorithms share": are_several,
+    "program that the search begins with": is_the_template,
+}
+
+
+@pytest.mark.parametrize(("wording", "feedback"), WAYS)
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_prompt_says_of_its_programs_is_true(method: str, wording: str, feedback: str) -> None:
+    for state, event, shown in questions(method=method, prompts=wording, prompt_feedback=feedback):
+        text = event.prompt.text
+        sources = [each.source.strip() for each in shown] or [Toy.template.strip()]
+        assert [block.strip() for block in fenced_blocks(text)] == sources
+        for statement, is_true in STATEMENTS.items():
+            if statement in re.sub(r"\s+", " ", text):
+                assert is_true(state, shown), f"candidate {state.asked}: {statement!r} of {shown}"
+
+
+def test_every_statement_is_one_that_prompts_make() -> None:
+    folder = Path(prompts.__file__).parent
+    texts = [path.read_text() for path in (*folder.glob("*/*.md"), folder / "shown.py")]
+    assert [statement for statement in STATEMENTS if not any(statement in text for text in texts)] == []
+
+
+@pytest.mark.parametrize(("wording", "feedback"), WAYS)
+@pytest.mark.parametrize("method", METHODS)
+def test_no_prompt_holds_a_control_character_or_a_place_that_was_not_filled_in(
+    method: str, wording: str, feedback: str
+) -> None:
+    for event in events_of(method=method, prompts=wording, prompt_feedback=feedback):
+        if isinstance(event, Asked | NoteAsked):
+            text = event.prompt.text
+            assert not [c for c in text if unicodedata.category(c) == "Cc" and c != "\n"], event
+            assert not re.search(r"\$\w|behaviour\0", text), event
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_template_counts_as_a_program_wherever_the_best_one_is_meant(method: str) -> None:
+    # the toy's template is as good as a program can be
+    for state, event, shown in questions(method=method, prompts="full", prompt_feedback="scores"):
+        assert state.template is not None
+        if method == "hill-climbing" or event.prompt.operator == "mutation":
+            assert [each.utility for each in shown] == [state.template.utility]
+
+
+@pytest.mark.parametrize(("samples", "n_init"), [(2, 8), (3, 9)])
+@pytest.mark.parametrize("method", ["funsearch", "funsearch+behavesim", "niche"])
+def test_candidates_that_share_a_prompt_share_none_with_those_before(method: str, samples: int, n_init: int) -> None:
+    settings = {"method": method, "samples_per_prompt": samples, "n_init": n_init}
+    deciding = method_of(fitting({"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings}), Toy())
+    events, asked, firsts = events_of(**settings), dict[int, Asked](), 0
+    for state, event in steps(events):
+        if not isinstance(event, Asked) or event.candidate < n_init or event.prompt.operator == INJECTED:
+            continue
+        first = event.candidate - (event.candidate - n_init) % samples
+        shared = [asked[number] for number in range(first, event.candidate) if number in asked]
+        if shared:
+            assert event.prompt == shared[0].prompt
+        else:
+            state.last_asked = None  # nothing that was asked before is asked again
+            assert deciding.ask(state, event.candidate) == event
+            firsts += event.candidate != first
+        asked[event.candidate] = event
+    assert firsts, "a person's program takes the first place of some"
+
+
+@pytest.mark.parametrize("mutation_rate", [0.0, 0.5])
+@pytest.mark.parametrize("budget", [37, 40, 64])
+def test_no_more_reflections_are_paid_for_than_there_are_children(mutation_rate: float, budget: int) -> None:
+    events = events_of(method="reevo", budget=budget, population=4, mutation_rate=mutation_rate)
+    first = budget // 4
+    notes = Counter(event.prompt.operator for event in events if isinstance(event, NoteAsked))
+    assert 0 < notes["short-term-reflection"] <= budget - first
+    mutants = {e.candidate for e in events if isinstance(e, Asked) and e.prompt.operator == "mutation"}
+    assert notes["long-term-reflection"] <= len(mutants)
+    children = [e for e in events if isinstance(e, Asked) and e.prompt.operator in ("crossover", INJECTED)]
+    assert notes["short-term-reflection"] <= len([e for e in children if e.candidate >= first])
