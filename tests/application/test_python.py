@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -104,3 +107,10 @@ async def test_a_slip_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(bs.BehavesimError, match="no task 'tps'; did you mean 'tsp'"):
         await bs.search("tps", runs_dir=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_no_public_name_becomes_a_room_of_the_package_once_that_is_imported() -> None:
+    for name in bs.__all__:
+        with suppress(ModuleNotFoundError):
+            import_module(f"behavesim.{name}")
+        assert not isinstance(getattr(bs, name), ModuleType), name
