@@ -18,7 +18,7 @@ from typing import Any
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.candidate import SOURCE_PREFIX
+from behavesim.sandbox.apart import as_sent
 from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
 from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
@@ -95,41 +95,44 @@ class ZygoteConnection:
                 if not connection._ready.done() or connection._ready.cancelled() or connection._ready.exception():
                     await connection.close()
 
-    async def run(self, source: str, script: bytes = b"") -> ProcessOutput:
-        """Have one program run, or asked again by a script; raises ZygoteDied if the zygote did not outlive it.
+    async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> ProcessOutput:
+        """Have one program run; raises ZygoteDied if the zygote did not outlive it.
 
-        Cancelling kills the program.
+        With questions the zygote is one without a task, and the program answers these. With a link it is run by the
+        zygote that has the other end (`lend`). Cancelling kills the program.
         """
         with _enough_files():
             ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        job = next(self._jobs)
-        ending = self._endings[job] = asyncio.get_running_loop().create_future()
+        job = self._new_job()
         with ours:
-            exchange = asyncio.create_task(self._exchange(ours, source, script, job))
+            exchange = asyncio.create_task(self._exchange(ours, as_sent(source) + questions, bool(questions), job))
             try:
                 with theirs:
-                    self._request(FORK, job, theirs.fileno())
-                async with self._clock.timeout(self._limits.longest_s + GRACE_S):
-                    ended = await asyncio.shield(ending)
+                    self._fork(job, theirs, *([] if link is None else [link]))
+                ended = await self._ended(job)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
                 frame, overflowed = exchange.result() if exchange.done() else (b"", False)
                 return ProcessOutput(ended, frame, overflowed)
-            except TimeoutError:
-                self.alive = False
-                raise ZygoteDied("the zygote went silent") from None
-            except asyncio.CancelledError:
-                with contextlib.suppress(ZygoteDied, TimeoutError):
-                    self._request(KILL, job)
-                    async with self._clock.timeout(GRACE_S):
-                        await asyncio.shield(ending)
-                raise
             finally:
                 self._endings.pop(job)
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed
+
+    async def lend(self, end: socket.socket) -> Ending:
+        """Have the program that comes through a socket answer what is asked there; the socket is closed here.
+
+        Raises ZygoteDied; cancelling kills the program.
+        """
+        job = self._new_job()
+        try:
+            with end:
+                self._fork(job, end)
+            return await self._ended(job)
+        finally:
+            self._endings.pop(job)
 
     async def close(self) -> None:
         """End the zygote and all its children; on return they are gone, or dying where it did not answer."""
@@ -145,6 +148,30 @@ class ZygoteConnection:
         await asyncio.wait([self._listening])
         self._control.close()
 
+    def _new_job(self) -> int:
+        job = next(self._jobs)
+        self._endings[job] = asyncio.get_running_loop().create_future()
+        return job
+
+    def _fork(self, job: int, *ends: socket.socket) -> None:
+        self._request(FORK, job, *(end.fileno() for end in ends))
+
+    async def _ended(self, job: int) -> Ending:
+        """How a child ended, which is killed where nobody wants to know any more; raises ZygoteDied."""
+        ending = self._endings[job]
+        try:
+            async with self._clock.timeout(self._limits.longest_s + GRACE_S):
+                return await asyncio.shield(ending)
+        except TimeoutError:
+            self.alive = False
+            raise ZygoteDied("the zygote went silent") from None
+        except asyncio.CancelledError:
+            with contextlib.suppress(ZygoteDied, TimeoutError):
+                self._request(KILL, job)
+                async with self._clock.timeout(GRACE_S):
+                    await asyncio.shield(ending)
+            raise
+
     def _request(self, request: bytes, job: int, *fds: int) -> None:
         try:
             socket.send_fds(self._control, [REQUEST.pack(request, job)], fds)
@@ -152,13 +179,14 @@ class ZygoteConnection:
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, ours: socket.socket, source: str, script: bytes, job: int) -> tuple[bytes, bool]:
-        """Send the program, then read one frame, or as much of one as comes."""
+    async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> tuple[bytes, bool]:
+        """Send the program and what it is asked, then read one frame, or as much of one as comes."""
         loop = asyncio.get_running_loop()
-        encoded = source.encode(errors="replace")
         frame = bytearray()
         with contextlib.suppress(ConnectionError):  # the child died early; how, its ending tells
-            await loop.sock_sendall(ours, SOURCE_PREFIX.pack(len(encoded), len(script)) + encoded + script)
+            await loop.sock_sendall(ours, sent)
+            if is_all:
+                ours.shutdown(socket.SHUT_WR)
             while chunk := await loop.sock_recv(ours, _CHUNK):
                 frame += chunk
                 if len(frame) > self._frame_limit:
@@ -190,9 +218,18 @@ class ZygoteConnection:
         elif "error" in message:
             self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
         elif "isolation" in message:
-            self._ready.set_result(Ready(**{**message, "notes": tuple(message["notes"])}))
+            self._ready.set_result(Ready.heard(message))
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(Ending(**message))
+
+
+@contextlib.contextmanager
+def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a socket, closed at the end; raises SandboxError where none can be had."""
+    with _enough_files():
+        ends = socket.socketpair()
+    with ends[0], ends[1]:
+        yield ends
 
 
 @contextlib.contextmanager

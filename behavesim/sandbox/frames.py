@@ -2,6 +2,10 @@
 
 A frame is `<II` (the size of all that follows, the size of the header), a JSON header, and the arrays' bytes in order.
 The header is {"solutions": [[[name, dtype, shape], …] for each instance]} or {"failure": reason, "message": text}.
+
+One answer of a program apart is smaller, since there may be thousands: `<IBB` (the size of all that follows, the type's
+place in the list or 255 for a failure, the number of dimensions), the lengths as `<I` each, and the array's bytes; in
+place of both a failure has its whole frame.
 """
 
 from __future__ import annotations
@@ -23,6 +27,9 @@ PREFIX = struct.Struct("<II")
 HEADER_LIMIT = 1 << 16
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
 DIMENSIONS_LIMIT = 8
+ANSWER = struct.Struct("<IBB")
+ANSWER_TYPES = [np.dtype(name) for name in sorted(DTYPES)]
+FAILED = 255
 EMPTY_LIMIT = 1 << 16
 """What the lengths of an empty array, but for its zeros, may multiply to: it is sent for nothing, its sums are not."""
 MESSAGE_LIMIT = 500
@@ -86,6 +93,60 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
     if set(header) == {"solutions"}:
         return _solutions(header["solutions"], data, instances)
     _refuse("its header has other keys than it should")
+
+
+def encode_answer(answer: object, limit: int) -> bytes:
+    """The frame of one answer, of at most `limit` bytes; raises FrameError for what is no array of plain numbers."""
+    try:
+        array = _plain(np.asarray(answer))
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"the function must return a number or an array of numbers: {error}") from error
+    if array.nbytes > limit:
+        raise TooLarge(f"an answer of {array.nbytes} bytes came; the limit is {limit}")
+    shape = struct.pack(f"<{array.ndim}I", *array.shape)
+    header = ANSWER.pack(len(shape) + array.nbytes, ANSWER_TYPES.index(array.dtype), array.ndim)
+    return header + shape + array.tobytes()
+
+
+def encode_failed_answer(reason: str, message: str) -> bytes:
+    """The frame of a program that has no answer to give."""
+    frame = encode_failure(reason, message)
+    return ANSWER.pack(len(frame), FAILED, 0) + frame
+
+
+def answer_size(start: bytes, limit: int) -> int:
+    """The bytes of a whole answer that starts so; raises FrameError where they would be more than one may have."""
+    size, _, _ = ANSWER.unpack_from(start)
+    if size > max(limit, HEADER_LIMIT) + 4 * DIMENSIONS_LIMIT:
+        _refuse("an answer is too long")
+    return ANSWER.size + int(size)
+
+
+def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
+    """What the frame of one answer holds, an array that can be written to; raises FrameError where it breaks a rule."""
+    size, kind, dimensions = ANSWER.unpack_from(frame)
+    if kind == FAILED:
+        failure = decode(frame[ANSWER.size :], 0)
+        return failure if isinstance(failure, Failure) else _refuse("an answer is a solution")
+    if kind >= len(ANSWER_TYPES) or dimensions > DIMENSIONS_LIMIT or size < 4 * dimensions:
+        _refuse("an answer's header is none")
+    dtype = ANSWER_TYPES[kind]
+    shape = struct.unpack_from(f"<{dimensions}I", frame, ANSWER.size)
+    if math.prod(shape) * dtype.itemsize != size - 4 * dimensions:
+        _refuse("an answer is not as long as its header says")
+    if 0 in shape and math.prod(length or 1 for length in shape) > EMPTY_LIMIT:
+        _refuse("an answer is empty and vast")
+    array = np.frombuffer(frame, dtype, offset=ANSWER.size + 4 * dimensions).reshape(shape)
+    if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+        _refuse("a truth value is neither 0 nor 1")
+    return array.copy()
+
+
+def whole_answer(frame: bytes, limit: int) -> NDArray[Any] | Failure:
+    """The same, of bytes that may be anything."""
+    if len(frame) < ANSWER.size or len(frame) != answer_size(frame, limit):
+        _refuse("one answer was expected")
+    return decode_answer(frame)
 
 
 def as_message(text: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from behavesim.base.errors import TaskError
 from behavesim.sandbox.frames import as_message
-from behavesim.sandbox.stateless import difference, script
+from behavesim.sandbox.stateless import Call, calls_to_repeat
 from behavesim.state.protocols import Sandbox, Solved
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import InvalidSolution, Split, Task, as_arrays, instances_of, number_from, raised
@@ -69,15 +69,17 @@ class SandboxJudge:
         if isinstance(verdict, Failure):
             return verdict
         try:
-            asking = await asyncio.to_thread(self._script, source, solved)
+            calls = await asyncio.to_thread(self._calls_to_repeat, solved)
         except (InvalidSolution, TaskError) as error:
             return Failure("invalid-solution", as_message(str(error)), solved.cpu_s)
-        again = await self._sandbox.evaluate(source, asking)
-        cpu_s = solved.cpu_s + again.cpu_s
-        if isinstance(again, Failure):
-            return replace(again if again.reason in PACE else _kept(f"it fails: {again.message}"), cpu_s=cpu_s)
-        if words := difference(asking, again.solutions):
-            return replace(_kept(words), cpu_s=cpu_s)
+        cpu_s = solved.cpu_s
+        for call in calls:
+            again = await self._sandbox.answer(source, call.arguments)
+            cpu_s += again.cpu_s
+            if isinstance(again, Failure):
+                return replace(again if again.reason in PACE else _kept(f"it fails: {again.message}"), cpu_s=cpu_s)
+            if words := call.difference(again.solutions[0]):
+                return replace(_kept(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
 
     async def _scored(self, solved: Solved) -> Verdict | Failure:
@@ -94,9 +96,11 @@ class SandboxJudge:
         self._took_s = time.thread_time() - begun
         return verdict
 
-    def _script(self, source: str, solved: Solved) -> bytes:
+    def _calls_to_repeat(self, solved: Solved) -> list[Call]:
+        draw = np.random.default_rng()  # by the system's randomness, or a program could know what will be asked
+        given = (self._task, self._instances, solved.solutions, solved.answers, draw)
         with np.errstate(all="ignore"):
-            return self._called("solve", script, source, self._task, self._instances, solved.solutions, solved.answers)
+            return self._called("solve", calls_to_repeat, *given)
 
     def _score(self, solved: Solved) -> Verdict | Failure:
         pairs = list(zip(self._instances, solved.solutions, strict=True))
@@ -127,7 +131,7 @@ class SandboxJudge:
 
 
 def _kept(words: str) -> Failure:
-    rule = "a program must keep nothing between calls; asked again in a fresh process, from the last call to the first"
+    rule = "a program must keep nothing between calls; asked again in a fresh process"
     return Failure("keeps-state", as_message(f"{rule}, {words}"))
 
 

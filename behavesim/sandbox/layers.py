@@ -72,11 +72,11 @@ class Confinement:
                 step()
         return pid
 
-    def enclose(self, fd: int) -> None:
-        """Put the other layers on this process, a child that keeps one open file; raises OSError where one fails."""
+    def enclose(self, *fds: int) -> None:
+        """Put the other layers on this process, a child that keeps these open files; raises OSError where one fails."""
         for step in self._steps.first:
             step()
-        close_files(fd)
+        close_files(*fds)
         for step in self._steps.last:
             step()
 
@@ -192,12 +192,15 @@ def limit_resources(limits: Limits, address_space: int) -> Iterator[Step]:
         yield _limit(kind, bound)
 
 
-def close_files(fd: int) -> None:
-    """Close all files but `fd`, the candidate's own socket. Standard input, output and error lead nowhere already in
+def close_files(*fds: int) -> None:
+    """Close all files but `fds`, the candidate's own sockets. Standard input, output and error lead nowhere already in
     the zygote, so that a flood of printing fills nothing.
     """
-    os.closerange(3, fd)
-    os.closerange(fd + 1, 1 << 12)  # the zygote never holds more than a few
+    first = 3
+    for fd in sorted(fds):
+        os.closerange(first, fd)
+        first = fd + 1
+    os.closerange(first, 1 << 12)  # the zygote never holds more than a few
 
 
 def limit_processes(tasks: int) -> Step:

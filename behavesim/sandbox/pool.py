@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from behavesim.base.errors import SandboxError, UsageError
+from behavesim.base.errors import SandboxError, TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.connection import ProcessOutput, ZygoteDied
-from behavesim.sandbox.frames import FrameError, decode
+from behavesim.sandbox.apart import question
+from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
+from behavesim.sandbox.frames import FrameError, decode, whole_answer
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ready
+from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ending, Ready
 from behavesim.sandbox.stateless import parted
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.state.protocols import Solved
@@ -38,6 +41,21 @@ FIRST_USE_S = 10.0
 """CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
 
 
+NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
+
+
+@dataclass(frozen=True)
+class _Zygotes:
+    """Two zygotes that differ in what they have imported: only the second has scipy."""
+
+    basic: ZygoteSupervisor
+    scientific: ZygoteSupervisor
+
+    def for_program(self, source: str) -> ZygoteSupervisor:
+        """The zygote with the modules that a program is likely to import."""
+        return self.scientific if "scipy" in source else self.basic
+
+
 class Pool:
     """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
 
@@ -46,7 +64,9 @@ class Pool:
     to wait for a zygote is a matter of `clock`.
 
     There are two zygotes: one for the programs that name scipy, started when the first of them comes, and one for all
-    others. They have the modules `preloaded` imported already; that for scipy has the `scientific` ones as well.
+    others. They have the modules `preloaded` imported already; that for scipy has the `scientific` ones as well. Two
+    more never load the task. They are started where a program must run apart from the instances: all programs of an
+    online task do, and some calls of a stateless one.
     """
 
     def __init__(
@@ -62,21 +82,24 @@ class Pool:
         clock: Heartbeat | None = None,
     ) -> None:
         self._limits = limits or Limits()
-        clock = clock or Heartbeat()
-        assignment = Assignment(task.place(), split, self._limits, layers, preloaded, FIRST_USE_S)
-        self._basic = ZygoteSupervisor(assignment, self._accept, clock)
-        with_scipy = replace(assignment, preloaded=preloaded + scientific)
-        self._scientific = ZygoteSupervisor(with_scipy, self._accept, clock)
+        self._clock = clock or Heartbeat()
+        self._assignment = Assignment(task.place(), split, self._limits, layers, preloaded, FIRST_USE_S)
+        self._scientific_modules = scientific
+        self._with_task = self._zygotes(self._assignment, self._accept)
+        self._apart: _Zygotes | None = None
         self._allow_weak_isolation = allow_weak_isolation
         self._free = asyncio.Semaphore(workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:
         try:
-            await self._basic.connection()
+            await self._with_task.basic.connection()
         except BaseException:
             await self._close()
             raise
+        ready = self._entered()
+        without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
+        self._apart = self._zygotes(without, self._compare)
         return self
 
     async def __aexit__(
@@ -85,7 +108,13 @@ class Pool:
         await self._close()
 
     async def _close(self) -> None:
-        await asyncio.gather(self._basic.close(), self._scientific.close())
+        pairs = [self._with_task, *([] if self._apart is None else [self._apart])]
+        await asyncio.gather(*(each.close() for pair in pairs for each in (pair.basic, pair.scientific)))
+
+    def _zygotes(self, assignment: Assignment, accept: Callable[[Ready], None]) -> _Zygotes:
+        scientific = replace(assignment, preloaded=assignment.preloaded + self._scientific_modules)
+        made = (ZygoteSupervisor(each, accept, self._clock) for each in (assignment, scientific))
+        return _Zygotes(*made)
 
     @property
     def isolation(self) -> str:
@@ -97,23 +126,59 @@ class Pool:
         """What keeps the isolation from being the best, a line each."""
         return self._entered().notes
 
-    async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
+    async def evaluate(self, source: str) -> Solved | Failure:
         """Run one program on every instance; raises SandboxError if the sandbox itself fails, never for the program.
 
-        With a script (`stateless.script`) it is asked the questions of that. Cancelling kills the program.
+        Where the task is online, the program runs apart from the instances. Cancelling kills the program.
         """
-        zygote = self._scientific if "scipy" in source else self._basic
+        run = self._run_apart if self._entered().online else self._run
         async with self._free:
             try:
-                run = await (await zygote.connection()).run(source, script)
+                return await run(source)
             except ZygoteDied:  # not the program's fault: once more
-                run = await (await zygote.connection()).run(source, script)
-        return result(run, self._limits, self._entered().instances)
+                return await run(source)
+
+    async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+        """Call a program's function once, in a process without instances; its answer comes in place of solutions.
+
+        Raises SandboxError if the sandbox itself fails, TaskError where the arguments cannot be sent.
+        """
+        asked = _as_question(arguments)
+        async with self._free:
+            try:
+                run = await (await self._alone(source).connection()).run(source, asked)
+            except ZygoteDied:
+                run = await (await self._alone(source).connection()).run(source, asked)
+        return _answered(run, self._limits)
+
+    async def _run(self, source: str) -> Solved | Failure:
+        zygote = self._with_task.for_program(source)
+        return result(await (await zygote.connection()).run(source), self._limits, self._entered().instances)
+
+    async def _run_apart(self, source: str) -> Solved | Failure:
+        """One process solves the instances, and asks another, which has the program and no instance."""
+        solving, answering = await self._with_task.basic.connection(), await self._alone(source).connection()
+        with connected() as (link, end):
+            program = asyncio.create_task(answering.lend(end))
+            try:
+                solved = await solving.run(source, link=link)
+                link.close()  # or the program would wait for a question
+                ending = await program
+            finally:
+                program.cancel()
+                await asyncio.wait([program])
+        found = _ended_badly(ending, self._limits) or result(solved, self._limits, self._entered().instances)
+        return replace(found, cpu_s=ending.cpu_s + solved.ending.cpu_s)
+
+    def _alone(self, source: str) -> ZygoteSupervisor:
+        """The zygote for a program that is to have nothing of the task."""
+        if self._apart is None:
+            raise SandboxError(NOT_ENTERED)
+        return self._apart.for_program(source)
 
     def _accept(self, ready: Ready) -> None:
-        """Refuse a level that is too weak, or weaker than the one the run began with."""
-        if self._ready and LEVELS.index(ready.isolation) < LEVELS.index(self._ready.isolation):
-            raise SandboxError(f"the isolation fell from {self._ready.isolation} to {ready.isolation}; start again")
+        """Take a zygote of the task; raises UsageError where its level is too weak."""
+        self._compare(ready)
         self._ready = ready
         if LEVELS.index(ready.isolation) < LEVELS.index("strong") and not self._allow_weak_isolation:
             raise UsageError(
@@ -121,15 +186,20 @@ class Pool:
                 f"{'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
             )
 
+    def _compare(self, ready: Ready) -> None:
+        """Raise SandboxError where a zygote's level is weaker than the one the run began with."""
+        if self._ready and LEVELS.index(ready.isolation) < LEVELS.index(self._ready.isolation):
+            raise SandboxError(f"the isolation fell from {self._ready.isolation} to {ready.isolation}; start again")
+
     def _entered(self) -> Ready:
         if self._ready is None:
-            raise SandboxError("a Pool must be entered (`async with Pool(…) as pool`) before it is used")
+            raise SandboxError(NOT_ENTERED)
         return self._ready
 
 
 def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
     """What a program's run comes to."""
-    failure = _ended_badly(run, limits)
+    failure = _no_frame(run, limits)
     if failure is None:
         try:
             held = decode(run.frame, instances)
@@ -143,10 +213,40 @@ def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failu
     return replace(failure, cpu_s=run.ending.cpu_s)
 
 
-def _ended_badly(run: ProcessOutput, limits: Limits) -> Failure | None:
-    ending = run.ending
+def _answered(run: ProcessOutput, limits: Limits) -> Solved | Failure:
+    """The one answer of a program apart, in place of a solution."""
+    failure = _no_frame(run, limits)
+    if failure is None:
+        try:
+            answer = whole_answer(run.frame, limits.output_mb * MEGABYTE)
+        except FrameError as error:
+            failure = Failure("output", str(error))
+        else:
+            if not isinstance(answer, Failure):
+                return Solved((answer,), run.ending.cpu_s)
+            failure = answer
+    return replace(failure, cpu_s=run.ending.cpu_s)
+
+
+def _as_question(arguments: tuple[Any, ...]) -> bytes:
+    try:
+        return question(arguments)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        advice = "call the function with numbers, arrays and plain containers of them"
+        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {advice}") from error
+
+
+def _no_frame(run: ProcessOutput, limits: Limits) -> Failure | None:
+    """Why a process sent nothing that could be read."""
     if run.overflowed:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
+    if failure := _ended_badly(run.ending, limits):
+        return failure
+    return None if run.frame else _left(0)
+
+
+def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
+    """Why a process ended otherwise than of itself with status 0."""
     if ending.killed == "wall":
         return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, some of them spent waiting")
     code = os.waitstatus_to_exitcode(ending.status)
@@ -161,9 +261,11 @@ def _ended_badly(run: ProcessOutput, limits: Limits) -> Failure | None:
         return Failure("forbidden", "the program made a system call that no program may make")
     if code < 0:
         return Failure("crash", f"the program's process was killed by {_signal_name(-code)}")
-    if code > 0 or not run.frame:
-        return Failure("exit", f"the program ended its process itself, with status {code}")
-    return None
+    return _left(code) if code else None
+
+
+def _left(code: int) -> Failure:
+    return Failure("exit", f"the program ended its process itself, with status {code}")
 
 
 def _signal_name(number: int) -> str:

@@ -1,29 +1,30 @@
-"""Programs that are to keep nothing between calls: what they answered is asked again elsewhere, and in another order.
+"""Programs that must keep nothing between calls: some of their calls are made again where nothing else is known.
 
-A program's process sends its answers beside its solutions. Trusted code sees that these answers lead to these
-solutions, and puts some of the questions once more, from the last back to the first, in a process that has asked
-nothing before. Whoever planned ahead, counted calls or wrote into an argument has nothing of that there.
+A program's process sends its answers beside its solutions. Trusted code lets the task's own `solve` run on these
+answers: they must lead to the solutions that came. Then it draws some calls by a random number of its own, and makes
+each again in a fresh process that has the program and this call's arguments, but no instance and no other call.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.sandbox.frames import decode, encode_solutions
-from behavesim.state.verdict import Failure
 from behavesim.task import InvalidSolution, Solution, Task, as_arrays
 
 ANSWERS = "(answers)"
 """The name under which the answers of an instance, an array of one row a call, travel beside its solution."""
-STEPS = "steps"
-ASKED_AGAIN = 8
-"""Calls for each instance that are made again."""
+ASKED_AGAIN = 16
+"""Calls of a program that are made again, over all instances; each costs a process.
+
+A program passes with probability (1 - p) ** 16 at most if a share p of its answers depends on more than the arguments:
+0.2 for a tenth of them, 1.5e-5 for half.
+"""
 SAME = 1e-9
 """How far, in relation to it, an answer that is no integer may lie from the first one by rounding."""
 
@@ -40,6 +41,24 @@ class Recorder:
         answer = self._function(*arguments)
         self.answers.append(np.array(answer))
         return answer
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that a program answered: which step of which instance (from 0), on what, and with what."""
+
+    instance: int
+    step: int
+    arguments: tuple[Any, ...]
+    answer: NDArray[Any]
+
+    def difference(self, again: Solution) -> str:
+        """How the program answered otherwise this time, in words; '' where it did not."""
+        second = as_arrays(again)[""]
+        if _same(self.answer, second):
+            return ""
+        what = f"call {self.step + 1} on instance {self.instance + 1} was answered"
+        return f"{what} with {second!s:.60}, and first with {self.answer!s:.60}"
 
 
 class Script:
@@ -68,70 +87,42 @@ def parted(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[N
     return tuple(each[""] if list(each) == [""] else each for each in named), answers
 
 
-def script(
-    source: str, task: Task, instances: Sequence[Any], solutions: Sequence[Solution], answers: Sequence[NDArray[Any]]
-) -> bytes:
-    """What a fresh process needs to put questions again: all answers, and the steps, drawn by the program's text.
+def calls_to_repeat(
+    task: Task,
+    instances: Sequence[Any],
+    solutions: Sequence[Solution],
+    answers: Sequence[NDArray[Any]],
+    draw: np.random.Generator,
+) -> list[Call]:
+    """Some of a program's calls, drawn evenly from those on all instances and in a random order.
 
     No program takes part in this. Raises InvalidSolution where there are no answers, or such as lead elsewhere.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")
-    draw = np.random.default_rng(list(hashlib.sha256(source.encode(errors="replace")).digest()))
-    for instance, solution, given in zip(instances, solutions, answers, strict=True):
-        stand_in = Script(given)
-        found = task.solve(stand_in, deepcopy(instance))
-        if stand_in.calls != len(given) or not _equal(as_arrays(found), as_arrays(solution)):
+    steps = _drawn([len(given) for given in answers], draw)
+    found = []
+    for number, (instance, solution, given) in enumerate(zip(instances, solutions, answers, strict=True)):
+        stand_in = Script(given, [step for at, step in steps if at == number])
+        led_to = task.solve(stand_in, deepcopy(instance))
+        if stand_in.calls != len(given) or not _equal(as_arrays(led_to), as_arrays(solution)):
             raise InvalidSolution("a program's answers must lead to its solution")
-    parts = [{"": given, STEPS: _steps(len(given), draw)} for given in answers]
-    return encode_solutions(parts, sum(array.nbytes for part in parts for array in part.values()))
+        found += [Call(number, step, asked, given[step]) for step, asked in stand_in.questions.items()]
+    return [found[place] for place in draw.permutation(len(found))]
 
 
-def questions(
-    encoded: bytes, solve: Callable[[Callable[..., Any], Any], Solution], instances: Sequence[Any]
-) -> list[dict[int, tuple[Any, ...]]]:
-    """What was asked at the steps of a script, for each instance; to be known before the program is there."""
-    parts = decode(encoded, len(instances))
-    assert not isinstance(parts, Failure), "a script comes from the trusted process"
-    asked = []
-    for instance, part in zip(instances, map(as_arrays, parts), strict=True):
-        stand_in = Script(part[""], part[STEPS].tolist())
-        solve(stand_in, instance)
-        asked.append(stand_in.questions)
-    return asked
-
-
-def asked_again(function: Callable[..., Any], asked: Sequence[dict[int, tuple[Any, ...]]]) -> list[list[Any]]:
-    """The answers for each instance, in the order of the steps, to questions put from the last back to the first."""
-    backwards = [[np.array(function(*each[step])) for step in sorted(each, reverse=True)] for each in reversed(asked)]
-    return [answers[::-1] for answers in reversed(backwards)]
-
-
-def difference(encoded: bytes, again: Sequence[Solution]) -> str:
-    """Where a program answered otherwise the second time, in words; '' where it did not."""
-    parts = decode(encoded, len(again))
-    assert not isinstance(parts, Failure), "a script comes from the trusted process"
-    for number, (part, second) in enumerate(zip(map(as_arrays, parts), map(as_arrays, again), strict=True), 1):
-        steps = np.sort(part[STEPS])
-        first, then = part[""][steps], second.get("", np.empty(0))
-        if first.shape != then.shape:
-            return f"on instance {number} its answers have another form"
-        for step, left, right in zip(steps.tolist(), first, then, strict=True):
-            if not _same(left, right):
-                return (
-                    f"call {step + 1} on instance {number} was answered with {right!s:.60}, and first with {left!s:.60}"
-                )
-    return ""
-
-
-def _steps(calls: int, draw: np.random.Generator) -> NDArray[np.int64]:
-    """Which of an instance's calls are made again."""
-    return draw.choice(calls, size=min(calls, ASKED_AGAIN), replace=False)
+def _drawn(lengths: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
+    """(instance, step) of the calls to be made again, where the instances had so many calls."""
+    ends = np.cumsum(lengths)
+    chosen = draw.choice(int(ends[-1]), size=min(int(ends[-1]), ASKED_AGAIN), replace=False)
+    at = np.searchsorted(ends, chosen, side="right")
+    steps = chosen - (ends - lengths)[at]
+    return list(zip(at.tolist(), steps.tolist(), strict=True))
 
 
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
     if left.dtype.kind == right.dtype.kind == "f":
-        return bool(np.allclose(left, right, rtol=SAME, atol=0.0, equal_nan=True))
+        return left.shape == right.shape and bool(np.allclose(left, right, rtol=SAME, atol=0.0, equal_nan=True))
     return bool(np.array_equal(left, right))
 
 

@@ -13,16 +13,21 @@ import select
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from behavesim.base.clock import STEP_S, Clock
 from behavesim.base.errors import BehavesimError, SandboxError
-from behavesim.sandbox import candidate, isolation, kernel, layers, processes, remains
+from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
 from behavesim.task import instances_of, task_from
+
+Perform = Callable[..., None]
+"""What a child does with a program's source and its open files: the daemon's socket, then the link if it has one."""
 
 
 @dataclass
@@ -40,10 +45,10 @@ class Zygote:
     """Forks, watches and reaps candidates."""
 
     def __init__(
-        self, control: socket.socket, work: candidate.Work, limits: Limits, confinement: layers.Confinement
+        self, control: socket.socket, perform: Perform, limits: Limits, confinement: layers.Confinement
     ) -> None:
         self._control = control
-        self._work = work
+        self._perform = perform
         self._limits = limits
         self._confinement = confinement
         self._clock = Clock()
@@ -77,19 +82,19 @@ class Zygote:
         return True
 
     def _handle_request(self) -> bool:
-        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 1)
+        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
         request, job = REQUEST.unpack(data)
         if request == FORK:
-            self._fork(job, fds[0])
+            self._fork(job, fds)
         else:
             for child in self._children.values():
                 if child.job == job:
                     self._kill(child, "cancelled")
         return True
 
-    def _fork(self, job: int, fd: int) -> None:
+    def _fork(self, job: int, fds: list[int]) -> None:
         try:
             pid = self._confinement.fork()
         except OSError as error:
@@ -98,17 +103,20 @@ class Zygote:
             self._control.sendall(line({"error": said}))
             raise
         if pid == 0:
-            self._run_candidate(fd)
-        os.close(fd)
+            self._run_candidate(fds)
+        for fd in fds:
+            os.close(fd)
         now = self._clock()
-        self._children[pid] = _Child(job, pid, now, now + self._limits.wall_s)
+        waits = len(fds) > 1  # for a program apart, whose own limit holds; this one only follows its end
+        deadline = now + (self._limits.longest_s if waits else self._limits.wall_s)
+        self._children[pid] = _Child(job, pid, now, deadline)
 
-    def _run_candidate(self, fd: int) -> NoReturn:
+    def _run_candidate(self, fds: list[int]) -> NoReturn:
         leave = os._exit
         try:
-            source, script = candidate.receive(fd)
-            self._confinement.enclose(fd)
-            candidate.send(fd, candidate.outcome(source, self._work, script))
+            source = apart.receive(fds[0])
+            self._confinement.enclose(*fds)
+            self._perform(source, *fds)
             leave(0)
         except MemoryError:
             leave(OUT_OF_MEMORY)
@@ -154,7 +162,8 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
-        work, hidden = _load(assignment)
+        perform, ready = _load(assignment) if assignment.task else _without_task(assignment)
+        hidden = tuple(map(Path, ready.hidden))
         with isolation.ReachableTargets() as targets:
             found = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), targets)
     except Exception as error:  # the daemon raises it again
@@ -166,8 +175,8 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     gc.collect()
     kernel.trim_memory()  # what is free need not be copied
     gc.freeze()  # or a collection in a fork would touch, and so copy, all that is loaded
-    control.sendall(line(Ready(found.level, found.notes, len(work.instances))))
-    Zygote(control, work, assignment.limits, found.confinement).serve()
+    control.sendall(line(replace(ready, isolation=found.level, notes=found.notes)))
+    Zygote(control, perform, assignment.limits, found.confinement).serve()
 
 
 def _mute() -> None:
@@ -176,19 +185,36 @@ def _mute() -> None:
         os.dup2(null.fileno(), 2)
 
 
-def _load(assignment: Assignment) -> tuple[candidate.Work, tuple[Path, ...]]:
-    """The work on the split's instances, and the files that no program may read."""
+def _without_task(assignment: Assignment) -> tuple[Perform, Ready]:
+    """What a child does that knows no task: its program answers what it is asked."""
+    limit = assignment.limits.output_mb * MEGABYTE
+    _preload(assignment)
+
+    def answer(source: str, fd: int) -> None:
+        apart.answer_questions(fd, source, assignment.entry_point, limit)
+
+    return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
+
+
+def _load(assignment: Assignment) -> tuple[Perform, Ready]:
+    """What a child does with the split's instances, and what the daemon must know of the task."""
     task = task_from(assignment.task)
     name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
+    online = task.online
     instances = tuple(instances_of(task, assignment.split))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
-    for module in assignment.preloaded:
-        importlib.import_module(module)
+    _preload(assignment)
     candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
-    return work, files
+    ready = Ready("", (), len(instances), online, entry_point, tuple(map(str, files)))
+    return partial(candidate.perform, work), ready
+
+
+def _preload(assignment: Assignment) -> None:
+    for module in assignment.preloaded:
+        importlib.import_module(module)
 
 
 if __name__ == "__main__":

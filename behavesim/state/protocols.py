@@ -44,11 +44,12 @@ class Sandbox(Protocol):
         """The level its self-test found: strong+, strong, partial or process."""
         ...
 
-    async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
-        """Run one program on every instance; only a failure of the sandbox itself raises (SandboxError).
+    async def evaluate(self, source: str) -> Solved | Failure:
+        """Run one program on every instance; only a failure of the sandbox itself raises (SandboxError)."""
+        ...
 
-        With a script the program is asked again what that says, and its answers come in place of solutions.
-        """
+    async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+        """Call a program's function once, in a process without instances; its answer comes in place of solutions."""
         ...
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import behavesim as bs
-from behavesim import task
 from behavesim.sandbox import Pool, pool
+from behavesim.task import calls
 from tests.cli.command import Command
 
 
@@ -142,7 +142,7 @@ def test_instances_without_end_end_in_a_line(
 ) -> None:
     text = example.read_text()
     example.write_text(text.replace("        seed = ", "        while True:\n            pass\n        seed = "))
-    monkeypatch.setattr(task, "INSTANCES_S", 0.1)
+    monkeypatch.setattr(calls, "INSTANCES_S", 0.1)
     for command in (("run", "mine.py", "--proposer", "genetic"), ("evaluate", "mine.py", "template")):
         ended = behavesim(*command)
         assert (ended.code, "`instances('search')` of task 'mine' is not done after 0.1 s" in ended.err) == (2, True)
@@ -158,9 +158,9 @@ def test_the_limit_of_a_template_is_said_before_it_is_tried_and_one_that_fails_i
     tried: list[str] = []
     evaluate = Pool.evaluate
 
-    async def counted(pool: Pool, source: str, script: bytes = b"") -> object:
+    async def counted(pool: Pool, source: str) -> object:
         tried.append(source)
-        return await evaluate(pool, source, script)
+        return await evaluate(pool, source)
 
     monkeypatch.setattr(Pool, "evaluate", counted)
     (*_, said, _, failed) = behavesim("task", "check", "mine.py", "--set", "timeout_s=20", "--json").document

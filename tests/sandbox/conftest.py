@@ -12,7 +12,7 @@ from behavesim.sandbox import connection
 from behavesim.task import TaskReference
 
 if sys.platform != "linux":  # they look into /proc
-    collect_ignore = ["test_pool.py", "test_isolation.py", "test_siege.py"]
+    collect_ignore = ["test_apart.py", "test_pool.py", "test_isolation.py", "test_siege.py"]
 
 
 @pytest.fixture(autouse=True, scope="module")

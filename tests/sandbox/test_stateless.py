@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import pytest_asyncio
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.sandbox.stateless import ANSWERS, difference, parted, questions, script
+from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, Call, calls_to_repeat, parted
 from behavesim.search.build import judging
 from behavesim.search.settings import resolve
 from behavesim.state.protocols import Solved
@@ -88,8 +90,11 @@ async def test_a_solution_that_no_program_was_asked_for_is_rejected(judge: Sandb
     class Silent:
         isolation = "strong"
 
-        async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
+        async def evaluate(self, source: str) -> Solved | Failure:
             return Solved((np.arange(30), np.arange(30)), 0.1)
+
+        async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+            raise NotImplementedError
 
     failure = await SandboxJudge(STEPS.load(), "search", Silent()).evaluate("")
     assert failure == Failure("invalid-solution", "a program's answers must come with its solutions", 0.1)
@@ -100,9 +105,12 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
     class Failing:
         isolation = "strong"
 
-        async def evaluate(self, source: str, script: bytes = b"") -> Solved | Failure:
+        async def evaluate(self, source: str) -> Solved | Failure:
             tours = (np.arange(30), np.arange(30))
-            return Failure(reason, "so it is", 0.25) if script else Solved(tours, 0.5, tours)
+            return Solved(tours, 0.5, tours)
+
+        async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+            return Failure(reason, "so it is", 0.25)
 
     failure = await SandboxJudge(STEPS.load(), "search", Failing()).evaluate("")
     assert isinstance(failure, Failure)
@@ -110,33 +118,44 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
     assert "so it is" in failure.message
 
 
-def test_the_calls_that_are_made_again_follow_from_the_text_of_the_program_and_are_some_of_each_instance() -> None:
+TOURS = (np.arange(30), np.arange(30))
+
+
+def repeated(answers: Sequence[np.ndarray] = TOURS, seed: int = 0) -> list[Call]:
     task = STEPS.load()
-    instances, tours = task.instances("search"), (np.arange(30), np.arange(30))
-    first, same, other = (script(text, task, instances, tours, tours) for text in ("a", "a", "b"))
-    assert first == same != other
-    asked = questions(first, task.solve, instances)
-    assert [len(each) for each in asked] == [8, 8]
-    assert set(asked[0]) != set(asked[1])
-    for step, (points, left) in asked[1].items():
-        assert points.tolist() == instances[1].tolist()
-        assert left.tolist() == list(range(step, 30))
+    return calls_to_repeat(task, task.instances("search"), TOURS, answers, np.random.default_rng(seed))
+
+
+def test_the_calls_that_are_made_again_are_drawn_evenly_from_those_of_all_instances() -> None:
+    calls = repeated()
+    places = [(call.instance, call.step) for call in calls]
+    assert len(set(places)) == len(places) == ASKED_AGAIN
+    assert places != sorted(places)
+    instances = STEPS.load().instances("search")
+    for call in calls:
+        points, left = call.arguments
+        assert points.tolist() == instances[call.instance].tolist()
+        assert left.tolist() == list(range(call.step, 30))
+        assert call.answer == call.step
+    drawn = Counter((call.instance, call.step) for seed in range(200) for call in repeated(seed=seed))
+    assert set(drawn) == {(instance, step) for instance in (0, 1) for step in range(30)}
+
+
+async def test_which_calls_are_made_again_is_not_for_the_program_to_know(judge: SandboxJudge) -> None:
+    solved = Solved(TOURS, 0.0, TOURS)
+    drawn = [judge._calls_to_repeat(solved) for _ in range(2)]
+    first, second = ([(call.instance, call.step) for call in calls] for calls in drawn)
+    assert first != second
 
 
 def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:
-    task = STEPS.load()
-    instances, tours = task.instances("search"), (np.arange(30), np.arange(30))
+    def found(first: Any, again: Any) -> str:
+        return Call(1, 4, (), np.array(first)).difference(np.array(again))
 
-    def found(answers: tuple[np.ndarray, ...], change: float) -> str:
-        asking = script("a", task, instances, tours, answers)
-        steps = [sorted(each) for each in questions(asking, task.solve, instances)]
-        again = [answer[chosen] for answer, chosen in zip(answers, steps, strict=True)]
-        return difference(asking, (again[0], again[1] * (1 + change)))
-
-    fractions = tuple(tour.astype(float) for tour in tours)
-    assert found(tours, 0.0) == found(fractions, 0.0) == found(fractions, 1e-12) == ""
-    assert found(fractions, 1e-6).startswith("call ")
-    assert found(tours, 1.0).startswith("call ")
+    assert found(7, 7) == found(7.0, 7.0) == found(7.0, 7.0 + 1e-12) == found([1.0, np.nan], [1.0, np.nan]) == ""
+    assert found(7.0, 7.0001) == "call 5 on instance 2 was answered with 7.0001, and first with 7.0"
+    for first, again in ((7, 8), (7.0, [7.0, 7.0]), (True, False), ([1.0, 2.0], 1.0)):
+        assert found(first, again)
 
 
 def test_solutions_and_answers_are_told_apart() -> None:
@@ -149,10 +168,9 @@ def test_solutions_and_answers_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("answers", [(), (np.arange(30),), (np.arange(30), np.array(7))])
-def test_answers_that_are_missing_or_none_make_no_script(answers: tuple[np.ndarray, ...]) -> None:
-    task, tour = STEPS.load(), np.arange(30)
+def test_answers_that_are_missing_or_none_are_refused(answers: tuple[np.ndarray, ...]) -> None:
     with pytest.raises(InvalidSolution, match="must come with"):
-        script("a", task, task.instances("search"), (tour, tour), answers)
+        repeated(answers)
 
 
 async def test_programs_are_asked_again_on_every_split() -> None:

@@ -27,6 +27,7 @@ def select_next_node(current_node, destination_node, unvisited_nodes, distance_m
         while left:
             tour.append(min(left, key=lambda node: distance_matrix[tour[-1], node] - 0.5 * distance_matrix[0, node]))
             left.remove(tour[-1])
+        tour[1:] = tour[:0:-1]  # back along it, which no later call can know
         plans[key] = dict(zip(tour, tour[1:]))
     return plans[key][current_node]
 """

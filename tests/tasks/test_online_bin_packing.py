@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
+from behavesim.search.build import judging
+from behavesim.search.settings import resolve
+from behavesim.state.verdict import Verdict
 from behavesim.task import InvalidSolution
 from behavesim.trajectory import Trajectory
 
@@ -122,3 +125,31 @@ def test_the_trajectory_is_the_bins_of_the_first_100_items():
 def test_the_best_known_of_a_split_is_its_mean_lower_bound(split):
     bounds = [math.ceil(sum(items.sizes.tolist()) / 100) for items in task.instances(split)]
     assert task.objective_on(split).best_known == pytest.approx(sum(bounds) / len(bounds))
+
+
+READS_AHEAD = """
+import sys
+import numpy as np
+
+def coming(item):
+    frame = sys._getframe()
+    while frame is not None:
+        for each in list(frame.f_locals.values()):
+            if hasattr(each, "sizes"):
+                return each.sizes
+        frame = frame.f_back
+    return None
+
+def priority(item, bins):
+    if coming(item) is not None:
+        return -(bins - item)
+    return -np.arange(len(bins))
+"""
+
+
+async def test_a_program_that_looks_for_the_items_to_come_finds_none_and_packs_first_fit():
+    settings = resolve({"task": "bin_packing", "allow_weak_isolation": True}, task=task)
+    async with judging(settings, task) as judge:
+        verdict = await judge.evaluate(READS_AHEAD)
+    assert isinstance(verdict, Verdict), verdict
+    assert verdict.score == 2099.4

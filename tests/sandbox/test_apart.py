@@ -1,0 +1,233 @@
+"""Where a task is online or stateless, no answer depends on what a program was not asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.apart import Remote, Unanswered, answer_questions, question, receive
+from behavesim.sandbox.frames import FrameError, TooLarge, decode_answer, encode_answer, whole_answer
+from behavesim.state.verdict import Failure, Verdict
+from behavesim.task import TaskReference
+
+LIMIT = 1 << 20
+LOOKING = """
+import gc, sys
+import numpy as np
+
+def fits(each, shown):
+    return isinstance(each, np.ndarray) and each.shape == (20,) and (each[: len(shown)] == shown).all()
+
+def within(each):
+    yield each
+    if isinstance(each, dict):
+        yield from each.values()
+    elif isinstance(each, (list, tuple, set)):
+        yield from each
+    else:
+        yield from getattr(each, "__dict__", {}).values()
+
+def frames():
+    frame = sys._getframe()
+    while frame is not None:
+        yield from (found for each in frame.f_locals.values() for found in within(each))
+        frame = frame.f_back
+
+def reached():
+    found, ways, frame = {}, [], sys._getframe(1)
+    while frame is not None:
+        ways.append(frame.f_locals)
+        frame = frame.f_back
+    while ways and len(found) < 2000:
+        each = ways.pop(0)
+        if id(each) not in found:
+            found[id(each)] = each
+            ways += gc.get_referents(each)
+    return found.values()
+
+def guess(shown):
+    places = {places}
+    known = next((each for each in places if fits(each, shown)), None)
+    return 0 if known is None else known[len(shown)]
+"""
+PLACES = {
+    "the frames of its callers": "frames()",
+    "all that the frames of its callers lead to": "reached()",
+    "the array that its argument is a view of": "[shown.base]",
+}
+CHEATS = {name: LOOKING.replace("{places}", places) for name, places in PLACES.items()}
+
+
+def guesses(folder: Path, kind: str) -> TaskReference:
+    """The task in a folder; `kind` is what it is beside."""
+    text = (Path(__file__).parent / "guesses.py").read_text()
+    file = folder / "guesses.py"
+    file.write_text(text.replace("    objective", f"    {kind} = True\n    objective") if kind else text)
+    return TaskReference(str(file))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["", "online", "stateless"])
+async def judge(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[str, SandboxJudge]]:
+    """What the task is, and a judge of it."""
+    reference = guesses(tmp_path_factory.mktemp("task"), request.param)
+    async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
+        yield request.param, SandboxJudge(reference.load(), "search", pool)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", CHEATS)
+async def test_a_program_that_looks_for_what_comes_gains_by_it_only_where_that_is_allowed(
+    judge: tuple[str, SandboxJudge], name: str
+) -> None:
+    kind, judging = judge
+    verdict = await judging.evaluate(CHEATS[name])
+    if kind == "stateless":
+        assert isinstance(verdict, Failure), verdict
+        assert verdict.reason == "keeps-state"
+    else:
+        assert isinstance(verdict, Verdict), verdict
+        assert verdict.score == (0.0 if kind == "online" else 20.0)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_follows_from_what_was_shown_is_judged_alike(judge: tuple[str, SandboxJudge]) -> None:
+    kind, judging = judge
+    counting = "asked = []\ndef guess(shown):\n    asked.append(1)\n    return len(asked)\n"
+    for source in (judging._task.template, counting):
+        verdict = await judging.evaluate(source)
+        kept = source == counting and kind == "stateless"
+        assert isinstance(verdict, Failure if kept else Verdict), verdict
+    if isinstance(verdict, Verdict):  # what it counted over both instances was kept
+        assert [list(each.data.ravel())[:2] for each in verdict.trajectories] == [[1, 2], [21, 22]]  # type: ignore[union-attr]
+
+
+FAILING = {
+    "exception": ("raise KeyError(7)", "KeyError: 7 (line 2)"),
+    "exit": ("import os; os._exit(0)", "ended its process itself"),
+    "crash": ("import os; os.abort()", "killed by SIG"),
+    "timeout": ("while True: pass", "CPU time"),
+    "memory": ("bytearray(1 << 31)", "memory"),
+    "invalid-solution": ("return 'seven'", "must be an array of numbers"),
+    "output": ("import numpy; return numpy.zeros(1 << 20)", "the limit is"),
+}
+
+
+@pytest.mark.parametrize("reason", FAILING)
+async def test_a_program_apart_fails_with_its_own_reason(tmp_path: Path, reason: str) -> None:
+    body, said = FAILING[reason]
+    limits = Limits(timeout_s=0.3, memory_mb=512, output_mb=1)
+    reference = guesses(tmp_path, "online")
+    async with Pool(reference, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
+        failure = await pool.evaluate(f"def guess(shown):\n    {body}\n")
+        assert isinstance(failure, Failure), failure
+        assert (failure.reason, said in failure.message) == (reason, True), failure
+        assert not isinstance(await pool.evaluate("def guess(shown):\n    return 1\n"), Failure)
+
+
+async def test_cancelling_ends_both_processes_of_a_program_apart(tmp_path: Path) -> None:
+    reference = guesses(tmp_path, "online")
+    async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
+        assert not isinstance(await pool.evaluate(reference.load().template), Failure)  # all is started
+        files = open_files()
+        running = asyncio.create_task(pool.evaluate("import time\ndef guess(shown):\n    time.sleep(60)\n"))
+        await asyncio.sleep(0.1)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert open_files() == files
+        assert not isinstance(await pool.evaluate(reference.load().template), Failure)  # its place is free
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.fixture
+def link() -> Iterator[tuple[int, int]]:
+    ends = socket.socketpair()
+    yield ends[0].fileno(), ends[1].fileno()
+    for end in ends:
+        end.close()
+
+
+def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
+    here, there = link
+
+    def serve() -> None:
+        answer_questions(there, receive(there), "echo", LIMIT)
+        socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_RDWR)
+
+    threading.Thread(target=serve, daemon=True).start()
+    remote = Remote(here, "def echo(answer, times=1):\n    return answer * times\n", LIMIT)
+    for each in (3, 2.5, True):
+        assert type(remote(each)) is (int if each is True else type(each))
+        assert remote(each) == each
+    grid = np.arange(6, dtype=np.int16).reshape(2, 3)
+    assert remote(grid, times=2).tolist() == (2 * grid).tolist()
+    assert remote(grid).dtype == np.int16
+    with pytest.raises(Unanswered, match="must be an array of numbers"):
+        remote("word")
+
+
+def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int]) -> None:
+    here, there = link
+    remote = Remote(here, "", LIMIT)
+    os.write(there, 2 * encode_answer(1, LIMIT))
+    with pytest.raises(Unanswered, match="more than one answer"):
+        remote()
+    os.write(there, encode_answer(1, LIMIT)[:-1])
+    socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_WR)
+    with pytest.raises(Unanswered, match="ended its process"):
+        remote()
+
+
+@given(st.binary(max_size=60))
+def test_bytes_of_any_kind_are_one_answer_or_refused(data: bytes) -> None:
+    with_size = len(data).to_bytes(4, "little") + data
+    for frame in (data, with_size, with_size[:4] + data[:1] + b"\x01" + data):
+        try:
+            found = whole_answer(frame, LIMIT)
+        except FrameError:
+            continue
+        assert isinstance(found, Failure | np.ndarray)
+
+
+ANSWERS = [0, -1.5, True, np.float32(2), [1, 2, 3], np.zeros((0, 3)), np.arange(8)[::2], np.array(["1"], dtype="S1")]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_answer_is_read_back_or_refused(answer: Any) -> None:
+    try:
+        sent = encode_answer(answer, LIMIT)
+    except FrameError:
+        assert np.asarray(answer).dtype.kind == "S"
+        return
+    found = decode_answer(sent)
+    assert isinstance(found, np.ndarray)
+    assert (found.tolist(), found.shape) == (np.asarray(answer).tolist(), np.shape(answer))
+
+
+def test_an_answer_that_is_too_long_is_refused_on_both_sides() -> None:
+    with pytest.raises(TooLarge):
+        encode_answer(np.zeros(LIMIT), LIMIT)
+    with pytest.raises(FrameError, match="too long"):
+        whole_answer(encode_answer(np.zeros(LIMIT), 9 * LIMIT), LIMIT)
+
+
+def test_a_question_that_no_pickle_can_hold_is_an_error_of_the_task() -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        question((lambda: 0,))
