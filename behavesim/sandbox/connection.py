@@ -19,7 +19,7 @@ from typing import Any
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.apart import as_sent
-from behavesim.sandbox.frames import HEADER_LIMIT, PREFIX
+from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
 
@@ -66,7 +66,7 @@ class ZygoteConnection:
         self._process = process
         self._control = control
         self._limits = assignment.limits
-        self._frame_limit = PREFIX.size + HEADER_LIMIT + assignment.limits.output_mb * MEGABYTE
+        self._frame_limit = 0  # unknown until the zygote has counted its instances
         self._jobs = itertools.count()
         self._endings: dict[int, asyncio.Future[Ending]] = {}
         self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
@@ -218,7 +218,9 @@ class ZygoteConnection:
         elif "error" in message:
             self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
         elif "isolation" in message:
-            self._ready.set_result(Ready.heard(message))
+            ready = Ready.heard(message)
+            self._frame_limit = PREFIX.size + header_limit(ready.instances) + self._limits.output_mb * MEGABYTE
+            self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
             waiting.set_result(Ending(**message))
 

@@ -25,6 +25,8 @@ from behavesim.task import Solution
 
 PREFIX = struct.Struct("<II")
 HEADER_LIMIT = 1 << 16
+HEADER_BYTES_AN_INSTANCE = 256
+"""By which the limit grows: a solution of one array takes about 20 bytes to describe."""
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
 DIMENSIONS_LIMIT = 8
 ANSWER = struct.Struct("<IBB")
@@ -71,12 +73,18 @@ def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int
     described = [[[name, array.dtype.str, list(array.shape)] for name, array in each.items()] for each in plain]
     for each in described:
         _layouts(each)
-    return _frame({"solutions": described}, b"".join(array.tobytes() for array in arrays))
+    data = b"".join(array.tobytes() for array in arrays)
+    return _frame({"solutions": described}, data, header_limit(len(plain)))
+
+
+def header_limit(instances: int) -> int:
+    """The bytes that the header of a frame with so many solutions may have."""
+    return HEADER_LIMIT + HEADER_BYTES_AN_INSTANCE * instances
 
 
 def encode_failure(reason: str, message: str) -> bytes:
     """The frame of a candidate that has no solutions to show."""
-    return _frame({"failure": reason, "message": as_message(message)}, b"")
+    return _frame({"failure": reason, "message": as_message(message)}, b"", HEADER_LIMIT)
 
 
 def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
@@ -84,7 +92,7 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
     if len(frame) < PREFIX.size:
         _refuse(f"{len(frame)} bytes are no frame")
     size, header_size = PREFIX.unpack_from(frame)
-    if size != len(frame) - PREFIX.size or header_size > min(size, HEADER_LIMIT):
+    if size != len(frame) - PREFIX.size or header_size > min(size, header_limit(instances)):
         _refuse("its lengths do not agree")
     header = _header(frame[PREFIX.size : PREFIX.size + header_size])
     data = memoryview(frame)[PREFIX.size + header_size :]
@@ -162,10 +170,11 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return plain
 
 
-def _frame(header: Mapping[str, Any], data: bytes) -> bytes:
+def _frame(header: Mapping[str, Any], data: bytes, limit: int) -> bytes:
     encoded = json.dumps(header).encode()
-    if len(encoded) > HEADER_LIMIT:
-        raise TooLarge(f"the arrays take {len(encoded)} bytes to describe; the limit is {HEADER_LIMIT}: return fewer")
+    if len(encoded) > limit:
+        advice = "return fewer arrays for each instance, or shorter names"
+        raise TooLarge(f"the arrays take {len(encoded)} bytes to describe; the limit is {limit}: {advice}")
     return PREFIX.pack(len(encoded) + len(data), len(encoded)) + encoded + data
 
 

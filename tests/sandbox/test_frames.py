@@ -242,3 +242,12 @@ def test_printable_text_is_short_and_commands_no_terminal(text: str) -> None:
     assert len(safe) <= 500
     assert safe.isprintable()
     safe.encode()
+
+
+@pytest.mark.parametrize("names", [("",), ("tour", "(answers)")])
+def test_a_frame_holds_the_solutions_of_ten_thousand_instances(names: tuple[str, ...]) -> None:
+    solutions = [{name: np.array([number, 1]) for name in names} for number in range(10_000)]
+    found = decode(encode_solutions(solutions, MEGABYTE), 10_000)
+    assert isinstance(found, tuple)
+    last = found[-1]
+    assert all(array.tolist() == [9999, 1] for array in (last.values() if isinstance(last, dict) else [last]))
