@@ -16,16 +16,19 @@ PROGRAMS = (
 TASK = {{
 {files}}}
 
-task_file = file_of(TASK)
+task_files = files_of(TASK)
+task_file = [*task_files.values()][-1]
 task = task_file.task
 
 
 def solve(instance, seconds={seconds:g}):
     """The best solution of an instance that the programs find in so much time, with its score (`Found`)."""
-    return best_of(PROGRAMS, {entry_point!r}, task, instance, seconds)
+    return best_of(__file__, len(PROGRAMS), task_files, task, instance, seconds)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:2] == [MEMBER]:
+    be_member(PROGRAMS[int(sys.argv[2])], {entry_point!r}, task, int(sys.argv[3]))
+elif __name__ == "__main__":
     for number, instance in enumerate(task.instances(sys.argv[1] if len(sys.argv) > 1 else "search"), 1):
         found = solve(instance)
         print(f"instance {{number}}: {{found.score:g}}, by program {{found.program}}")

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
+import json
+import math
+import os
+import pickle
 import random
+import resource
+import select
+import signal
+import struct
+import subprocess
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+MEMBER = "--member"
+PREFIX = struct.Struct("<II")
+"""Of a solution: the bytes of its header and of its arrays."""
+HEADER_BYTES, SOLUTION_BYTES = 1 << 16, 1 << 26
+"""What a solution may have at most."""
+TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.trajectory")
 """What the files of tasks import of it."""
 
@@ -47,15 +62,16 @@ class Found:
     program: int
 
 
-def file_of(modules: Mapping[str, str]) -> types.ModuleType:
-    """The last of the task's files, each run as it is, with what it takes from `behavesim` named above."""
+def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
+    """The task's files, each run as it is, with what it takes from `behavesim` named above."""
     known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unasked}
     before = dict(sys.modules)
+    files = {}
     for name in BEHAVESIM:
         sys.modules[name] = types.ModuleType(name)
         vars(sys.modules[name]).update(known)
     for name, source in modules.items():
-        file = types.ModuleType(name)
+        files[name] = file = types.ModuleType(name)
         file.__package__ = name.rpartition(".")[0]
         sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
         sys.modules[name] = file
@@ -63,7 +79,7 @@ def file_of(modules: Mapping[str, str]) -> types.ModuleType:
     for name in BEHAVESIM:
         del sys.modules[name]
     sys.modules.update(before)
-    return file
+    return files
 
 
 def _unasked(name: str) -> type[Unasked]:
@@ -72,49 +88,144 @@ def _unasked(name: str) -> type[Unasked]:
     return Unasked
 
 
-def best_of(programs: Sequence[str], entry_point: str, task: Any, instance: Any, seconds: float) -> Found:
-    """The best of what the programs find, each in a process of its own within its share of what is left of the time.
+def best_of(
+    place: str, programs: int, files: Mapping[str, types.ModuleType], task: Any, instance: Any, seconds: float
+) -> Found:
+    """The best of what the programs find, each in processes of its own within its share of what is left of the time.
 
-    Of solutions as good the first counts. Raises RuntimeError where no program has found one.
+    `place` is the path of the file that holds them. Of solutions as good the first counts. Raises RuntimeError where no
+    program has found one.
     """
     sign = 1 if task.objective.direction.startswith("maxim") else -1
     ends = time.monotonic() + seconds
     best: Found | None = None
-    for place, program in enumerate(programs):
-        share = (ends - time.monotonic()) / (len(programs) - place)
-        try:
-            solution = _solution(program, entry_point, task, instance, share)
-            score = task.score(instance, solution)
-        except (InvalidSolution, EOFError, TimeoutError):
-            continue  # it failed, or its time was over
-        if best is None or sign * score > sign * best.score:
-            best = Found(solution, score, place + 1)
+    with tempfile.TemporaryFile() as question:
+        question.write(_pickled(instance, files))
+        for number in range(programs):
+            share = (ends - time.monotonic()) / (programs - number)
+            question.seek(0)
+            solution = _solution([place, MEMBER, str(number), str(math.ceil(max(share, 0.0)) + 1)], question, share)
+            score = None if solution is None else _score(task, instance, solution)
+            if score is not None and (best is None or sign * score > sign * best.score):
+                best = Found(solution, score, number + 1)
     if best is None:
-        raise RuntimeError(f"none of {len(programs)} programs found a solution in {seconds:g} s; give them more time")
+        raise RuntimeError(f"none of {programs} programs found a solution in {seconds:g} s; give them more time")
     return best
 
 
-def _solution(program: str, entry_point: str, task: Any, instance: Any, seconds: float) -> Any:
-    """What a program finds; raises TimeoutError where it takes too long, EOFError where it fails."""
-    system = multiprocessing.get_context("fork")
-    reader, writer = system.Pipe(duplex=False)
-    process = system.Process(target=_solve, args=(program, entry_point, task, instance, writer))
-    process.start()
-    writer.close()  # the child's end alone is left: where the child dies there is an end
-    try:
-        if not reader.poll(max(seconds, 0.0)):
-            raise TimeoutError
-        return reader.recv()
-    finally:
-        process.kill()
-        process.join()
-        reader.close()
+def be_member(program: str, entry_point: str, task: Any, cpu_s: int) -> None:
+    """Solve the instance on standard input with a program, and write its solution to standard output.
+
+    The program runs in a child, so that it is this process, and not the one that wants the solution, that it could end
+    as its parent. What the program prints goes nowhere.
+    """
+    instance = pickle.load(sys.stdin.buffer)
+    answer = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if (child := os.fork()) == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))  # though it leave the group that is killed
+        _answer(answer, program, entry_point, task, instance)
+    else:
+        os.close(answer)
+        os.waitpid(child, 0)
 
 
-def _solve(program: str, entry_point: str, task: Any, instance: Any, writer: Connection) -> None:
+def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -> None:
     random.seed(0)  # programs that draw at random do so as they did in the search
     np.random.seed(0)
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module
     exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))
-    writer.send(task.solve(vars(module)[entry_point], instance))
+    frame = _encoded(task.solve(vars(module)[entry_point], instance))
+    with open(fd, "wb") as file:
+        file.write(frame)
+
+
+def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
+    """The instance for a member's process, where the task's files are modules; here others may have their names."""
+    try:
+        return pickle.dumps(instance)
+    except pickle.PicklingError:
+        before = {name: sys.modules[name] for name in files}
+        sys.modules.update(files)
+        try:
+            return pickle.dumps(instance)
+        finally:
+            sys.modules.update(before)
+
+
+def _score(task: Any, instance: Any, solution: Any) -> float | None:
+    """The score of a solution; None where it is no finite number, or the task refuses or cannot read the solution."""
+    try:
+        score = float(task.score(instance, solution))
+    except Exception:  # noqa: BLE001 (whatever it raises on what a program returned is that program's fault)
+        return None
+    return score if math.isfinite(score) else None
+
+
+def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> Any | None:
+    """What a program finds; None where it takes too long, fails, or sends what is no solution."""
+    paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdin=question,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,
+    )
+    assert process.stdout is not None, "it is a pipe"
+    try:
+        return _decoded(_read(process.stdout.fileno(), time.monotonic() + seconds))
+    except (ValueError, TimeoutError):
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+
+def _read(fd: int, ends: float) -> bytes:
+    """One frame; raises TimeoutError where it is not whole in time, ValueError where it is too long or broken off."""
+    data, size = bytearray(), PREFIX.size
+    while len(data) < size:
+        if not select.select([fd], [], [], max(0.0, ends - time.monotonic()))[0]:
+            raise TimeoutError
+        chunk = os.read(fd, min(1 << 20, size - len(data)))
+        if not chunk:
+            raise ValueError("it ended before its answer was whole")
+        data += chunk
+        if len(data) == PREFIX.size == size:
+            header, arrays = PREFIX.unpack(data)
+            if header > HEADER_BYTES or arrays > SOLUTION_BYTES:
+                raise ValueError("it is too long")
+            size += header + arrays
+    return bytes(data)
+
+
+def _encoded(solution: Any) -> bytes:
+    """A solution, one array or a few with names, as a frame: a prefix, a header in JSON, the arrays' bytes."""
+    given = solution if isinstance(solution, Mapping) else {"": solution}
+    arrays = {str(name): np.ascontiguousarray(array) for name, array in given.items()}
+    header = json.dumps([[name, array.dtype.str, np.shape(given[name])] for name, array in arrays.items()]).encode()
+    data = b"".join(array.tobytes() for array in arrays.values())
+    return PREFIX.pack(len(header), len(data)) + header + data
+
+
+def _decoded(frame: bytes) -> Any:
+    """The solution of a frame; raises ValueError where it is none. Nothing of it is run."""
+    size, _ = PREFIX.unpack_from(frame)
+    data = memoryview(frame)[PREFIX.size + size :]
+    arrays = {}
+    try:
+        for name, dtype, shape in json.loads(frame[PREFIX.size : PREFIX.size + size]):
+            if dtype not in TYPES or any(type(length) is not int or length < 0 for length in shape):
+                raise ValueError("it is no array of numbers")
+            length = math.prod(shape) * np.dtype(dtype).itemsize
+            arrays[name] = np.frombuffer(data[:length], dtype).reshape(shape).copy()
+            data = data[length:]
+    except (TypeError, RecursionError, OverflowError) as error:
+        raise ValueError("it is no solution") from error
+    if len(data) or not arrays:
+        raise ValueError("its arrays are not as long as it says")
+    return arrays[""] if list(arrays) == [""] else arrays

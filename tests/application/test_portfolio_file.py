@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import behavesim as bs
+from behavesim.application import bundled
 from behavesim.application.bundle import bundle
-from behavesim.application.bundled import Found, InvalidSolution, best_of
 from behavesim.state.events import PortfolioChosen
-from behavesim.task import Task, TaskReference, installed_tasks
+from behavesim.task import TaskReference, installed_tasks
 from tests.cli.command import Command
 from tests.cli.test_bad_input import TASK
 from tests.crash.processes import FEW_CITIES
@@ -50,46 +53,122 @@ def test_the_file_of_a_task_needs_nothing_of_behavesim(name: str, tmp_path: Path
     assert bare(path) == [[score, 2] for score in expected]
 
 
-class Guess(Task):
-    """Find the number."""
+GUESS = """
+import math
+import numpy as np
+import behavesim as bs
 
+class Guess(bs.Task):
     objective = bs.Objective("maximise")
-    template = "def guess():\n    return 0"
+    template = "def guess():\\n    return 0"
 
-    def instances(self, split: str) -> list[float]:
+    def instances(self, split):
         return [3.0]
 
-    def solve(self, function, instance):  # type: ignore[no-untyped-def]
+    def solve(self, function, instance):
         return np.array([function()])
 
-    def score(self, instance: float, solution: np.ndarray) -> float:  # type: ignore[override, type-arg]
+    def score(self, instance, solution):
         if solution[0] < 0:
-            raise InvalidSolution("below zero")
+            raise bs.InvalidSolution("below zero")
         return -abs(float(solution[0]) - instance)
 
-    def trajectory(self, instance, solution):  # type: ignore[no-untyped-def]
+    def trajectory(self, instance, solution):
         raise NotImplementedError
 
-
-def guessing(*guesses: str) -> Found:
-    programs = [f"import time\ndef guess():\n    return {guess}" for guess in guesses]
-    return best_of(programs, "guess", Guess(), 3.0, 30.0)
+task = Guess()
+"""
 
 
-def test_the_best_solution_by_the_tasks_own_score_is_kept_and_the_first_of_several() -> None:
+@pytest.fixture
+def guessing(tmp_path: Path) -> Callable[..., Any]:
+    """What portfolio.py finds with programs that guess the number, 3: each an expression, or a whole program."""
+    (tmp_path / "find_three.py").write_text(GUESS)
+    task = TaskReference(str(tmp_path / "find_three.py")).load()
+
+    def found(*guesses: str, seconds: float = 60.0) -> Any:
+        programs = [guess if "\n" in guess else f"def guess():\n    return {guess}" for guess in guesses]
+        path = tmp_path / "portfolio.py"
+        path.write_text(bundle(task, {str(number): text for number, text in enumerate(programs)}, [], 60))
+        return runpy.run_path(str(path))["solve"](3.0, seconds)
+
+    return found
+
+
+def test_the_best_solution_by_the_tasks_own_score_is_kept_and_the_first_of_several(guessing: Any) -> None:
     found = guessing("1", "4", "2", "9")
     assert (found.score, found.program, found.solution.tolist()) == (-1.0, 2, [4])
 
 
-def test_a_program_that_fails_or_breaks_a_rule_stands_back() -> None:
+def test_a_program_that_fails_or_breaks_a_rule_stands_back(guessing: Any) -> None:
     assert guessing("1 / 0", "-5", "7").program == 3
     with pytest.raises(RuntimeError, match="none of 2 programs"):
         guessing("1 / 0", "-5")
 
 
-def test_a_program_that_never_ends_leaves_the_others_their_time() -> None:
-    programs = ["import time\ndef guess():\n    while True: time.sleep(9)", "def guess():\n    return 3"]
-    assert best_of(programs, "guess", Guess(), 3.0, 4.0).program == 2
+def test_a_program_that_never_ends_leaves_the_others_their_time(guessing: Any) -> None:
+    assert guessing("import time\ndef guess():\n    while True: time.sleep(9)", "3", seconds=8.0).program == 2
+
+
+HOSTILE = {
+    "a score that is no number": "float('nan')",
+    "a score that is infinite": "float('inf')",
+    "what score cannot take": "[1, 2]",
+    "numbers as text": "'three'",
+    "None": "None",
+    "an array without numbers": "[]",
+    "the end of its parent": "import os, signal\ndef guess():\n    os.kill(os.getppid(), signal.SIGKILL); return 3",
+    "the end of its group": "import os, signal\ndef guess():\n    os.killpg(0, signal.SIGKILL)",
+    "garbage in place of an answer": "import os\ndef guess():\n"
+    "    for fd in range(3, 20):\n        try: os.write(fd, b'\\x80\\x04garbage' * 9)\n        except OSError: pass\n"
+    "    os._exit(0)",
+    "an object that runs code where it is read": "import os, pickle\nclass Bomb:\n    def __reduce__(self):\n"
+    "        return os.system, ('touch MARKER',)\ndef guess():\n    data = pickle.dumps(Bomb())\n"
+    "    for fd in range(3, 20):\n        try: os.write(fd, len(data).to_bytes(4, 'big') + data)\n"
+    "        except OSError: pass\n    return Bomb()",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_a_program_sends_or_does_the_others_count(guessing: Any, tmp_path: Path, name: str) -> None:
+    marker = tmp_path / "marker"
+    found = guessing("5", HOSTILE[name].replace("MARKER", str(marker)), "2")
+    assert (found.score, found.program, found.solution.tolist()) == (
+        (0.0, 2, [3]) if name == "the end of its parent" else (-1.0, 3, [2])
+    )
+    assert not marker.exists()
+
+
+def test_half_a_message_holds_nobody_up_for_longer_than_its_share(guessing: Any) -> None:
+    half = (
+        "import os, struct, time\ndef guess():\n    for fd in range(3, 20):\n"
+        "        try: os.write(fd, struct.pack('<II', 40, 8))\n        except OSError: pass\n    time.sleep(900)"
+    )
+    assert guessing(half, "2", seconds=8.0).program == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "data"),
+    [
+        (b"[", b""),
+        (b"[" * 60_000, b""),
+        (b"{}", b""),
+        (b"[]", b""),
+        (b"7", b""),
+        (b'[["", "|O", [1]]]', b"\0" * 8),
+        (b'[["", "<f8", [2]]]', b"\0" * 8),
+        (b'[["", "<f8", [1]]]', b"\0" * 16),
+        (b'[["", "<f8", [-1]]]', b""),
+        (b'[["", "<f8", [1.0]]]', b"\0" * 8),
+        (b'[["", "<f8", 1]]', b"\0" * 8),
+        (b'[["", ["<f8"], [1]]]', b"\0" * 8),
+        (b'[[[], "<f8", [1]]]', b"\0" * 8),
+        (b'[["", "<f8", [0, 99999999999999999999999]]]', b""),
+    ],
+)
+def test_what_is_no_solution_is_refused_and_nothing_of_it_is_run(header: bytes, data: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (json has its own words)
+        bundled._decoded(bundled.PREFIX.pack(len(header), len(data)) + header + data)
 
 
 def test_recommend_records_it_and_writes_it_beside_the_run(finished: Command) -> None:
