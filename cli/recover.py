@@ -9,6 +9,7 @@ import typer
 
 from behavesim.application.machine import cores
 from behavesim.audit.recover import recover as recovered
+from behavesim.base.text import number
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, RunsDir
@@ -24,6 +25,10 @@ def recover(
     folder = RunFolder.find(runs_dir, run)
     target = RunFolder.named(runs_dir, name or f"{folder.run}-recovered")
     done = asyncio.run(recovered(folder, target, workers or cores()))
-    lost = f"; lost: the replies to {', '.join(map(str, done.lost))}" if done.lost else ", none is lost"
+    lost = f"; lost: the replies to {', '.join(map(str, done.lost))}" if done.lost else ""
     typer.echo(f"run {done.run} holds the {done.replies} replies that could be read in {folder.run}{lost}")
+    if done.missing:
+        typer.echo(f"{number(done.missing, 'event')} of {done.events + done.missing} could not be read")
+    if not done.proved:
+        typer.echo("its events have no seals (an older behavesim wrote them): damage may have altered what was read")
     typer.echo(f"next: behavesim resume {target.argument}, or behavesim report {target.argument}")

@@ -4,6 +4,8 @@
 twice or three times, also while they resume; half of them ask a model server, whose own count is compared with the
 journal. `--events` resumes in-process runs of all methods from before, inside and after the commit of every event.
 `--commits` kills so many writers whose log is moved all the time; what they said to be committed must be there.
+`--damages` damages the journal of a finished run in so many ways (flipped bits, zeroed, mixed and missing pages): what
+`recover` makes of each must hold nothing that was not in the journal.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from behavesim.store.folder import RunFolder
 from tests.crash.deaths import METHODS, every_death, gone_on, uninterrupted
+from tests.crash.harm import invented_by_recovery
 from tests.crash.model import endpoint, steadfast
 from tests.crash.processes import FEW_CITIES, Subject, asked_again
 from tests.crash.writer import killed
@@ -137,6 +141,23 @@ async def kill_writers(count: int, seed: int) -> int:
     return broken
 
 
+async def damage(count: int, seed: int) -> int:
+    """Damage a journal in so many ways; returns in how many of them something was invented."""
+    broken = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sound = Subject(folder / "runs" / "sound", [FEW_CITIES, "--budget", str(BUDGET), "--set", "n_init=10"])
+        done = await sound.finish()
+        assert done.code == 0, done.stderr
+        for number in range(seed, seed + count):
+            found = await invented_by_recovery(RunFolder(sound.folder), folder / str(number), number)
+            broken += bool(found)
+            for line in found:
+                print(line, flush=True)
+    print(f"{count - broken} of {count} damages made recover invent nothing")
+    return broken
+
+
 def main() -> int:
     """Read the command line; the exit code is 1 where a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -144,7 +165,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="what draws the moments")
     parser.add_argument("--events", action="store_true", help="instead, every death of in-process runs of all methods")
     parser.add_argument("--commits", type=int, default=0, help="instead, so many writers whose log is always moved")
+    parser.add_argument("--damages", type=int, default=0, help="instead, so many damages of a journal, recovered")
     arguments = parser.parse_args()
+    if arguments.damages:
+        return min(1, asyncio.run(damage(arguments.damages, arguments.seed)))
     if arguments.commits:
         return min(1, asyncio.run(kill_writers(arguments.commits, arguments.seed)))
     if arguments.events:

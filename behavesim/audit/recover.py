@@ -58,12 +58,18 @@ POLL_S = 0.02
 
 @dataclass(frozen=True)
 class Recovery:
-    """What came of it: events that could be read, replies among them, and the candidates whose replies are lost."""
+    """What came of it: events that could be read, replies among them, and the candidates whose replies are lost.
+
+    `missing` counts the events before the last one found that could not be read. The events are `proved` where each
+    row had its seal.
+    """
 
     run: str
     events: int
     replies: int
     lost: tuple[CandidateId, ...]
+    missing: int
+    proved: bool
 
 
 @dataclass
@@ -138,7 +144,8 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
     done with and whose reply is lost counts as rejected; one that was not is asked for again on resume. Raises
     JournalError where nothing can be read, UsageError where the target exists.
     """
-    events = salvaged(folder.journal)
+    found = salvaged(folder.journal)
+    events = found.events
     salvage = Salvage.of(event for _, event in events.values())
     if not salvage.replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
@@ -147,7 +154,8 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
     await _rerun(salvage, settings.model_copy(update={"workers": workers}), target, proposer)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
     replies = sum(len(each) for each in salvage.replies.values())
-    return Recovery(target.run, len(events), replies, tuple(sorted(proposer.lost)))
+    missing = max(events) - len(events)
+    return Recovery(target.run, len(events), replies, tuple(sorted(proposer.lost)), missing, found.proved)
 
 
 async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, proposer: SalvagedProposer) -> None:

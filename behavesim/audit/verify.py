@@ -32,7 +32,7 @@ from behavesim.state.events import (
 from behavesim.state.protocols import Judge
 from behavesim.state.provenance import DECISIVE
 from behavesim.state.verdict import Failure
-from behavesim.store.damage import damages
+from behavesim.store.damage import altered, damages
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
@@ -94,6 +94,8 @@ async def verify(
             if verifier.is_lost:
                 break
         await verifier.settle(0)
+    named = {found.seq for found in result.differences}
+    result.differences += [_altered(*row) for row in altered(folder.journal) if row[0] not in named]
     result.differences.sort(key=lambda found: found.seq)
     return result
 
@@ -214,6 +216,11 @@ class Verifier:
         found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)
         if found is not None:
             self._result.differences.append(found)
+
+
+def _altered(seq: int, kind: str, candidate: CandidateId | None) -> Discrepancy:
+    """A row that behavesim did not write: another program added it, or changed it afterwards."""
+    return Discrepancy(seq, kind, candidate, "a row with the seal of its columns", "a row without it")
 
 
 def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from behavesim.base.errors import JournalError
 from behavesim.base.text import one_line
-from behavesim.state.events import RunStarted
+from behavesim.state.events import CandidateId, RunStarted
 from behavesim.store.codec import decode_whole
-from behavesim.store.database import UNREADABLE, check_time, connected
+from behavesim.store.database import UNREADABLE, check_time, connected, open_to_read, translated
 from behavesim.store.passages import Passages
 from behavesim.store.schema import VERSION, holds_events
+from behavesim.store.seal import is_sealed
 from behavesim.store.upgrade import refuse_foreign, version_of
 
 
@@ -36,6 +37,16 @@ def damages(path: Path) -> list[str]:
     except UNREADABLE as error:
         found.append(one_line(f"SQLite: {error}"))
     return found
+
+
+def altered(path: Path) -> list[tuple[int, str, CandidateId | None]]:
+    """The number, type and candidate of each row whose seal is not that of its columns.
+
+    Another program added or changed it. Raises JournalError where the journal cannot be read.
+    """
+    with translated(path), closing(open_to_read(path)) as db:
+        rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
+        return [(row[0], row[3], row[2]) for *row, found in rows if not is_sealed(tuple(row), found)]
 
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:

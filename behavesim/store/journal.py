@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import socket
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,15 +14,17 @@ from types import TracebackType
 
 import aiosqlite
 
+from behavesim.base.errors import JournalError
 from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
 from behavesim.store.database import translated
 from behavesim.store.reading import OUTCOME, event_of
+from behavesim.store.seal import Row, seal
 from behavesim.store.upgrade import upgrade
 from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
 
-_INSERT = "INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 COMMIT_BYTES = 16 << 10
@@ -26,7 +32,13 @@ COMMIT_BYTES = 16 << 10
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
 
-Row = tuple[float, CandidateId | None, str, str, bytes | None]
+_LAST = "SELECT coalesce(max(seq), 0) FROM events"
+_OWNED = """
+CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events WHEN (SELECT token FROM main.owner) IS NOT '{token}'
+BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
+"""
+"""Looks in each commit's transaction whether the journal is still this process's, wherever locks do nothing."""
+
 Clock = Callable[[], float]
 
 
@@ -57,6 +69,7 @@ class SqliteJournal:
         self._steady = steady
         self._began = wall() - steady()
         self._connection: aiosqlite.Connection | None = None
+        self._last = 0  # the number of the last event that is committed
         self._turn = asyncio.Lock()  # one transaction at a time: the log is not moved in the middle of one
 
     async def __aenter__(self) -> SqliteJournal:
@@ -68,6 +81,7 @@ class SqliteJournal:
             try:
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
+                await self._own()
             except BaseException:
                 await finished(self._db.close())
                 raise
@@ -101,20 +115,44 @@ class SqliteJournal:
         async with self._turn:
             now = self._began + self._steady()
             passages: dict[int, str] = {}
-            rows = [_row(now, event, passages) for event in events]
+            rows = [_row(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
             with translated(self._path):
                 await self._insert(rows, passages)
+                self._last += len(rows)
                 self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
 
-    async def _insert(self, rows: list[Row], passages: dict[int, str]) -> None:
+    async def _own(self) -> None:
+        """Write down that this process is the owner; the one before, should it live, is refused its next commit."""
+        token = secrets.token_hex(8)
+        await self._db.execute_fetchall("DELETE FROM owner")
+        await self._db.execute_fetchall(
+            "INSERT INTO owner VALUES (?, ?, ?)", (token, socket.gethostname(), os.getpid())
+        )
+        [(self._last,)] = await self._db.execute_fetchall(_LAST)
+        await self._db.commit()
+        await self._db.execute_fetchall(_OWNED.format(token=token))
+
+    async def _insert(self, rows: list[tuple[object, ...]], passages: dict[int, str]) -> None:
         try:
             if passages:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())
             await self._db.executemany(_INSERT, rows)
             await self._db.commit()
+        except sqlite3.IntegrityError as error:
+            await self._db.rollback()
+            raise await self._disowned() from error
         except BaseException:
             await self._db.rollback()
             raise
+
+    async def _disowned(self) -> JournalError:
+        """What to raise where another process has appended, or has taken the journal over."""
+        owners = await self._db.execute_fetchall("SELECT host, process FROM owner")
+        named = "".join(f", process {process} on {host} was the last to open it" for host, process in owners)
+        return JournalError(
+            f"{self._path}: another process writes this journal{named}; only one may: end the other one, then resume "
+            "the run. Nothing more was written here, and what had been committed stays"
+        )
 
     async def _moved(self) -> bool:
         """Move what is in the log into the database; False where it could not be all, for another's sake."""
@@ -128,11 +166,11 @@ class SqliteJournal:
         return self._connection
 
 
-def _row(at: float, event: Event, passages: dict[int, str]) -> Row:
+def _row(seq: int, at: float, event: Event, passages: dict[int, str]) -> tuple[object, ...]:
     kind, payload, data = encode(event, passages)
-    return at, getattr(event, "candidate", None), kind, payload, data
+    row: Row = seq, at, getattr(event, "candidate", None), kind, payload, data
+    return *row, seal(*row)
 
 
-def _size(row: Row) -> int:
-    _, _, _, payload, data = row
-    return len(payload) + len(data or b"")
+def _size(row: Sequence[object]) -> int:
+    return sum(len(column) for column in row if isinstance(column, str | bytes))

@@ -1,19 +1,22 @@
 """Events from a damaged journal: the pages of its files are read one by one, whatever SQLite thinks of the whole.
 
 A journal is append-only: every committed row stands on a leaf page of the database or of its write-ahead log, and a row
-that occurs in both is the same in both. The layout of pages, rows and log is SQLite's published file format.
+that occurs in both is the same in both. A row counts where its seal fits, so damage invents no event. The layout of
+pages, rows and log is SQLite's published file format.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.state.events import Event
 from behavesim.store.codec import decode_whole
 from behavesim.store.passages import is_passage
+from behavesim.store.seal import is_sealed
 
 LEAF = 13
 """The first byte of a page that holds rows of a table."""
@@ -22,23 +25,45 @@ PAGE_SIZES = tuple(2**power for power in range(9, 16))
 USUAL_SIZE, LARGEST_SIZE = 4096, 65536
 """Two bytes hold no 65536: SQLite writes 1 for it."""
 
+UNSEALED = 6
+"""Columns of an event's row in journals of before version 6; since then a seal comes after them."""
+
 Value = int | float | str | bytes | None
 DAMAGED = (ValueError, IndexError, struct.error)
 """What reading a damaged row raises, at whatever level it is damaged."""
 
 
-def salvaged(path: Path) -> dict[int, tuple[float, Event]]:
-    """All events that can still be read, by their number and in its order, each with the time of its commit."""
+@dataclass(frozen=True)
+class Salvaged:
+    """The events that can be read by their number, in its order, each with the time of its commit.
+
+    They are `proved` where each row had its seal; journals of before version 6 have none.
+    """
+
+    events: Mapping[int, tuple[float, Event]]
+    proved: bool
+
+
+def salvaged(path: Path) -> Salvaged:
+    """Return the events that can still be read: those with a seal, or all of a journal in which no row has one."""
     rows = list(_rows(path))
     passages = {
         number: columns[-1] for number, columns in rows if len(columns) == 2 and is_passage(number, columns[-1])
     }
+    sealed = [(seq, columns) for seq, columns in rows if _is_proved(seq, columns)]
     events: dict[int, tuple[float, Event]] = {}
-    for seq, columns in rows:
+    for seq, columns in sealed or (row for row in rows if len(row[1]) == UNSEALED):
         with suppress(*DAMAGED, TypeError):
-            _, at, _, kind, payload, data = columns
+            at, _, kind, payload, data = columns[1:6]
             events.setdefault(seq, (float(at), decode_whole(kind, payload, data, passages)))  # type: ignore[arg-type]
-    return dict(sorted(events.items()))
+    return Salvaged(dict(sorted(events.items())), proved=bool(sealed))
+
+
+def _is_proved(seq: int, columns: Sequence[Value]) -> bool:
+    if len(columns) != UNSEALED + 1:
+        return False
+    _, at, *others, found = columns
+    return is_sealed((seq, float(at) if isinstance(at, int) else at, *others), found)  # 1.0 is stored as 1
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[Value]]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from behavesim.store.seal import seal
+
 Migration = Callable[[sqlite3.Connection], None]
 """Takes a journal from one version to the next, inside a transaction that its caller begins and ends."""
 
@@ -14,12 +16,27 @@ EVENTS = """CREATE TABLE events (
     candidate INTEGER,            -- NULL for events of the run; -1 is the template
     type      TEXT NOT NULL,
     payload   TEXT NOT NULL,      -- JSON
+    data      BLOB,               -- trajectories of an Evaluated candidate
+    seal      INTEGER             -- a hash of the other columns: a row without it is damaged, or another program's
+) STRICT"""
+UNSEALED = """CREATE TABLE events (
+    seq       INTEGER PRIMARY KEY,
+    at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
+    candidate INTEGER,            -- NULL for events of the run; -1 is the template
+    type      TEXT NOT NULL,
+    payload   TEXT NOT NULL,      -- JSON
     data      BLOB                -- trajectories of an Evaluated candidate
 ) STRICT"""
-TABLES = f"""
-{EVENTS};
-CREATE INDEX events_of_candidate ON events (candidate, type);
+"""The table of events in journals of before version 6."""
+_INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
+OWNER = """
+CREATE TABLE owner (  -- who appends: one row, which each commit of a process compares with its own token
+    token   TEXT NOT NULL,
+    host    TEXT NOT NULL,
+    process INTEGER NOT NULL
+) STRICT;
 """
+TABLES = f"{EVENTS};\n{_INDEX}\n{OWNER}"
 PASSAGES = """
 CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
     number INTEGER PRIMARY KEY,
@@ -147,7 +164,8 @@ GROUP BY model, tier;
 
 def holds_events(db: sqlite3.Connection) -> bool:
     """Whether `events` is the table of a journal: a view or another table could answer with anything, without end."""
-    return db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall() == [("table", EVENTS)]
+    found = db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall()
+    return found in ([("table", EVENTS)], [("table", UNSEALED)])
 
 
 def script(db: sqlite3.Connection, text: str) -> None:
@@ -161,13 +179,17 @@ def script(db: sqlite3.Connection, text: str) -> None:
 
 
 def _begin(db: sqlite3.Connection) -> None:
-    script(db, TABLES)
+    script(db, f"{UNSEALED};\n{_INDEX}\n")
+
+
+def _drop_views(db: sqlite3.Connection) -> None:
+    for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
+        db.execute(f'DROP VIEW "{name}"')
 
 
 def _renew_views(db: sqlite3.Connection) -> None:
     """Views hold nothing, so those of an older version are replaced by today's."""
-    for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
-        db.execute(f'DROP VIEW "{name}"')
+    _drop_views(db)
     script(db, VIEWS)
 
 
@@ -177,7 +199,18 @@ def _share_passages(db: sqlite3.Connection) -> None:
     _renew_views(db)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views, _share_passages)
+def _seal_events(db: sqlite3.Connection) -> None:
+    """Events carry a hash of their row from here on; those of before are sealed as they are found."""
+    _drop_views(db)
+    db.execute("ALTER TABLE events RENAME TO unsealed")
+    db.execute(EVENTS)
+    db.create_function("seal", 6, seal, deterministic=True)
+    db.execute("INSERT INTO events SELECT *, seal(seq, at, candidate, type, payload, data) FROM unsealed")
+    db.execute("DROP TABLE unsealed")
+    script(db, f"{_INDEX}\n{OWNER}{VIEWS}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views, _share_passages, _seal_events)
 """The first step begins a journal, each further one takes it a version on. Steps are added, never changed.
 
 A version with other views has `_renew_views` once more, as its last step.

@@ -25,6 +25,7 @@ from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from tests.cli.command import Command
+from tests.crash.harm import invented, invented_by_recovery
 from tests.crash.processes import FEW_CITIES, Subject
 
 BUDGET = 40
@@ -107,10 +108,24 @@ async def test_a_score_and_a_reply_that_were_never_so_are_named(run: RunFolder) 
     assert not found.is_sound
     named = {each.seq: each for each in found.differences}
     outcome = event(run, "type = 'Evaluated' AND candidate = 5")
-    assert next(iter(named)) == outcome
+    assert next(iter(named)) == replied, "the reply itself: its row is not as it was written"
+    assert "seal" in named[replied].expected
     assert named[outcome].expected.startswith("Rejected")
     assert "score=1.5" in named[scored].recorded
     assert named[placed].expected.startswith("Added")
+
+
+async def test_a_row_that_another_program_appended_is_named(run: RunFolder) -> None:
+    last = event(run, "true ORDER BY seq DESC")
+    columns = "at, candidate, type, payload, data"
+    change(run, f"INSERT INTO events ({columns}) SELECT {columns} FROM events WHERE type = 'RunStopped'")
+    change(run, f"INSERT INTO events ({columns}, seal) SELECT {columns}, seal FROM events WHERE seq = {last + 1}")
+    found = await verify(run)
+    assert not found.damage
+    assert [(each.seq, each.event) for each in found.differences] == [
+        (last + 1, "RunStopped"),
+        (last + 2, "RunStopped"),
+    ]
 
 
 async def test_missing_and_unreadable_events_are_damage(run: RunFolder) -> None:
@@ -190,7 +205,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     assert not (await verify(run)).is_sound
     with pytest.raises(JournalError, match=r"behavesim verify|cannot be read"):
         list(read_events(run.journal))
-    left = {seq: list(pair) for seq, pair in salvaged(run.journal).items()}
+    left = {seq: list(pair) for seq, pair in salvaged(run.journal).events.items()}
     assert left.items() <= whole.items()
     assert len(left) > len(whole) // 3
     replies = {e.candidate: e.reply for _, e in left.values() if isinstance(e, Responded)}
@@ -203,6 +218,15 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
         ended = await Subject(target.path, []).finish()
         assert ended.code == 0, ended.stderr
         assert load_run(target.path).state.registered == BUDGET
+
+
+def test_no_damage_invents_an_event(sound: Path, tmp_path: Path) -> None:
+    assert not [line for seed in range(60) for line in invented(RunFolder(sound), tmp_path / str(seed), seed)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_no_damage_makes_recover_invent_a_reply(sound: Path, tmp_path: Path, seed: int) -> None:
+    assert await invented_by_recovery(RunFolder(sound), tmp_path / str(seed), seed) == []
 
 
 async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFolder, sound: Path) -> None:

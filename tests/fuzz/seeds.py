@@ -12,6 +12,7 @@ from pathlib import Path
 from behavesim.sandbox.frames import encode_failure, encode_solutions
 from behavesim.store import codec
 from behavesim.store.schema import TABLES, VERSION, VIEWS
+from behavesim.store.seal import seal
 from tests.fuzz.targets import ROWS, Event, row, tasks
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, REJECTED
@@ -66,7 +67,8 @@ def journal(events: list[Event], page: int) -> bytes:
             db.executescript(f"PRAGMA page_size = {page}; {TABLES} {VIEWS} PRAGMA user_version = {VERSION}")
             for seq, event in enumerate(events, 1):
                 known = getattr(event, "candidate", None)
-                db.execute("INSERT INTO events VALUES (?, 1e9, ?, ?, ?, ?)", (seq, known, *codec.encode(event)))
+                row = (seq, 1e9, known, *codec.encode(event))
+                db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, seal(*row)))
             db.commit()
         return path.read_bytes()
 

@@ -148,7 +148,7 @@ def rows(data: bytes) -> None:
             for row in data.split(bytes([ROWS]))[:50]:
                 values = [_value(column) for column in row.split(bytes([COLUMNS]))]
                 with suppress(sqlite3.Error):
-                    db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", (values + [None] * 6)[:6])
+                    db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", (values + [None] * 7)[:7])
             for column in ("type", "payload"):  # what is no UTF-8 can be text all the same
                 db.execute(f"UPDATE events SET {column} = CAST({column} AS TEXT) WHERE typeof({column}) = 'blob'")
         _read(path)
@@ -241,7 +241,7 @@ def _read(path: Path) -> None:
         assert "\n" not in str(failure)
     with suppress(JournalError):
         assert all("\n" not in line for line in damages(path))
-    Salvage.of(event for _, event in salvaged(path).values())
+    Salvage.of(event for _, event in salvaged(path).events.values())
     with suppress(BehavesimError):
         run = load_run(path.parent)
         json.dumps([run.state.digest(), run.best and run.best.score], allow_nan=False)

@@ -11,9 +11,12 @@ import pytest
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import NotAdded, RunStopped
+from behavesim.store.codec import encode
+from behavesim.store.damage import altered
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
-from behavesim.store.schema import MIGRATIONS, OLDEST, VERSION, Migration
+from behavesim.store.salvage import salvaged
+from behavesim.store.schema import MIGRATIONS, OLDEST, UNSEALED, VERSION, Migration
 from behavesim.store.upgrade import backup_of, copy_journal, upgrade, version_of
 
 EVENTS = [NotAdded(number) for number in range(20)]
@@ -104,15 +107,34 @@ async def test_a_clock_that_jumps_changes_no_time_within_a_session(tmp_path: Pat
     assert [at for _, at, _ in read_events(path)] == [1001.0, 1004.0, 500.0, 502.0]
 
 
-def test_an_upgrade_gives_an_older_journal_the_views_of_today(journal: Path) -> None:
-    with closing(sqlite3.connect(journal)) as db:
-        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
-            db.execute(f"DROP VIEW {name}")
-        db.execute("CREATE VIEW best AS SELECT 'old'")
-        db.execute("DROP TABLE passages")
-        db.execute(f"PRAGMA user_version = {OLDEST}")
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A journal of the oldest version that can be read, with a view of its time."""
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(f"{UNSEALED}; CREATE VIEW best AS SELECT 'old'; PRAGMA user_version = {OLDEST}")
+        for event in EVENTS:
+            row = (1.0, event.candidate, *encode(event))
+            db.execute("INSERT INTO events (at, candidate, type, payload, data) VALUES (?, ?, ?, ?, ?)", row)
         db.commit()
-    upgrade(journal)
-    with closing(sqlite3.connect(journal)) as db:
+    return path
+
+
+def test_an_upgrade_gives_an_older_journal_the_views_of_today(old: Path) -> None:
+    upgrade(old)
+    with closing(sqlite3.connect(old)) as db:
         assert db.execute("SELECT * FROM best").fetchall() == []
         assert db.execute("SELECT * FROM convergence").fetchall() == []
+
+
+async def test_an_upgrade_seals_the_events_of_before(old: Path) -> None:
+    found = salvaged(old)
+    assert not found.proved
+    assert [event for _, event in found.events.values()] == EVENTS
+    async with SqliteJournal(old) as journal:
+        await journal.append([RunStopped("now")])
+    assert altered(old) == []
+    assert [event for _, _, event in read_events(old)] == [*EVENTS, RunStopped("now")]
+    found = salvaged(old)
+    assert found.proved
+    assert [event for _, event in found.events.values()] == [*EVENTS, RunStopped("now")]

@@ -1,0 +1,49 @@
+"""A journal has one writer, also where locks do nothing: whoever opened it last, and nobody else, may append."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from behavesim.base.errors import JournalError
+from behavesim.state.events import Event, NotAdded, RunStopped
+from behavesim.store.damage import altered
+from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
+
+
+def known(path: Path) -> list[Event]:
+    return [event for _, _, event in read_events(path)]
+
+
+async def test_a_journal_that_another_process_has_opened_since_takes_nothing_more_from_the_first(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path) as first:
+        await first.append([NotAdded(0)])
+        async with SqliteJournal(path) as second:
+            with pytest.raises(JournalError, match=f"another process writes this journal, process {os.getpid()} on "):
+                await first.append([NotAdded(1), NotAdded(2)])
+            await second.append([NotAdded(3)])
+            with pytest.raises(JournalError, match="end the other one, then resume the run"):
+                await first.append([NotAdded(4)])
+    assert known(path) == [NotAdded(0), NotAdded(3)]
+    assert altered(path) == []
+
+
+async def test_a_row_that_another_program_appends_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    async with SqliteJournal(path) as journal:
+        await journal.append([RunStopped("a")])
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("INSERT INTO events (at, type, payload) SELECT at, type, payload FROM events")
+            other.commit()
+        with pytest.raises(JournalError, match="another process writes this journal"):
+            await journal.append([RunStopped("b")])
+    assert known(path) == [RunStopped("a"), RunStopped("a")]
+    assert altered(path) == [(2, "RunStopped", None)]
