@@ -79,6 +79,9 @@ def report(
     loaded = [load_run(folder.path) for folder in folders]
     reports = asyncio.run(reported(loaded, tell, held_out))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
+    for each in reports:
+        for note in each.notes:
+            tell(f"{each.summary.run}: {note}")
     for remark in remarks(compared):
         tell(remark)
     if csv is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.prompts.parting import first_difference
-from behavesim.task import Bins, Disks, Picture, Route, instances_of
+from behavesim.task import Bins, Disks, Picture, Route, Task, instances_of, picture_of
 from behavesim.trajectory import Kind, Trajectory, trajectories_of
 
 INSTANCES = 5
@@ -40,11 +40,11 @@ class Scene:
     parting: tuple[tuple[int | None, ...], ...]
 
 
-def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
-    """The first instances, each with those of some feasible candidates, first ones first, that there is room for.
+def playback(run: Run, candidates: Sequence[int], pictured: bool = True) -> tuple[Scene, ...]:
+    """Return the first instances, each with as many of these feasible candidates as there is room for, in their order.
 
-    Of a program that draws at random it has the first of its runs. Raises TaskError where the task's picture is none of
-    its trajectories.
+    Of a program that draws at random it has the first of its runs. Raises BehavesimError where the task cannot be had,
+    its `picture` fails, or suits none of its trajectories; without pictures the task is not needed.
     """
     behaviours = _affordable(
         [
@@ -54,14 +54,21 @@ def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
     )
     if not behaviours:
         return ()
-    task = run.task()
-    found = []
-    for index, instance in enumerate(instances_of(task, "search")[: len(behaviours[0])]):
-        did, picture = [behaviour[index] for behaviour in behaviours], task.picture(instance)
+    by_instance = list(zip(*behaviours, strict=True))
+    pictures = _pictures(run.task(), by_instance) if pictured else [None] * len(by_instance)
+    return tuple(
+        _scene(run, index, picture, candidates, did)
+        for index, (picture, did) in enumerate(zip(pictures, by_instance, strict=False))
+    )
+
+
+def _pictures(task: Task, by_instance: Sequence[Sequence[Trajectory]]) -> list[Picture | None]:
+    """Return the picture of each instance; raises TaskError where one does not suit what programs did there."""
+    pictures = [picture_of(task, instance) for instance in instances_of(task, "search")[: len(by_instance)]]
+    for picture, did in zip(pictures, by_instance, strict=False):
         if picture is not None and not all(_suits(picture, each) for each in did):
             raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {picture!r:.80}")
-        found.append(_scene(run, index, picture, candidates, did))
-    return tuple(found)
+    return pictures
 
 
 def _suits(picture: Picture, did: Trajectory) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from behavesim.analysis.clusters import Cluster, Join, clustering, clusters_table, joins_table
+from behavesim.analysis.clusters import Cluster, Clustering, Join, clustering, clusters_table, joins_table
 from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
 from behavesim.analysis.distinct import Distinct, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
@@ -20,6 +21,10 @@ from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.base.config import Settings
+from behavesim.base.errors import BehavesimError
+from behavesim.base.text import one_line
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Origin:
     versions: Mapping[str, str | None]
 
 
+UNMEASURED = "programs are not compared"
+"""How a note begins that says why nothing could be measured."""
 NONE_CHOSEN = Portfolio(TOP, ())
 
 
@@ -38,6 +45,7 @@ NONE_CHOSEN = Portfolio(TOP, ())
 class RunReport:
     """A run as its report says it; `held_out` is None where nobody tried its programs there.
 
+    `notes` say what could not be found out, and why: without the task nothing can be measured, for one.
     `metrics` has the value of each metric by its name, once they are taken of the rest (`metric.measured`).
     """
 
@@ -55,6 +63,7 @@ class RunReport:
     improvements: tuple[Improvement, ...] = ()
     portfolio: Portfolio = NONE_CHOSEN
     held_out: HeldOut | None = None
+    notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
 
     def tables(self) -> tuple[Table, ...]:
@@ -81,22 +90,50 @@ class RunReport:
 
 def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
     """The report of a run as it stands; `held_out` is what became of its programs there, where they were tried."""
-    started = run.state.started
-    found = clustering(run)
+    started, islands_found = run.state.started, islands(run.state)
+    measured, why = attempted(lambda: _measured(run), _unmeasured(len(islands_found)), UNMEASURED)
     versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
     return RunReport(
         origin=Origin(run.folder.path, run.settings, versions),
         summary=summary(run),
         convergence=convergence(run),
-        islands=islands(run.state),
-        clusters=found.clusters,
-        joins=found.joins,
+        islands=islands_found,
+        clusters=measured.clustering.clusters,
+        joins=measured.clustering.joins,
         failures=failures(run),
         distinct=distinct(run),
-        diversity=diversity(run),
-        diversity_over_time=diversity_over_time(run),
+        diversity=measured.diversity,
+        diversity_over_time=measured.over_time,
         top=top(run),
-        portfolio=run.portfolio(TOP),
+        portfolio=measured.portfolio,
         improvements=improvements(run),
         held_out=held_out,
+        notes=why,
     )
+
+
+def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
+    """Return what is found and no note; where that raises BehavesimError, `otherwise` and what is missing and why."""
+    try:
+        return find(), ()
+    except BehavesimError as error:
+        return otherwise, (one_line(f"{missing}: {error}"),)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What needs the run's measure, and so the task."""
+
+    clustering: Clustering
+    diversity: Diversity
+    over_time: tuple[DiversityAt, ...]
+    portfolio: Portfolio
+
+
+def _measured(run: Run) -> _Measured:
+    return _Measured(clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP))
+
+
+def _unmeasured(count: int) -> _Measured:
+    """Return what there is to say of so many islands where nothing can be measured."""
+    return _Measured(Clustering(), Diversity((None,) * count, None), (), NONE_CHOSEN)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, Candidates
 from behavesim.base.errors import JournalError, UsageError
+from behavesim.base.plugins import failures_named
 from behavesim.search.settings import recorded
 from behavesim.state.events import (
     Added,
@@ -158,7 +159,10 @@ class Run:
         """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
         from behavesim.similarity import BehaveSim
 
-        return BehaveSim(**self.settings.measuring(self.task().normaliser), clip=True, strict=False)
+        task = self.task()
+        with failures_named(type(task), "task"):
+            normaliser = task.normaliser
+        return BehaveSim(**self.settings.measuring(normaliser), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
         """The (N, N) similarities of some feasible candidates, of all where none are named."""

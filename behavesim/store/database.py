@@ -76,6 +76,13 @@ def last_event(path: Path) -> int:
         return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
+def origin(path: Path) -> tuple[object, ...]:
+    """Return what tells a journal from another made later in its place: its file's number, and its first event."""
+    with translated(path), closing(open_to_read(path)) as connection:
+        first = connection.execute("SELECT at, type, payload FROM events ORDER BY seq LIMIT 1").fetchone()
+        return path.stat().st_ino, *(first or ())
+
+
 def check_is_current(path: Path) -> None:
     """Raise JournalError where a journal cannot be read as it is: there is none, or it is of another version."""
     if not path.is_file():

@@ -11,6 +11,7 @@ import numpy as np
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import TakesTooLong, cpu_limited, line_in
 from behavesim.base.text import one_line
+from behavesim.task.pictures import Picture
 from behavesim.task.task import Split, Task
 
 INSTANCES_S = 60.0
@@ -33,6 +34,23 @@ def instances_of(task: Task, split: Split) -> Sequence[Any]:
     if split == "search" and len(found) == 0:
         raise TaskError(f"`instances({split!r})` of task {task.name!r} gives none, where a search needs one at least")
     return found
+
+
+def picture_of(task: Task, instance: Any) -> Picture | None:
+    """Return the task's picture of an instance; raises TaskError where `picture` raises, or returns something else."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        found = task.picture(instance)
+    except Exception as error:
+        raise raised(task, "picture", error) from error
+    if found is None:
+        return None
+    try:
+        return TypeAdapter(Picture).validate_python(vars(found) if isinstance(found, Picture) else found)
+    except ValidationError as error:
+        why = one_line(error.errors(include_url=False)[0]["msg"])
+        raise TaskError(f"`picture` of task {task.name!r} must return a Route, Disks, Bins or None: {why}") from None
 
 
 def number_from(task: Task, method: str, returned: object) -> float:

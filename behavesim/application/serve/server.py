@@ -14,7 +14,7 @@ from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 POLL_S = 1.0
 """How often to look whether a run has changed, for all who watch together; not at all while nobody does."""
+READERS = 4
+"""Threads that read runs: so many pages that take long leave room for the others."""
 LIFE_SIGN_S = 15.0
 STALLED_S = 10.0
 """After so long a client that takes no more is let go."""
@@ -76,7 +78,9 @@ class _Site:
         self._shelf, self._host = shelf, host
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self._root = f"/{self._token}/" if self._token else "/"
-        self._reader = ThreadPoolExecutor(1, "reader")  # the shelf's one owner
+        self._readers = ThreadPoolExecutor(READERS, "reader")
+        self._comparing = ThreadPoolExecutor(1, "comparing")  # which takes long, and holds up no page
+        self._under_way: dict[str, asyncio.Future[Any]] = {}  # what is being read; who asks for the same waits for it
         self._pages: dict[str, tuple[str, bytes]] = {}
         self._versions: dict[str, str] = {}
         self._news = asyncio.Event()
@@ -112,7 +116,8 @@ class _Site:
             server.close()
             self._connections.end_streams()
             await runner.cleanup()
-            self._reader.shutdown(wait=False, cancel_futures=True)
+            for pool in (self._readers, self._comparing):
+                pool.shutdown(wait=False, cancel_futures=True)
 
     async def look(self) -> None:
         """Look for ever whether what is watched has changed, and say so."""
@@ -120,7 +125,7 @@ class _Site:
             await asyncio.sleep(POLL_S)
             if not self._connections.has_streams():
                 continue
-            versions = await self._read(self._shelf.versions)
+            versions = await self._read("versions", self._shelf.versions)
             if versions != self._versions:
                 self._versions = versions
                 self._news.set()
@@ -149,21 +154,23 @@ class _Site:
             return False
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = await self._read(self._shelf.listing)
+        found = await self._read("listing", self._shelf.listing)
         return web.Response(text=runs_page(found.summaries, found.unreadable), content_type="text/html")
 
     async def _compare(self, request: web.Request) -> web.Response:
         names = request.query.getall("run", [])
-        tables = await self._read(lambda: self._shelf.compared(names))
+        tables = await self._read(f"compared {names}", lambda: self._shelf.compared(names), self._comparing)
         page = tables_page(f"Comparison of {', '.join(names)}", tables, self._root)
         return web.Response(text=page, content_type="text/html")
 
     async def _page(self, request: web.Request) -> web.Response:
-        body = await self._read(lambda: self._page_of(request.match_info["run"]))
+        name = request.match_info["run"]
+        body = await self._read(f"page {name}", lambda: self._page_of(name))
         return _packed(request, body, "text/html")
 
     async def _document(self, request: web.Request) -> web.Response:
-        snapshot = await self._read(lambda: self._shelf.snapshot(request.match_info["run"]))
+        name = request.match_info["run"]
+        snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
         return _packed(request, snapshot.json, "application/json", {"X-Version": snapshot.version})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -202,8 +209,14 @@ class _Site:
             self._pages[name] = snapshot.version, body
         return body
 
-    async def _read(self, find: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._reader, find)
+    async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
+        """Return what a function finds, in a thread; those who ask for one key at the same time share one reading."""
+        if key not in self._under_way:
+            reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
+            self._under_way[key] = reading
+            reading.add_done_callback(lambda _: self._under_way.pop(key))
+        found: T = await asyncio.shield(self._under_way[key])
+        return found
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
@@ -18,18 +20,19 @@ from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.base.errors import BehavesimError, UsageError
+from behavesim.base.text import one_line
 from behavesim.reports.comparison import comparison_tables
 from behavesim.reports.page import Document, document
-from behavesim.store.database import check_is_current, last_event
+from behavesim.store.database import check_is_current, last_event, origin
 from behavesim.store.folder import RunFolder
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 RENEW_S = 2.0
-"""Seconds for which what was found out is good enough, at least."""
+"""Seconds for which a value is not found out anew, at least."""
 SHARE = 0.2
-"""Of a core's time, at most so much is spent on finding one thing out anew."""
+"""Fraction of a core's time that is spent at most on finding things out anew, for the whole server."""
 HELD = 12
 """Runs held in memory at most, and comparisons: those looked at last."""
 COMPARED = 20
@@ -46,54 +49,112 @@ class Snapshot:
     """The document, gzipped."""
 
 
-class Renewed(Generic[V]):
-    """What a function finds out, or why it cannot, for as long as that is good enough."""
+class Pace:
+    """Bounds the CPU time that a server spends on finding things out anew: a fixed share of a core for all together."""
 
-    def __init__(self, find: Callable[[], V]) -> None:
-        self._find = find
-        self._due = 0.0
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._free_at = 0.0
+
+    def has_room(self) -> bool:
+        """Whether something may be found out anew now."""
+        return time.monotonic() >= self._free_at
+
+    def spend(self, cpu_s: float) -> None:
+        """Count CPU seconds; nothing is renewed until they are no more than the share."""
+        with self._lock:
+            self._free_at = max(self._free_at, time.monotonic()) + cpu_s / SHARE
+
+
+class Renewed(Generic[V]):
+    """Cache of a function's result or error: found out at the first question, and again when it is old.
+
+    Any thread may ask. While one thread renews the value, the others get the old one.
+    """
+
+    def __init__(self, find: Callable[[], V], pace: Pace) -> None:
+        self._find, self._pace = find, pace
+        self._lock = Lock()
         self._found: V | BehavesimError | None = None
+        self.renewed_at = -math.inf
+        """When the value was found out, in seconds of the monotonic clock."""
 
     def value(self) -> V:
-        """What was found last, or is now; raises the BehavesimError that the function raised."""
-        if self._found is None or time.monotonic() >= self._due:
-            began = time.thread_time()
+        """Return what was found last, or is now; raises BehavesimError, whatever the function raised."""
+        is_first = self._found is None
+        if (is_first or self._is_old()) and self._lock.acquire(blocking=is_first):
             try:
-                self._found = self._find()
-            except BehavesimError as error:
-                self._found = error
-            self._due = time.monotonic() + max(RENEW_S, (time.thread_time() - began) / SHARE)
+                if self._found is None or self._is_old():  # another thread may have been faster
+                    self._renew()
+            finally:
+                self._lock.release()
+        assert self._found is not None, "who asks first waits for the value"
         if isinstance(self._found, BehavesimError):
             raise self._found.with_traceback(None)  # or it would grow with each who asks
         return self._found
+
+    def _is_old(self) -> bool:
+        return time.monotonic() >= self.renewed_at + RENEW_S and self._pace.has_room()
+
+    def _renew(self) -> None:
+        began = time.thread_time()
+        try:
+            with _in_one_line():
+                self._found = self._find()
+        except BehavesimError as error:
+            self._found = error
+        self.renewed_at = time.monotonic()
+        self._pace.spend(time.thread_time() - began)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Turn whatever is raised into BehavesimError: code of a task may raise anything, and must not end the server."""
+    try:
+        yield
+    except BehavesimError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BehavesimError(one_line(f"this cannot be shown: {type(error).__name__}: {error}")) from error
 
 
 class ShownRun:
     """One run and what is shown of it; what it has read before it does not read again."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, pace: Pace) -> None:
         self._folder = folder
         self._run: Run | None = None
-        self._document = Renewed(self._snapshot)
+        self._origin: tuple[object, ...] = ()
+        self._made_again = 0
         self._last: Snapshot | None = None
+        self.snapshot = Renewed(self._snapshot, pace)
+        """The run as it stands, or stood a moment ago."""
 
-    def renew(self) -> Snapshot:
-        """The run as it stands, or stood a moment ago; raises BehavesimError where it cannot be read."""
-        return self._document.value()
+    def is_there(self) -> bool:
+        """Whether the run has not been removed."""
+        return self._folder.journal.is_file()
 
     def _snapshot(self) -> Snapshot:
         check_is_current(self._folder.journal)
-        events = last_event(self._folder.journal)
-        version = f"{events}{'+' if self._folder.is_running() else ''}"
+        run, events = self._current()
+        mark = f"~{self._made_again}" if self._made_again else ""
+        version = f"{events}{'+' if self._folder.is_running() else ''}{mark}"
         if self._last is not None and version == self._last.version:
             return self._last
-        if self._run is None or events < len(self._run.events_at):  # it was removed, and another made in its place
-            self._run = load_run(self._folder.path)
-        else:
-            self._run.follow()
-        found = document(self._run)
+        found = document(run)
         self._last = Snapshot(version, found, gzip.compress(found.json().encode(), compresslevel=5, mtime=0))
         return self._last
+
+    def _current(self) -> tuple[Run, int]:
+        """Return the run with all its events, and how many; read anew where another was made in its place."""
+        events, found = last_event(self._folder.journal), origin(self._folder.journal)
+        is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
+        if self._run is not None and is_same:
+            self._run.follow()
+            return self._run, events
+        self._made_again += self._run is not None
+        self._run, self._origin = load_run(self._folder.path), found
+        return self._run, events
 
 
 @dataclass(frozen=True)
@@ -107,27 +168,34 @@ class Listing:
 class Shelf:
     """The runs of a folder, by their paths below it; nothing is written to any of them.
 
-    Its functions may take a while; one is called at a time.
+    Its functions may take a while; any thread may call them.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._pace = Pace()
+        self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
-        self._listing = Renewed(self._list)
+        self._listing = Renewed(self._list, self._pace)
         self._comparisons: OrderedDict[tuple[str, ...], Renewed[list[Table]]] = OrderedDict()
 
     def snapshot(self, name: str) -> Snapshot:
         """The run of that name, held from now on; raises UsageError where there is none, JournalError if damaged."""
-        if name not in self._held:
-            self._held[name] = ShownRun(self._named(name))
-        return _last_used(self._held, name).renew()
+        with self._lock:
+            if name not in self._held or not self._held[name].is_there():
+                self._held.pop(name, None)
+                self._held[name] = ShownRun(self._named(name), self._pace)
+            run = _last_used(self._held, name)
+        return run.snapshot.value()
 
     def versions(self) -> dict[str, str]:
         """The versions of the runs held, those that changed read anew; what cannot be read is left out."""
+        with self._lock:
+            held = list(self._held.items())
         found = {}
-        for name, run in self._held.items():
+        for name, run in sorted(held, key=lambda pair: pair[1].snapshot.renewed_at):  # all have their turn
             with suppress(BehavesimError):
-                found[name] = run.renew().version
+                found[name] = run.snapshot.value().version
         return found
 
     def listing(self) -> Listing:
@@ -139,9 +207,11 @@ class Shelf:
         if not 0 < len(names) <= COMPARED:
             raise UsageError(f"a comparison takes 1 to {COMPARED} runs, not {len(names)}")
         folders, key = [self._named(name) for name in names], tuple(names)
-        if key not in self._comparisons:
-            self._comparisons[key] = Renewed(lambda: _compared(folders))
-        return _last_used(self._comparisons, key).value()
+        with self._lock:
+            if key not in self._comparisons:
+                self._comparisons[key] = Renewed(lambda: _compared(folders), self._pace)
+            compared = _last_used(self._comparisons, key)
+        return compared.value()
 
     def _names(self) -> dict[str, RunFolder]:
         found = [path.parent for pattern in ("*/run.db", "*/*/run.db") for path in self._folder.glob(pattern)]

@@ -21,7 +21,7 @@ from behavesim.analysis.failures import Reason
 from behavesim.analysis.lineage import Ancestor, lineage
 from behavesim.analysis.playback import Scene, playback
 from behavesim.analysis.portfolio import Portfolio
-from behavesim.analysis.report import RunReport, report
+from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
@@ -93,6 +93,7 @@ class Likeness:
 class Document:
     """A run as its page shows it; scores are in the task's unit, gaps are fractions, what is unknown is None.
 
+    `notes` say what could not be found out, and why.
     `texts` is the `Text` of the template and then of every candidate, as JSON, gzipped, in base64: they are most of a
     run, and a page reads them when the first program is opened. `likeness` is None where there are fewer than two
     programs to be compared.
@@ -103,6 +104,7 @@ class Document:
     budget: int
     distinct: Distinct
     sentence: str
+    notes: tuple[str, ...]
     convergence: tuple[Checkpoint, ...]
     top: tuple[TopProgram, ...]
     portfolio: Portfolio
@@ -123,20 +125,25 @@ class Document:
 def document(run: Run, found: RunReport | None = None) -> Document:
     """The document of a run as it stands; `found` is its report, where that is known already."""
     found = report(run) if found is None else found
+    chosen = [program.candidate for program in found.top]
+    places, no_map = attempted(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
+    likeness, no_likeness = attempted(lambda: _likeness(run), None, UNMEASURED)
+    scenes, no_pictures = attempted(lambda: playback(run, chosen), None, "what programs do is not drawn")
     return Document(
         summary=found.summary,
         objective=run.state.objective,
         budget=run.settings.budget,
         distinct=found.distinct,
         sentence=found.distinct.sentence,
+        notes=tuple(dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures))),
         convergence=found.convergence,
         top=found.top,
         portfolio=found.portfolio,
-        map=behaviour_map(run),
-        likeness=_likeness(run),
+        map=places,
+        likeness=likeness,
         diversity=found.diversity_over_time,
         lineage=lineage(run, run.best),
-        scenes=playback(run, [program.candidate for program in found.top]),
+        scenes=playback(run, chosen, pictured=False) if scenes is None else scenes,
         failures=found.failures,
         candidates=_columns(run),
         texts=_packed([run.template, *run.candidates]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse, ClientSession
 
+from behavesim.analysis.run import Run
 from behavesim.application.serve import connections, server, shelf
 from behavesim.base.errors import UsageError
 from tests.analysis.journals import feasible, started, stopped, write
@@ -71,6 +74,167 @@ async def test_a_run_that_was_made_again_is_read_again(address: str, client: Cli
     async with client.get(f"{address}/document/first") as answer:
         summary = (await answer.json())["summary"]
     assert (summary["seed"], summary["asked"]) == (9, 0)
+
+
+async def test_a_run_made_again_with_as_many_events_or_more_is_read_again(
+    address: str, client: ClientSession, folder: Path
+) -> None:
+    seen = []
+    for seed, programs in ((9, 2), (10, 2), (11, 5)):
+        await client.get(f"{address}/document/first")
+        shutil.rmtree(folder / "first")
+        again = [feasible(number, 100.0 * seed + number) for number in range(programs)]
+        await asyncio.to_thread(write, folder / "first", started(seed=seed), *again)
+        async with client.get(f"{address}/document/first") as answer:
+            summary, version = (await answer.json())["summary"], answer.headers["X-Version"]
+        assert (summary["seed"], summary["asked"], summary["best"]["score"]) == (seed, programs, 100.0 * seed)
+        seen.append(version)
+    assert len(set(seen)) == 3, "a page that is open hears that it is another run"
+
+
+async def test_a_run_that_was_removed_is_not_found(address: str, client: ClientSession, folder: Path) -> None:
+    await client.get(f"{address}/runs/first")
+    shutil.rmtree(folder / "first")
+    assert (await client.get(f"{address}/runs/first")).status == 404
+
+
+TASK = """
+from pathlib import Path
+import numpy as np
+import behavesim as bs
+
+SIZES = [float(line) for line in Path("{data}").read_text().split()]
+
+class Mine(bs.Task):
+    "Any number."
+    template = "def value(x):\\n    return 1.0\\n"
+    objective = bs.Objective("minimise")
+    normaliser = 4
+
+    def instances(self, split):
+        return SIZES
+
+    def solve(self, value, instance):
+        return np.array([value(instance)])
+
+    def score(self, instance, solution):
+        return 1.0
+
+    def trajectory(self, instance, solution):
+        return bs.Trajectory.prefixes([0, 1, 2, 3])
+
+    def picture(self, instance):
+        {picture}
+
+task = Mine()
+"""
+
+
+@pytest.mark.parametrize(
+    ("picture", "is_gone", "said"),
+    [
+        ("return 1 / 0", False, "`picture` of task &#x27;mine&#x27; raised ZeroDivisionError"),
+        ("return 5", False, "must return a Route, Disks, Bins or None"),
+        ("return bs.Route(None)", False, "must return a Route, Disks, Bins or None"),
+        ("return bs.Disks()", False, "does not suit its trajectories"),
+        ("return None", True, "programs are not compared: the task file"),
+        ("return None", None, "programs are not compared: there is no task file"),
+    ],
+)
+async def test_a_task_that_fails_leaves_every_run_its_page_and_says_what_is_missing(
+    address: str, client: ClientSession, folder: Path, tmp_path: Path, picture: str, is_gone: bool | None, said: str
+) -> None:
+    data, file = tmp_path / "sizes.txt", tmp_path / "mine.py"
+    data.write_text("1 2")
+    file.write_text(TASK.format(data=data, picture=picture))
+    programs = feasible(0, 5.0), feasible(1, 4.0, [0, 1, 3, 2])
+    await asyncio.to_thread(write, folder / "mine", started(task=str(file)), *programs)
+    if is_gone is not False:
+        (file if is_gone is None else data).unlink()
+    async with client.get(f"{address}/runs/mine") as answer:
+        text = await answer.text()
+    assert answer.status == 200
+    assert html.unescape(said) in text.replace("\\u0027", "'")
+    async with client.get(f"{address}/document/mine") as answer:
+        document = await answer.json()
+    assert document["summary"]["best"]["score"] == 4.0
+    assert len(document["scenes"]) == 1, "the states are shown as numbers"
+    assert (document["map"]["places"] == []) == (is_gone is not False)
+    for path in ("runs/first", "", "compare?run=first&run=mine"):
+        assert (await client.get(f"{address}/{path}")).status == 200
+
+
+async def test_whatever_a_task_raises_ends_no_stream_and_no_other_page(
+    address: str, client: ClientSession, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("raise SystemExit(3)\n")
+    await asyncio.to_thread(write, folder / "mine", started(task=str(tmp_path / "mine.py")), feasible(0, 5.0))
+    await client.get(f"{address}/runs/first")
+    async with client.get(f"{address}/runs/mine") as answer:
+        assert answer.status in (200, 500)
+    async with client.get(f"{address}/events") as stream:
+        seen = [await versions(stream)]
+        await asyncio.to_thread(write, folder / "first", feasible(2, 3.0))
+        while int(seen[-1]["first"]) < int(seen[0]["first"]) + len(feasible(2, 3.0)):
+            seen.append(await versions(stream))
+
+
+async def test_what_takes_long_holds_up_nobody_else(
+    address: str, client: ClientSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, of_one, compared = threading.Event(), shelf.document, shelf.comparison
+
+    def document(run: Run) -> Any:
+        if run.folder.run == "first":
+            done.wait()
+        return of_one(run)
+
+    def comparison(*reports: Any) -> Any:
+        done.wait()
+        return compared(*reports)
+
+    monkeypatch.setattr(shelf, "document", document)
+    monkeypatch.setattr(shelf, "comparison", comparison)
+    paths = [*["runs/first"] * 6, *["document/first"] * 6, "compare?run=first", "compare?run=grid/second"]
+    slow = [asyncio.create_task(client.get(f"{address}/{path}")) for path in paths]
+    try:
+        for path in ("", "runs/grid/second", "document/grid/second"):
+            assert (await client.get(f"{address}/{path}")).status == 200
+        assert not any(task.done() for task in slow)
+    finally:
+        done.set()
+    assert {answer.status for answer in await asyncio.gather(*slow)} == {200}
+
+
+def test_all_that_is_found_out_anew_takes_a_share_of_a_core_together_and_each_has_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, used, turns = 0.0, 0.0, Counter[int]()
+
+    def find(number: int) -> Callable[[], int]:
+        def found() -> int:
+            nonlocal now, used
+            now, used = now + 1.0, used + 1.0
+            turns[number] += 1
+            return number
+
+        return found
+
+    monkeypatch.setattr(shelf, "SHARE", 0.2)
+    monkeypatch.setattr(shelf, "RENEW_S", 2.0)
+    monkeypatch.setattr(shelf.time, "monotonic", lambda: now)
+    monkeypatch.setattr(shelf.time, "thread_time", lambda: used)
+    pace = shelf.Pace()
+    held = [shelf.Renewed(find(number), pace) for number in range(6)]
+    for renewed in held:
+        renewed.value()  # who asks first does not wait
+    began, spent = now, used
+    while now < began + 1000:
+        for renewed in sorted(held, key=lambda each: each.renewed_at):
+            renewed.value()
+        now += 0.25
+    assert 0.15 < (used - spent) / (now - began) <= 0.2
+    assert max(turns.values()) - min(turns.values()) <= 1
 
 
 async def test_who_watches_is_told_of_each_change(address: str, client: ClientSession, folder: Path) -> None:

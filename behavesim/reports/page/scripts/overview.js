@@ -27,7 +27,7 @@ function figure(name, value, ...small) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value, ...small.filter(Boolean).map((text) => h("small", {}, text))));
 }
 
-function drawSummary({ summary, objective, distinct, sentence, budget }) {
+function drawSummary({ summary, objective, distinct, sentence, notes, budget }) {
   const { best, template, recommended, tokens } = summary;
   const sense = objective.direction === "minimise" ? "lower is better" : "higher is better";
   const known = objective.best_known === null ? "no best is known" : `best known ${score(objective.best_known)}`;
@@ -46,7 +46,7 @@ function drawSummary({ summary, objective, distinct, sentence, budget }) {
       figure("cost", summary.cost_usd === null ? "unknown" : dollars(summary.cost_usd), ...spent),
       figure("time", duration(summary.seconds), `isolation ${summary.isolation}`),
     ),
-    h("p", { class: "note" }, `${sentence[0].toUpperCase()}${sentence.slice(1)}.`),
+    ...[sentence, ...notes].map((text) => h("p", { class: "note" }, `${text[0].toUpperCase()}${text.slice(1)}.`)),
   ];
 }
 

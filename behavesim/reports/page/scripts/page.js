@@ -2,7 +2,7 @@
 
 /** An id, a title, a function from the document to elements, and the parts of the document that these depend on. */
 const SECTIONS = [
-  ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "budget"]],
+  ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "notes", "budget"]],
   ["convergence", "Convergence", drawConvergence, ["convergence", "objective"]],
   ["top", "Best behaviours", drawTop, ["top"]],
   ["portfolio", "Several programs", drawPortfolio, ["portfolio"]],
