@@ -14,6 +14,7 @@ from hypothesis import settings
 import behavesim as bs
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection
+from behavesim.search import outcome
 from tests import forks
 from tests.cli.command import Command
 
@@ -60,7 +61,7 @@ def _forked_zygotes() -> Iterator[None]:
 @pytest.fixture
 def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
-    monkeypatch.setattr("behavesim.search.outcome.extract", _extracted_once)
+    monkeypatch.setattr(outcome, "extract", _extracted_once)
 
 
 _extracted_once = lru_cache(1000)(extract)

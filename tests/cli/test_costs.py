@@ -11,6 +11,7 @@ import pytest
 
 import behavesim as bs
 from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.search import admission, build
 from behavesim.state.events import RunResumed, RunStarted
 from behavesim.store.reading import read_events
 from tests.cli.command import Command
@@ -79,7 +80,7 @@ def test_another_price_list_changes_nothing_of_what_was_paid_and_is_named_with_w
     before = cost(paid)
     monkeypatch.setattr(PriceList, "cost", lambda self, model, usage: 1.0)
     assert cost(paid) == before
-    monkeypatch.setattr("behavesim.search.build.name_of_list", lambda: "another-list 9.9")
+    monkeypatch.setattr(build, "name_of_list", lambda: "another-list 9.9")
     assert paid("resume", "paid", "--budget", 5).code == 0
     assert cost(paid) == pytest.approx(3 * STANDARD + 1.0)
     assert paid("verify", "paid").code == 0
@@ -113,7 +114,7 @@ def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
 def test_a_cap_that_cannot_hold_is_refused_before_there_is_a_folder(
     finished: Command, monkeypatch: pytest.MonkeyPatch, begin: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("behavesim.search.admission.models_asked", lambda settings: ["unheard-of"])
+    monkeypatch.setattr(admission, "models_asked", lambda settings: ["unheard-of"])
     refused = finished(*begin, "second", "--max-cost", 1)
     assert refused.code == 2
     assert "the price of unheard-of is unknown" in refused.err

@@ -14,6 +14,7 @@ import pytest
 
 from behavesim.base.errors import ProposerError
 from behavesim.methods.comparison import Comparison
+from behavesim.search import measurements
 from behavesim.search.loop import Search
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
@@ -75,7 +76,7 @@ async def test_what_is_compared_in_no_time_wakes_no_thread(
         return decide(self, behaviours)
 
     monkeypatch.setattr(Comparison, "decide", noted)
-    monkeypatch.setattr("behavesim.search.measurements.COMPARED_AT_ONCE_S", at_once_s)
+    monkeypatch.setattr(measurements, "COMPARED_AT_ONCE_S", at_once_s)
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     await run.run()
     elsewhere = [thread for thread in compared_in if thread != threading.get_ident()]

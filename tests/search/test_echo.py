@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.audit.verify import verify
+from behavesim.search import build
 from behavesim.search.build import Launch, new_search
 from behavesim.search.settings import resolve
 from behavesim.state.events import Evaluated, Prompt, Reply
@@ -34,7 +35,7 @@ class Echo:
 async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = TaskReference("tsp").load()
 
-    monkeypatch.setattr("behavesim.search.build._proposer", lambda launch: Echo(task.template))
+    monkeypatch.setattr(build, "_proposer", lambda launch: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
     settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4})
     async with new_search(Launch(settings, task, folder)) as search:

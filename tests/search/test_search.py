@@ -15,6 +15,7 @@ import pytest
 from behavesim.base.errors import JournalError, SandboxError
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
+from behavesim.search import outcome, trials
 from behavesim.state.events import (
     Added,
     Asked,
@@ -218,8 +219,8 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         assert read_on.wait(60), "the event loop waits for what it should go on beside"
         return extract(*arguments, **options)
 
-    monkeypatch.setattr("behavesim.search.outcome.extract", slowly)
-    monkeypatch.setattr("behavesim.search.trials.AT_ONCE", 10)
+    monkeypatch.setattr(outcome, "extract", slowly)
+    monkeypatch.setattr(trials, "AT_ONCE", 10)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
