@@ -26,6 +26,4 @@ def busy(text: str) -> None:
 
 def print_json(document: object) -> None:
     """Print one JSON document on stdout, where `--json` lets nothing else through."""
-    assert sys.__stdout__ is not None, "the command opens it where it is closed"
-    holds_all = sys.__stdout__.encoding.lower().startswith("utf")
-    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=not holds_all)), file=sys.__stdout__)
+    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)), file=sys.__stdout__)

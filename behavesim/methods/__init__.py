@@ -1,1 +1,1 @@
-"""Search methods: pure functions from the state of a run to its next decision."""
+"""Search methods: each decides from the state of a run what it does next."""

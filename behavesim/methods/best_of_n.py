@@ -1,4 +1,7 @@
-"""Best of n: the template, again and again; what a method finds beyond this is what searching is worth."""
+"""Best of n: every candidate is asked for with the template alone.
+
+What another method finds beyond this is what its search is worth.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ ARCHIVE = "archive"
 
 
 class BestOfN(Method[MethodSettings]):
-    """Independent draws from the proposer; nothing that was found before is shown to it."""
+    """Asks for independent programs: the prompt never shows what was found before."""
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
-        """The same question for every candidate: the template alone."""
+        """Return the question for a first program, which is the same for every candidate."""
         return self.first_question(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Every feasible program is kept."""
+        """Return that a feasible program joins the archive, and no other."""
         return kept_if_feasible(candidate, ARCHIVE)

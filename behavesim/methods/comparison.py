@@ -1,4 +1,4 @@
-"""A candidate compared with what is in the archive."""
+"""The comparison of a candidate with programs of the archive."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from behavesim.state.events import CandidateId, Compared, GroupName
 
 @dataclass(frozen=True)
 class Comparison:
-    """How alike a candidate is to each group on average, and to each of some members, is wanted."""
+    """Asks for BehaveSim of a candidate to each of some groups and to each of some members.
+
+    For a group that is the mean over all its members.
+    """
 
     candidate: CandidateId
     groups: Mapping[GroupName, tuple[CandidateId, ...]] = field(default_factory=dict)
     members: tuple[CandidateId, ...] = ()
 
     def decide(self, behaviours: Behaviours) -> Compared:
-        """The event that holds the similarities to the groups and the members named."""
+        """Return the event with those similarities: to groups unclipped, to members in [0, 1]."""
         to_groups = behaviours.means(self.candidate, self.groups) if self.groups else {}
         to_members = behaviours.similarities(self.candidate, self.members) if self.members else {}
         return Compared(self.candidate, to_groups, to_members)

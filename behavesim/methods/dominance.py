@@ -1,4 +1,4 @@
-"""Dominance-dissimilarity: score and behaviour weighed against each other (paper, "EoH+BehaveSim")."""
+"""Dominance-dissimilarity: ranks programs by score and by behaviour together (paper, "EoH+BehaveSim")."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Matrix = NDArray[np.float64]
 
 
 def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
-    """v of the paper's algorithms "Parent Selection" and "Population Management", (N,), 0 or less.
+    """Return v of the paper's algorithms "Parent Selection" and "Population Management", (N,), each 0 or less.
 
-    An algorithm that none dominates has 0; a dominated one loses as much as it resembles those that dominate it. The
-    objectives are the score, here as (N,) utilities, and the similarity to the best algorithm, which shall be small.
-    `similarity` is (N, N) in [0, 1]; of several best the first counts as the best ever found.
+    The two objectives are a high utility, (N,), and a low similarity to the best program. `similarity` is (N, N) in
+    [0, 1]. A program's v is minus the sum of its similarities to those that dominate it: 0 if none does. If several
+    programs have the highest utility, the first counts as the best.
     """
     to_best = similarity[int(utility.argmax())]
     no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])
     better = (utility[:, None] > utility[None, :]) | (to_best[:, None] < to_best[None, :])
-    dominates = no_worse & better  # D[i, j] = 1 iff P[i] ≺ P[j]; the diagonal is 0, for none is better than itself
+    dominates = no_worse & better  # D[i, j] = 1 iff P[i] ≺ P[j]; 0 on the diagonal
     return np.asarray(-(similarity * dominates).sum(axis=0), dtype=np.float64)  # ColumnwiseSum(S ⊙ D), S = −BehaveSim
 
 
 def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
-    """The members that stay (paper, "Population Management"): those of greatest value, and the best by score always.
+    """Return the `size` members that stay (paper, "Population Management"), in order of age.
 
-    Equal values are told apart by score, then by age: the older stays.
+    The best by score always stays; the others go by value, higher first, then by score, then by age, older first.
     """
     best = max(members, key=lambda member: member.merit)
     ranked = sorted(
@@ -42,7 +42,7 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
 
 
 def similarities(members: Sequence[Member]) -> Matrix:
-    """(N, N) similarities of members in order of age, as each was compared with its elders when it came."""
+    """Return the (N, N) similarities of members, given in order of age, as they were measured when each joined."""
     matrix = np.ones((len(members), len(members)))
     for row, younger in enumerate(members):
         for column, elder in enumerate(members[:row]):

@@ -1,4 +1,4 @@
-"""Draws from the archive, each a pure function of its arguments and a generator."""
+"""Random choices from the archive; each depends on its arguments and a generator alone."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from behavesim.state.members import Member
 Generator = np.random.Generator
 
 PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
-"""What a generator is for; the number is part of its seed, so that no two decisions share their randomness."""
+"""A number for each purpose of a generator. It is part of the seed, so two purposes never draw the same numbers."""
 
 
 def generator(seed: int, number: int, purpose: str) -> Generator:
-    """The generator of one decision; equal arguments give equal draws, whatever happened before."""
+    """Return the generator of one decision: equal arguments give equal draws, whatever happened before."""
     return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
 
 
 def softmax(logits: ArrayLike) -> NDArray[np.float64]:
-    """Probabilities proportional to exp(logits), without overflow."""
+    """Return probabilities proportional to exp(logits), computed without overflow."""
     values = np.asarray(logits, dtype=np.float64)
     weights = np.exp(values - values.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def clusters(members: Sequence[Member]) -> list[list[Member]]:
-    """Members grouped by identical score, in order of first arrival (paper, "Algorithm Database")."""
+    """Group members by equal score, in order of first arrival (paper, "Algorithm Database")."""
     groups: dict[float, list[Member]] = {}
     for member in members:
         groups.setdefault(member.score, []).append(member)
@@ -37,14 +37,15 @@ def clusters(members: Sequence[Member]) -> list[list[Member]]:
 
 
 def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
-    """One cluster, higher scores preferred: a softmax of utility / scale at the given temperature."""
+    """Draw one cluster by a softmax of utility / scale / temperature: higher scores are preferred."""
     greatest = max(group[0].utility for group in groups)
     probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
     return groups[rng.choice(len(groups), p=probabilities)]
 
 
 def pick_program(cluster: Sequence[Member], rng: Generator) -> Member:
-    """One program of a cluster, shorter ones preferred: a softmax over their lengths, standardised as in FunSearch."""
+    """Draw one program of a cluster by a softmax of minus its length, scaled as in FunSearch: prefers shorter ones."""
+    # the 1e-6 is FunSearch's, against a division by zero
     lengths = np.array([len(member.source) for member in cluster], dtype=np.float64)
     probabilities = softmax(-(lengths - lengths.min()) / (lengths.max() + 1e-6))
     return cluster[rng.choice(len(cluster), p=probabilities)]

@@ -20,24 +20,24 @@ from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
 POPULATION = "population"
-"""The one group."""
+"""The name of the only group."""
 
 FIRST_PROGRAMS = 2
 """First programs that plain EoH asks for, per place of the population (`n_create` of the authors' code)."""
 
 OF_SEVERAL = frozenset({"e1", "e2"})
-"""The operators that show several parents; the others change one."""
+"""The operators whose prompts show several parents; the prompts of the others show one."""
 
 
 class EoHSettings(MethodSettings):
     """The settings of EoH, with the defaults of the plain method."""
 
     population: int = Field(20, ge=2)
-    """Programs that are kept."""
+    """Size of the population: programs that are kept."""
     operators: tuple[Literal["e1", "e2", "m1", "m2", "m3"], ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
-    """The operators, in turn."""
+    """The operators, which take turns in this order."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Programs a prompt of e1 and e2 shows."""
+    """Number of programs that a prompt of e1 or e2 shows."""
     selection: Literal["rank", "dissimilarity"] = "rank"
     """Parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
 
@@ -50,19 +50,19 @@ class EoHBehaveSimSettings(EoHSettings):
 
 
 class EoH(Method[EoHSettings]):
-    """One population (paper, "Implementation Details of EoH+BehaveSim").
+    """Evolves one population by operators that take turns (paper, "Implementation Details of EoH+BehaveSim").
 
-    With `selection = "rank"` parents and survivors are chosen by score alone, as in plain EoH; with `"dissimilarity"`
-    by the dominance-dissimilarity of score and behaviour.
+    `selection = "rank"` chooses parents and survivors by score alone, as plain EoH does; `"dissimilarity"` chooses
+    them by score and behaviour together.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = EoHSettings
-    # members are compared once, as each joins
+    # a fork cannot change these: members are compared once, when they join, and not again under other settings
     fixed_in_forks = frozenset({"selection", "measure", "truncate", "skip", "normaliser"})
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether parents and survivors are chosen by dominance and dissimilarity."""
+        """Whether behaviour takes part in choosing parents and survivors."""
         return self.settings.selection == "dissimilarity"
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
@@ -83,7 +83,7 @@ class EoH(Method[EoHSettings]):
         return question(candidate, parents, self.prompts.of(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """With every member of the population, where behaviour decides and the newcomer is new."""
+        """Return the comparison with every member, if behaviour decides and the program is new; otherwise None."""
         members = state.members_of(POPULATION)
         if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
             return None
@@ -130,7 +130,7 @@ class EoH(Method[EoHSettings]):
         return survivors(members, values, self.settings.population)
 
     def _parents(self, members: list[Member], count: int, rng: Generator) -> list[Member]:
-        """Different members in ascending order of score (paper, "Parent Selection")."""
+        """Draw `count` different members and return them in ascending order of score (paper, "Parent Selection")."""
         size = min(count, len(members))
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else _rank_probabilities(members)  # π
         drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
@@ -138,13 +138,13 @@ class EoH(Method[EoHSettings]):
 
 
 class EoHBehaveSim(EoH):
-    """EoH+BehaveSim: score and behaviour weighed against each other."""
+    """EoH+BehaveSim: chooses parents and survivors by score and behaviour together."""
 
     settings_type = EoHBehaveSimSettings
 
 
 def _is_known(members: list[Member], newcomer: Member) -> bool:
-    """Whether the population has a program with the same normal form already."""
+    """Return whether a member has the same normal form."""
     return any(member.program_hash == newcomer.program_hash for member in members)
 
 
@@ -153,7 +153,7 @@ def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:
 
 
 def _rank_probabilities(members: list[Member]) -> NDArray[np.float64]:
-    """Plain EoH: proportional to 1 / (rank + N), the best having rank 1."""
+    """Return plain EoH's probabilities of parents, ∝ 1 / (rank + N); the best has rank 1."""
     order = sorted(range(len(members)), key=lambda index: (-members[index].utility, index))
     weights = np.empty(len(members))
     weights[order] = 1.0 / (np.arange(1, len(members) + 1) + len(members))

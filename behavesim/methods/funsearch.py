@@ -1,4 +1,4 @@
-"""FunSearch and FunSearch+BehaveSim: one archive of islands; the settings say where parents and children belong."""
+"""FunSearch and FunSearch+BehaveSim: islands of programs. Settings choose where parents come from and children go."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ class FunSearchSettings(MethodSettings):
     """The settings of FunSearch, with the defaults of the plain method."""
 
     islands: int = Field(10, ge=1)
-    """Islands of the archive."""
+    """Number of islands."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Programs a prompt shows."""
+    """Number of programs that a prompt shows."""
     samples_per_prompt: int = Field(2, ge=1)
-    """Candidates that share a prompt."""
+    """Number of candidates asked for with the same prompt."""
     n_init: int = Field(0, ge=0)
-    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
     clustered_start: bool = False
-    """Group the initial programs into islands by behaviour; otherwise deal them out at random."""
+    """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
     placement: Literal["behaviour", "parent", "random"] = "parent"
-    """The island a program joins: the most alike on average, its better parent's, or a random one."""
+    """The island a program joins: the most similar one on average, its better parent's, or a random one."""
     p_s1: float = Field(0.0, ge=0, le=1)
-    """The chance that a prompt's examples come from different islands (S1) and not from one (S2)."""
+    """Probability that a prompt's programs come from different islands (S1) instead of one (S2)."""
     island_choice: Literal["uniform", "rank"] = "uniform"
-    """Islands are drawn uniformly, or in proportion to 1 / rank of their best program."""
+    """How islands are drawn: uniformly, or with probability ∝ 1 / rank of their best program."""
     keep_worse_than_template: bool = True
-    """Keep initial programs that are worse than the template."""
+    """Whether to keep initial programs that are worse than the template."""
     cluster_temperature: float = Field(0.1, gt=0)
-    """The temperature of the softmax over clusters, on an island just begun."""
+    """Temperature of the softmax over clusters on a new island; lower values prefer the best scores more."""
     cluster_temperature_period: int = Field(30_000, ge=1)
-    """Programs added to an island over which that temperature falls to zero, and starts again."""
+    """Number of programs added to an island while that temperature falls to zero; then it starts again."""
     score_scale: float = Field(1.0, gt=0)
-    """The difference in score that counts as one in that softmax; each task has its own."""
+    """Difference in score that counts as 1 in that softmax; the default is the task's own."""
     restart_every: int = Field(500, ge=0)
-    """Candidates between restarts of the worse half of the islands; 0 is never."""
+    """Number of candidates between restarts of the worse half of the islands; 0 means never."""
     restart_every_s: float = Field(0.0, ge=0)
-    """Active seconds between such restarts, 7200 in the paper; 0 is never. A run then depends on its pace."""
+    """Active seconds between such restarts; 0 means never, the paper has 7200. The run then depends on its speed."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """The task's scale of scores, and no more than a quarter of the budget for initial programs."""
+        """Return the task's score scale, and at most a quarter of the budget for initial programs."""
         return {"score_scale": task.score_scale, "n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
@@ -63,33 +63,33 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
     """The settings of FunSearch, with the defaults of FunSearch+BehaveSim."""
 
     n_init: int = Field(100, ge=0)
-    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
     clustered_start: bool = True
-    """Group the initial programs into islands by behaviour; otherwise deal them out at random."""
+    """Whether to group the initial programs into islands by behaviour; otherwise they are dealt out at random."""
     placement: Literal["behaviour", "parent", "random"] = "behaviour"
-    """The island a program joins: the most alike on average, its better parent's, or a random one."""
+    """The island a program joins: the most similar one on average, its better parent's, or a random one."""
     p_s1: float = Field(0.5, ge=0, le=1)
-    """The chance that a prompt's examples come from different islands (S1) and not from one (S2)."""
+    """Probability that a prompt's programs come from different islands (S1) instead of one (S2)."""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Islands of programs that behave alike are wanted."""
+    """Asks for the first islands: groups of initial programs that behave alike."""
 
     members: tuple[Member, ...]
     islands: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """The islands, by average linkage on 1 − BehaveSim."""
+        """Return the islands: average linkage on 1 − BehaveSim, cut into `islands` groups."""
         groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
         return founded([tuple(group) for group in groups], self.islands, self.members)
 
 
 class FunSearch(Method[FunSearchSettings]):
-    """Islands of programs that evolve side by side (paper, "Details of FunSearch+BehaveSim").
+    """Evolves islands of programs side by side (paper, "Details of FunSearch+BehaveSim").
 
-    What sets the variants apart is in their settings: how the islands begin, whether the two examples come from one
-    island or two, and which island a child joins.
+    The two variants differ in their settings alone: how islands begin, whether the programs of a prompt come from one
+    island or several, and which island a child joins.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = FunSearchSettings
@@ -97,13 +97,13 @@ class FunSearch(Method[FunSearchSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether islands are founded, or programs placed, by what programs do."""
+        """Whether behaviour decides how islands begin or which island a program joins."""
         settings = self.settings
         return settings.placement == "behaviour" or (settings.clustered_start and settings.n_init > 0)
 
     @property
     def clock_every_s(self) -> float:
-        """As often as islands restart by the clock."""
+        """Active seconds between restarts by the clock; 0 for never."""
         return self.settings.restart_every_s
 
     def regroup(self, state: RunState) -> Regrouped | Clustering | None:
@@ -113,7 +113,7 @@ class FunSearch(Method[FunSearchSettings]):
         return self._restart(state) if self._is_restart_due(state) else None
 
     def _is_restart_due(self, state: RunState) -> bool:
-        """Whether a multiple of a period was passed since islands were last founded or restarted."""
+        """Return whether a multiple of a restart period has passed since islands last began or restarted."""
         if len(state.groups) < 2:  # a restart empties the worse half of the islands, and half of one is none
             return False
         last = max(state.groups.values(), key=lambda group: group.arranged_at)
@@ -124,7 +124,7 @@ class FunSearch(Method[FunSearchSettings]):
         return any(every and now // every > before // every for every, before, now in periods)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """The next question; None while the islands wait for the last of the initial programs."""
+        """Return the next question; None while initial programs are awaited."""
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -137,20 +137,20 @@ class FunSearch(Method[FunSearchSettings]):
         return question(candidate, parents, self.prompts.of("improve", parents), island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """With each island, where behaviour decides where the candidate goes."""
+        """Return the comparison with each island, if behaviour decides which one the candidate joins."""
         if self.settings.placement != "behaviour" or not state.groups:
             return None
         return Comparison(candidate.id, {name: tuple(group.members) for name, group in state.groups.items()})
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """The island a candidate goes to; infeasible ones go nowhere, initial ones wait to be given one."""
+        """Return the island that a candidate joins; initial programs join none yet, infeasible ones none at all."""
         outcome = candidate.outcome
         if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
             return NotAdded(candidate.id)
         return Added(candidate.id, self._island(state, candidate) if state.groups else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """How many initial programs are there, or when the worse islands restart."""
+        """Return how many initial programs there are, or when islands restart next."""
         every = self.settings.restart_every
         if not state.groups:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
@@ -175,7 +175,7 @@ class FunSearch(Method[FunSearchSettings]):
         return str(self.generator(candidate.id, "place").integers(len(state.groups)))
 
     def _found(self, state: RunState) -> Regrouped | Clustering:
-        """The first islands: copies of the template, or the initial programs, by behaviour or dealt at random."""
+        """Return the first islands: copies of the template, or the initial programs by behaviour or dealt at random."""
         count, members = self.settings.islands, state.ungrouped
         if not members:
             return Regrouped({str(island): (TEMPLATE,) for island in range(count)})
@@ -187,19 +187,23 @@ class FunSearch(Method[FunSearchSettings]):
         return founded(dealt, count, programs)
 
     def _restart(self, state: RunState) -> Regrouped:
-        """Empty the half with the lowest best scores, refill each from a random survivor ("Restarting Islands")."""
+        """Empty the half of the islands with the lowest best scores; refill each with the best of a random survivor.
+
+        (paper, "Restarting Islands")
+        """
         rng, names = self.generator(state.registered, "restart"), list(state.groups)
         best = [state.best_member(group.members) for group in state.groups.values()]
+        # equal islands in random order, or the first names would always survive
         tie_break = rng.permutation(len(best))
         order = sorted(range(len(best)), key=lambda i: (best[i].utility, tie_break[i]))
         emptied, survivors = order[: len(best) // 2], order[len(best) // 2 :]
         return Regrouped({names[i]: (best[int(rng.choice(survivors))].candidate,) for i in sorted(emptied)})
 
     def _parents(self, state: RunState, rng: Generator) -> tuple[GroupName, list[Member]]:
-        """The examples of a prompt in ascending order of score, and the island of the best of them.
+        """Return the island of a prompt's best program, and its programs in ascending order of score.
 
-        S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection"); no two are the same
-        program in other words.
+        S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection"). No two have the same
+        normal form.
         """
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
@@ -207,7 +211,7 @@ class FunSearch(Method[FunSearchSettings]):
         chosen: list[tuple[GroupName, Member]] = []
         for _ in range(count):
             taken = {member.identity for _, member in chosen}
-            for island in map(str, islands):  # one with nothing new to show leaves its turn
+            for island in map(str, islands):  # an island without a new program passes its turn to the next
                 if fresh := [member for member in state.members_of(island) if member.identity not in taken]:
                     used = {member.score for other, member in chosen if other == island}
                     chosen.append((island, self._pick(state, island, fresh, used, rng)))
@@ -227,23 +231,24 @@ class FunSearch(Method[FunSearchSettings]):
     def _pick(
         self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
     ) -> Member:
-        """One program of an island: by score a cluster, not one used already where another is left; then by length."""
+        """Draw a cluster by score, preferably one whose score was not used yet, and from it a program by length."""
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
         settings, added = self.settings, state.groups[island].added
+        # saw-tooth of FunSearch: colder as an island fills, and hot again after each period
         cooled = (added % settings.cluster_temperature_period) / settings.cluster_temperature_period
         temperature = settings.cluster_temperature * (1 - cooled)
         return pick_program(pick_cluster(groups, settings.score_scale, temperature, rng), rng)
 
 
 class FunSearchBehaveSim(FunSearch):
-    """FunSearch+BehaveSim: islands founded by behaviour, and children placed by it."""
+    """FunSearch+BehaveSim: behaviour decides how islands begin and which one a child joins."""
 
     settings_type = FunSearchBehaveSimSettings
 
 
 def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
-    """The first islands; a group left empty takes the best program of the largest."""
+    """Return the first islands: the groups given, and for each missing one the best program of the largest group."""
     filled = [group for group in groups if group]
     largest = max(filled, key=lambda group: len(group))
     best = max((m for m in members if m.candidate in largest), key=lambda m: m.merit).candidate

@@ -1,7 +1,7 @@
-"""(1+1) evolutionary program search: one program, and the better of it and its child goes on.
+"""(1+1) evolutionary program search: keep one program, and replace it by a child that is no worse.
 
 The hill climber of Zhang et al., "Understanding the Importance of Evolutionary Search in Automated Heuristic Design
-with Large Language Models" (PPSN 2024): the baseline that every population has to beat.
+with Large Language Models" (PPSN 2024). A method with a population should beat this baseline.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
 CURRENT = "current"
-"""The group of the one program that is changed."""
+"""The name of the group with the one program that is changed."""
 
 
 class HillClimbing(Method[MethodSettings]):
@@ -22,12 +22,12 @@ class HillClimbing(Method[MethodSettings]):
     """
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
-        """The question for a better program than the current one, which it shows."""
+        """Return the question for a better program than the current one, which it shows."""
         current = _current(state)
         return question(candidate, [current], self.prompts.of("improve", [current]), CURRENT)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """A child that is at least as good as the current program replaces it."""
+        """Return that a child replaces the current program if it is at least as good."""
         if not candidate.is_feasible or state.member(candidate).utility < _current(state).utility:
             return NotAdded(candidate.id)
         return Added(candidate.id, CURRENT, tuple(each.candidate for each in state.members_of(CURRENT)))

@@ -1,4 +1,4 @@
-"""From a method's name, or the path of its file, to the method."""
+"""Finds a method by its name or by the path of its file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHODS = Kind("method", UsageError)
 
 
 def method_type(name: str) -> type[Method[Any]]:
-    """The class of a method; raises UsageError where it cannot be had, or is none."""
+    """Return a method's class; raises UsageError if there is none of that name or path, or it is no Method."""
     found = METHODS.load(name)
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise UsageError(f"`method` of {name} must be a subclass of behavesim.Method, not {found!r}")
@@ -23,11 +23,11 @@ def method_type(name: str) -> type[Method[Any]]:
 
 
 def method_owner(name: str) -> Owner:
-    """The owner of a method's settings, by the method's name or file; raises UsageError where it cannot be had."""
+    """Return the owner of a method's settings; raises UsageError if there is no such method."""
     return Owner(f"method {name}", method_type(name).settings_type)
 
 
 def method(settings: Settings, task: Task, takes_notes: bool = False) -> Method[Any]:
-    """The method that the settings name, for one run; `takes_notes` says whether its proposer writes texts."""
+    """Return the method of one run; `takes_notes` says whether its proposer answers requests for texts."""
     brief = Brief(settings.seed, Prompts.of_run(settings, task), takes_notes)
     return method_type(settings.method)(settings.of_method, brief)

@@ -1,4 +1,4 @@
-"""MAP-Elites over behaviour: the best program of every way to behave (Mouret & Clune 2015)."""
+"""MAP-Elites over behaviour: the best program of each kind of behaviour (Mouret & Clune 2015)."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 
 CENTRES = "centres"
-"""The programs around which the cells lie, cell by cell; they stay, whatever becomes of them as elites."""
+"""The group of the programs at the centre of each cell. They stay centres after they have lost their cell."""
 
 
 class MapElitesSettings(MethodSettings):
     """The settings of MAP-Elites."""
 
     n_init: int = Field(100, ge=0)
-    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
     cells: int = Field(30, ge=1)
-    """Cells of the map, at most: no more than the initial programs have behaviours."""
+    """Greatest number of cells; there are fewer if the initial programs have fewer different behaviours."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Programs a prompt shows, each the elite of another cell."""
+    """Number of programs that a prompt shows, each the elite of another cell."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """No more than a quarter of the budget for initial programs."""
+        """Return at most a quarter of the budget for initial programs."""
         return {"n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Programs that behave as differently as may be are wanted: the best, then each the farthest from those before."""
+    """Asks for centres that behave differently: the best program, then each time the farthest from all before."""
 
     members: tuple[Member, ...]
     count: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """The centres; none behaves as another one does."""
+        """Return the centres: at most `count`, no two of them at distance 0."""
         distance = 1.0 - behaviours.matrix([member.candidate for member in self.members])
         chosen = [max(range(len(self.members)), key=lambda k: (self.members[k].utility, -k))]
         nearest = distance[chosen[0]].copy()
@@ -57,13 +57,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class FirstMap:
-    """The elite of each cell is wanted: of the programs that are most alike to its centre, the best."""
+    """Asks for the first elite of each cell: the best of the programs that are most similar to its centre."""
 
     members: tuple[Member, ...]
     centres: tuple[CandidateId, ...]
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """The cells that have a program, which all have: their centre."""
+        """Return the elite of each cell; every cell has one, since its centre is in it."""
         candidates = [member.candidate for member in self.members]
         similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in self.centres]]
         cells: dict[int, Member] = {}
@@ -74,11 +74,10 @@ class FirstMap:
 
 
 class MapElites(Method[MapElitesSettings]):
-    """A map whose cells are behaviours: a newcomer competes with the elite of the cell it is most alike to.
+    """Keeps the best program of each cell; a newcomer competes with the elite of the cell it is most similar to.
 
-    Instead of a grid over descriptors that somebody has to think of, the cells lie around centres: initial programs
-    that behave as differently as may be (as in CVT-MAP-Elites, Vassiliades et al. 2018). Parents are elites of cells
-    drawn uniformly.
+    Cells lie around centres, as in CVT-MAP-Elites (Vassiliades et al. 2018), so nobody has to choose descriptors for a
+    grid. Centres are initial programs that behave differently. Parents are the elites of cells drawn uniformly.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = MapElitesSettings
@@ -86,11 +85,11 @@ class MapElites(Method[MapElitesSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """True: cells are made of behaviours."""
+        """True: behaviour decides the cell."""
         return True
 
     def regroup(self, state: RunState) -> Spread | FirstMap | None:
-        """The centres once the initial programs are registered, then the first elites around them."""
+        """Return the request for centres once the initial programs are registered, then that for the first elites."""
         if state.registered < self.settings.n_init or state.islands:
             return None
         members = tuple(state.members[m] for m in state.ungrouped or [TEMPLATE])
@@ -99,7 +98,7 @@ class MapElites(Method[MapElitesSettings]):
         return FirstMap(members, tuple(state.groups[CENTRES].members))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """For a better program than some elites; None while the map is awaited."""
+        """Return the question for a better program than some elites; None while there is no map yet."""
         if candidate < self.settings.n_init:
             return self.first_question(state, candidate)
         if not state.islands:
@@ -111,13 +110,13 @@ class MapElites(Method[MapElitesSettings]):
         return question(candidate, elites, self.prompts.of("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """A comparison with the centre of every cell."""
+        """Return the comparison with every centre, once there is a map."""
         if not state.islands:
             return None
         return Comparison(candidate.id, members=tuple(state.groups[CENTRES].members))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """A program that beats the elite of its cell takes its place."""
+        """Return that a program replaces the elite of its cell if it is better."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         if candidate.compared is None:
@@ -131,7 +130,7 @@ class MapElites(Method[MapElitesSettings]):
         return Added(candidate.id, cell, (elite.candidate,))
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """The number of cells, once there is a map."""
+        """Return the number of cells, or of initial programs while there is no map."""
         if not state.islands:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
         return {"cells": str(len(state.islands))}

@@ -1,4 +1,4 @@
-"""MCTS-AHD: a tree of programs, and Monte Carlo tree search for where to grow it (Zheng et al., ICML 2025).
+"""MCTS-AHD: Monte Carlo tree search over a tree of programs (Zheng et al., ICML 2025).
 
 "The authors' code" is github.com/zz1358m/MCTS-AHD-master, source/mcts_ahd.py, mcts.py and evolution_interface.py.
 """
@@ -20,9 +20,9 @@ from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
 
 TREE = "tree"
-"""The group of all programs in the tree."""
+"""The name of the group of all programs in the tree."""
 ROOT: CandidateId = -1
-"""The root stands for no program; where it is expanded, the children are unlike all of its subtrees."""
+"""The node at the root, which is no program."""
 
 EXPANSION: Sequence[str] = ("e2", "m1", "m1", "m2", "m2", "s1")
 """The operators by which a leaf gets its children, in turn (section 4.2 and the authors' weights).
@@ -46,26 +46,26 @@ class MctsAhdSettings(MethodSettings):
     initial: int = Field(4, ge=1)
     """First programs below the root (N_I): the first by i1, each other one by e1, unlike those before it."""
     depth: int = Field(10, ge=1)
-    """The deepest programs that the search looks for a place to grow at (H); below them it does not descend."""
+    """Greatest depth of a program that is expanded (H); the search does not descend below it."""
     exploration: float = Field(0.1, ge=0)
-    """λ0: how much seldom visited programs are preferred at the start; it falls to zero with the budget."""
+    """λ0: weight of seldom visited programs at the start; it falls to 0 as the budget is spent."""
     widening: float = Field(0.5, gt=0, le=1)
-    """α of progressive widening: a node with N visits may have N^α children beyond its expansion."""
+    """α of progressive widening: a node with N visits may have up to N^α children."""
     elites: int = Field(10, ge=1)
-    """The best programs that crossover draws from."""
+    """Number of best programs that crossover (e2) draws from."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The tree as the state tells it: who grew from whom; programs still under way count as visits (virtual loss)."""
+    """The tree of programs, read from the state. Candidates in flight count as visits, so that asks spread over it."""
 
     members: Mapping[CandidateId, Member]
     awaited: Mapping[CandidateId, int]
-    """Children of a node that have been asked for and are not registered."""
+    """Number of candidates in flight by the node they grow from."""
 
     @classmethod
     def of(cls, state: RunState) -> Tree:
-        """The tree of a run."""
+        """Return the tree of a run."""
         awaited: dict[CandidateId, int] = defaultdict(int)
         for each in state.open.values():
             awaited[_node(each.asked.group)] += 1
@@ -73,7 +73,7 @@ class Tree:
 
     @cached_property
     def children(self) -> Mapping[CandidateId, list[CandidateId]]:
-        """The programs that grew from each node, in order of age."""
+        """Programs that grew from each node, in order of age."""
         found: dict[CandidateId, list[CandidateId]] = defaultdict(list)
         for member in self.members.values():
             found[_node(member.origin)].append(member.candidate)
@@ -81,7 +81,7 @@ class Tree:
 
     @cached_property
     def visits(self) -> Mapping[CandidateId, int]:
-        """N: how many programs were grown at a node or below it, those under way included, and itself."""
+        """N of each node: programs at it and below it, itself and candidates in flight included."""
         below: dict[CandidateId, int] = defaultdict(int)
         for candidate in sorted(self.members, reverse=True):  # children are younger than their parents
             below[candidate] += 1 + self.awaited.get(candidate, 0)
@@ -91,7 +91,7 @@ class Tree:
 
     @cached_property
     def quality(self) -> Mapping[CandidateId, float]:
-        """Q: the best utility at a node or below it (backpropagation of the maximum, eq. 5), scaled to [0, 1]."""
+        """Q of each node: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree."""
         best = {candidate: member.utility for candidate, member in self.members.items()}
         for candidate in sorted(self.members, reverse=True):
             parent = _node(self.members[candidate].origin)
@@ -102,11 +102,11 @@ class Tree:
         return {candidate: (value - low) / width if width else 1.0 for candidate, value in best.items()}
 
     def grown(self, node: CandidateId) -> int:
-        """Children of a node, those under way included."""
+        """Return the number of a node's children, candidates in flight included."""
         return len(self.children[node]) + self.awaited.get(node, 0)
 
     def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
-        """The child of the greatest UCT (eq. 4), the oldest of several."""
+        """Return the child with the greatest UCT (eq. 4); ties go to the oldest."""
 
         def uct(child: CandidateId) -> float:
             explored = math.sqrt(math.log(self.visits[node] + 1) / self.visits[child])
@@ -115,7 +115,7 @@ class Tree:
         return max(self.children[node], key=lambda child: (uct(child), -child))
 
     def path(self, node: CandidateId) -> list[Member]:
-        """The programs from below the root to a node."""
+        """Return the programs from just below the root down to a node."""
         way: list[Member] = []
         while node != ROOT:
             way.append(self.members[node])
@@ -164,11 +164,11 @@ class MctsAhd(Method[MctsAhdSettings]):
         return question(candidate, shown, self.prompts.of(operator, shown), str(node))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Every feasible program stays in the tree."""
+        """Return that a feasible program joins the tree, and no other."""
         return kept_if_feasible(candidate, TREE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """The number of programs in the tree."""
+        """Return the number of programs in the tree and its depth."""
         tree = Tree.of(state)
         depth = max((len(tree.path(node)) for node in tree.members), default=0)
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
@@ -193,7 +193,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
     def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
-        """The programs of the prompt, in ascending order of score."""
+        """Return the programs of the prompt, in ascending order of score."""
         rng = self.generator(candidate)
         by_score = sorted(tree.members.values(), key=lambda member: member.merit)
         if operator == "e1":  # a program of each of some subtrees, as in the authors' `expand`
@@ -212,5 +212,5 @@ class MctsAhd(Method[MctsAhdSettings]):
 
 
 def _node(origin: str | None) -> CandidateId:
-    """The node a program grew from, which is kept as the group its parents were drawn from."""
+    """Return the node that a program grew from. The state keeps it as the name of a group; a person's has none."""
     return ROOT if origin is None else int(origin)

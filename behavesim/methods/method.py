@@ -1,4 +1,4 @@
-"""A search method: what a search asks it to decide."""
+"""What a search asks of its method: the decisions, and what they are made from."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from behavesim.task import Task
 
 
 class MethodSettings(Options):
-    """The settings of a method that has none; subclass it for those of your own, each with its docstring below it."""
+    """Settings of a method without any. Subclass it for your own settings, each with its docstring below it."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """The defaults that depend on the task or on the budget; what a person sets comes before them."""
+        """Return the defaults that depend on the task or the budget (candidates); what a person sets comes first."""
         return {}
 
     @classmethod
     def at_most_a_quarter(cls, setting: str, budget: int) -> int:
-        """The default of a setting that counts candidates, or a quarter of the budget where that is less."""
+        """Return a setting's default number of candidates, or a quarter of the budget if that is less."""
         return min(int(cls.model_fields[setting].default), budget // 4)
 
 
@@ -49,35 +49,35 @@ S = TypeVar("S", bound=MethodSettings)
 
 @dataclass(frozen=True)
 class Brief:
-    """What a method knows of its run beside its own settings: the seed, and how a model is asked."""
+    """What a method knows of its run beside its own settings: the seed and the prompts."""
 
     seed: int
     prompts: Prompts
     takes_notes: bool = False
-    """Whether the proposer answers requests for a text (`NoteAsked`); the offline one writes programs alone."""
+    """Whether the proposer answers requests for texts (`NoteAsked`); the offline one writes programs only."""
 
 
 @runtime_checkable
 class Measurement(Protocol):
-    """A decision that depends on what programs do: a frozen value that says what has to be measured for it."""
+    """A decision that needs behaviours: a frozen value that names what has to be measured."""
 
     def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked | NoteAsked:
-        """The decision, a pure function of this value and of the behaviours; it takes a while, and may run anywhere."""
+        """Return the decision, from this value and the behaviours alone. It may take long and run in a thread."""
         ...
 
 
 class Method(ABC, Generic[S]):
-    """Decides, and changes nothing: each decision is a pure function of the state and the settings.
+    """Makes decisions from the state and the settings alone, and changes nothing.
 
-    Subclass it, and name the subclass `method` in the method's file. What a decision draws, it draws from
-    `self.generator`, so that a resumed run decides as if it had never stopped; nothing may be kept in attributes.
+    Subclass it, and name the subclass `method` in the method's file. Draw random numbers from `self.generator`, and
+    keep nothing in attributes: then a resumed run decides as if it had never stopped.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = MethodSettings
     fixed_in_forks: ClassVar[frozenset[str]] = frozenset()
-    """The settings that a fork must keep, since the archive could not be read otherwise."""
+    """Settings that a fork must keep: under other values the method could not continue from the archive."""
     asks_notes: ClassVar[bool] = False
-    """Whether the method asks for texts about programs where the proposer answers such requests."""
+    """Whether the method asks for texts about programs, if the proposer answers such requests."""
 
     def __init__(self, settings: S, brief: Brief) -> None:
         self.settings = settings
@@ -85,59 +85,59 @@ class Method(ABC, Generic[S]):
 
     @property
     def name(self) -> str:
-        """What errors call the method: its class, or its file where it is one's own."""
+        """The method's name in errors: its class, or the file of one's own method."""
         return str(file_of(type(self))) if is_own(type(self)) else type(self).__name__
 
     @property
     def uses_behaviour(self) -> bool:
-        """Whether decisions depend on what programs do, and not on their scores alone: any method's that compares."""
+        """Whether decisions depend on behaviour; by default those of a method that overrides `compare` do."""
         return type(self).compare is not Method.compare
 
     @property
     def needs_behaviour(self) -> bool:
-        """Whether behaviours have to be known: to decide, or to tell a model of them."""
+        """Whether the run must keep behaviours: for decisions, or to describe them in prompts."""
         return self.uses_behaviour or self.prompts.feedback == "behaviour"
 
     @property
     def clock_every_s(self) -> float:
-        """Active seconds after which decisions want to know the time again (`RunState.active_s`); 0 where never."""
+        """Active seconds between readings of the clock (`RunState.active_s`) that decisions need; 0 for none."""
         return 0.0
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """A rearrangement of groups, where the candidates registered so far make one due."""
+        """Return a rearrangement of groups, or what to measure for it; None if none is due."""
         return None
 
     @abstractmethod
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """The question for the next candidate, or a text that is needed first; None where it must wait.
+        """Return the question for the next candidate, or for a text that is needed first; None to wait.
 
-        It waits for more candidates to be registered. While a text is awaited nothing is registered, so that what the
-        method knows when it goes on does not depend on how long the text took.
+        After None it is asked again when more candidates are registered. While a text is awaited, nothing is
+        registered, so that decisions do not depend on how long the text took.
         """
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """What to compare a feasible candidate with before it is registered; None where nothing needs it."""
+        """Return what to compare a feasible candidate with before it is registered; None for nothing."""
         return None
 
     @abstractmethod
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """What becomes of the next candidate, in the order in which they were asked for."""
+        """Return whether a candidate is kept, and in which group. Candidates come in the order of their numbers."""
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """What a person sees of the method beside its groups, such as when islands restart next: name and text."""
+        """Return what a person sees of the method beside its groups, as texts by name: when islands restart, say."""
         return {}
 
     @property
     def prompts(self) -> Prompts:
-        """How a model is asked.
+        """The prompts of the run.
 
-        `first("template", candidate, state.template)` asks for a first program, `of("improve", parents)` for a better
-        one than its parents.
+        `first("template", candidate, state.template)` asks for a first program, `of("improve", parents)` for a program
+        better than its parents.
         """
         return self.brief.prompts
 
     def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
-        """The question for a first program, which shows the template alone."""
+        """Return the question for a first program, which shows the template alone."""
         return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
 
     def shared_question(self, state: RunState, candidate: CandidateId, begin: int, count: int) -> Asked | None:
@@ -150,10 +150,10 @@ class Method(ABC, Generic[S]):
         return None if last is None or last.candidate < first else replace(last, candidate=candidate)
 
     def generator(self, number: int, purpose: str = "ask") -> Generator:
-        """The random numbers of one decision: equal arguments give equal draws in every process.
+        """Return the random generator of one decision: equal arguments give equal draws in every process.
 
-        `number` is the candidate the decision is about, or how many are registered; `purpose` tells apart what
-        different decisions about the same number draw.
+        `number` is the candidate that the decision is about, or how many are registered. Decisions of different
+        `purpose` about the same number draw different numbers.
         """
         return generator(self.brief.seed, number, purpose)
 
@@ -161,10 +161,10 @@ class Method(ABC, Generic[S]):
 def question(
     candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
 ) -> Asked:
-    """A question that shows some programs."""
+    """Return a question whose prompt shows `parents`, in that order."""
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 
 def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
-    """Every feasible program joins the group."""
+    """Return that a candidate joins the group if it is feasible."""
     return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)

@@ -1,4 +1,4 @@
-"""Niche: prompts are made of the best programs that behave differently, chosen from all found so far."""
+"""Niche: prompts show the best programs that behave differently, chosen from all found so far."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 
 ARCHIVE = "archive"
-"""The group that holds every feasible program."""
+"""The name of the group of every feasible program."""
 ELITES = "elites"
-"""The programs that stand for the niches known so far, best first."""
+"""The name of the group of elites: the best program of each niche, best first."""
 
 PRESSURE = 4.0
-"""How much likelier the best elite is to be drawn than the last one: e to this power."""
+"""With many elites the best one is drawn e^4 = 55 times as often as the last one."""
 
 
 class NicheSettings(MethodSettings):
     """The settings of niche."""
 
     examples_per_prompt: int = Field(2, ge=1)
-    """Programs a prompt shows."""
+    """Number of programs that a prompt shows."""
     samples_per_prompt: int = Field(2, ge=1)
-    """Candidates that share a prompt."""
+    """Number of candidates asked for with the same prompt."""
     n_init: int = Field(100, ge=0)
-    """Initial programs, asked for with the template alone; at most a quarter of the budget unless named."""
+    """Number of initial programs, asked for with the template alone; by default at most a quarter of the budget."""
     elites: int = Field(30, ge=2)
-    """Programs parents are drawn from, at most."""
+    """Greatest number of elites, from which parents are drawn."""
     niche_radius: float = Field(0.3, ge=0)
-    """How different elites are, in units of the median distance; 0 is without similarity."""
+    """Least distance between elites, in units of the median distance; 0 keeps the best of all distinct behaviours."""
     renew_every: int = Field(10, ge=1)
-    """Candidates between renewals of the elites."""
+    """Number of candidates between renewals of the elites."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """The task's radius, and no more than a quarter of the budget for initial programs."""
+        """Return the task's niche radius, and at most a quarter of the budget for initial programs."""
         return {"niche_radius": task.niche_radius, "n_init": cls.at_most_a_quarter("n_init", budget)}
 
 
 @dataclass(frozen=True)
 class Election:
-    """The best program of each niche is wanted, best first: of programs in order of age, at most `count`."""
+    """Asks for the best program of each niche, best first, at most `count`; `archive` is in order of age."""
 
     archive: tuple[Member, ...]
     radius: float
     count: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """The elites: of equal score the shorter is preferred, then the older."""
+        """Return the elites. Of programs with equal scores the shorter comes first, then the older."""
         preferences = [(-member.utility, len(member.source), member.candidate) for member in self.archive]
         return Regrouped({ELITES: tuple(behaviours.elites(preferences, self.radius, self.count))}, selection=True)
 
 
 class Niche(Method[NicheSettings]):
-    """An archive of all, and parents from those of its best that behave differently; no islands, no restarts.
+    """Keeps every feasible program, and draws parents from elites that behave differently; no islands, no restarts.
 
-    With `niche_radius = 0` similarity plays no part: what remains is an archive of the best distinct behaviours.
+    `niche_radius = 0` uses no similarity: elites are then the best programs with distinct behaviours.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = NicheSettings
@@ -73,11 +73,11 @@ class Niche(Method[NicheSettings]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """True: elites are those that differ in what they do."""
+        """True: elites are chosen by behaviour."""
         return True
 
     def regroup(self, state: RunState) -> Election | None:
-        """The election of elites once the initial programs are registered, and again whenever some more are."""
+        """Return the request for elites, once the initial programs are registered and every `renew_every` after."""
         settings = self.settings
         if ELITES not in state.groups:
             is_due = state.registered >= settings.n_init
@@ -86,7 +86,7 @@ class Niche(Method[NicheSettings]):
         return Election(tuple(state.members_of(ARCHIVE)), settings.niche_radius, settings.elites) if is_due else None
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """The next question; None while the first election is awaited."""
+        """Return the next question; None while the first elites are awaited."""
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -102,18 +102,18 @@ class Niche(Method[NicheSettings]):
         return question(candidate, parents, self.prompts.of("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Every feasible program is kept."""
+        """Return that a feasible program joins the archive, and no other."""
         return kept_if_feasible(candidate, ARCHIVE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """How many elites there are, and how old their election is."""
+        """Return how many elites there are, and how many candidates ago they were chosen."""
         if ELITES not in state.groups:
             return {"elites": f"none before {self.settings.n_init} initial programs"}
         elites = state.groups[ELITES]
         return {"elites": f"{len(elites.members)}, chosen {state.registered - elites.arranged_at} candidates ago"}
 
     def _parents(self, elites: list[Member], rng: Generator) -> list[Member]:
-        """Different elites by rank, p ∝ exp(−4 r / |E|), in ascending order of score."""
+        """Draw different elites by rank r, p ∝ exp(−4 r / |E|), and return them in ascending order of score."""
         size = min(self.settings.examples_per_prompt, len(elites))
         probabilities = softmax(-PRESSURE * np.arange(len(elites)) / len(elites))
         drawn = rng.choice(len(elites), size=size, replace=False, p=probabilities)

@@ -1,4 +1,7 @@
-"""ReEvo: generations of programs, and reflections on what made some of them better (Ye et al., NeurIPS 2024)."""
+"""ReEvo: generations of programs, and reflections on what made some of them better (Ye et al., NeurIPS 2024).
+
+"The authors' code" is github.com/ai4co/reevo, reevo.py.
+"""
 
 from __future__ import annotations
 
@@ -14,42 +17,42 @@ from behavesim.state.state import RunState
 from behavesim.task import Task
 
 POPULATION = "population"
-"""The programs that may be parents: the last generation's children, and the mutants that came after them."""
+"""The name of the group of parents: the last generation's children and the mutants after them."""
 ELITE = "elite"
-"""The best program there was when the last generation's children were complete, the template included."""
+"""The name of the group of one: the best program when the last generation's children were complete."""
 
 SHORT_TERM, LONG_TERM = "short-term-reflection", "long-term-reflection"
-"""The operators of the two kinds of notes: on one pair of parents, and on all that was said since the last one."""
+"""The operators of the two kinds of notes: on one pair of parents, and on all notes since the last of this kind."""
 
 
 class ReEvoSettings(MethodSettings):
     """The settings of ReEvo."""
 
     initial_population: int = Field(30, ge=2)
-    """Initial programs, asked for with the template; at most a quarter of the budget unless named."""
+    """Number of initial programs, asked for with the template; by default at most a quarter of the budget."""
     population: int = Field(10, ge=2)
-    """Children by crossover in a generation."""
+    """Number of children by crossover in a generation."""
     mutation_rate: float = Field(0.5, ge=0, le=1)
-    """Mutants of the elite in a generation, as a share of the population."""
+    """Number of mutants of the best program in a generation, as a share of `population`."""
     reflection: bool = True
-    """Ask for reflections where the proposer writes any; the offline one does not."""
+    """Whether to ask for reflections; the offline proposer writes none."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """No more than a quarter of the budget for initial programs."""
+        """Return at most a quarter of the budget for initial programs, and at least 2."""
         return {"initial_population": max(2, cls.at_most_a_quarter("initial_population", budget))}
 
     @property
     def mutants(self) -> int:
-        """Mutants in a generation."""
+        """Number of mutants in a generation."""
         return round(self.mutation_rate * self.population)
 
 
 class ReEvo(Method[ReEvoSettings]):
-    """Selection, short-term reflection, crossover, long-term reflection, elitist mutation, and again (figure 1).
+    """Repeats selection, short-term reflection, crossover, long-term reflection and elitist mutation (figure 1).
 
-    A generation is asked for at once when the one before is registered, so no more than a generation is in flight.
-    Reflections are notes: each generation has one on each pair of parents, and one that sums them up.
+    A generation is asked for when the one before is registered. Reflections are notes: a generation has one on each
+    pair of parents that has none yet, and one that sums them up.
     """
 
     settings_type: ClassVar[type[MethodSettings]] = ReEvoSettings
@@ -57,9 +60,9 @@ class ReEvo(Method[ReEvoSettings]):
     asks_notes = True
 
     def regroup(self, state: RunState) -> Regrouped | None:
-        """The children of a generation become the population once the last of them is registered.
+        """Return the new population, a generation's children, once the last of them is registered.
 
-        The population stays as it was where none of them is feasible.
+        If none of them is feasible, the population stays.
         """
         due = self._last_boundary(state.registered)
         if due is None or (POPULATION in state.groups and state.groups[POPULATION].arranged_at >= due):
@@ -68,7 +71,7 @@ class ReEvo(Method[ReEvoSettings]):
         return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (_best(state).candidate,)})
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """The next question, or a reflection that it needs; None until the programs it builds on are registered."""
+        """Return the next question, or a reflection that it needs; None until its parents are registered."""
         settings = self.settings
         if candidate < settings.initial_population:
             return Asked(
@@ -86,7 +89,7 @@ class ReEvo(Method[ReEvoSettings]):
         return self._mutate(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Children wait for the end of their generation; mutants join the population at once."""
+        """Return that a mutant joins the population at once, and a child at the end of its generation."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         place = (candidate.id - self.settings.initial_population) % self._cycle
@@ -94,14 +97,14 @@ class ReEvo(Method[ReEvoSettings]):
         return Added(candidate.id, POPULATION if is_mutant else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """The generation, and how many reflections were made or why there are none."""
+        """Return the generation, and how many reflections there are or why there are none."""
         generation = max(0, state.asked - self.settings.initial_population) // self._cycle
         offline = "" if self.brief.takes_notes else " (the proposer writes none)"
         return {"generation": str(generation), "reflections": f"{len(state.notes)}{offline}"}
 
     @property
     def _cycle(self) -> int:
-        """Candidates of a generation."""
+        """Number of candidates in a generation."""
         return self.settings.population + self.settings.mutants
 
     @property
@@ -109,7 +112,7 @@ class ReEvo(Method[ReEvoSettings]):
         return self.settings.reflection and self.brief.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
-        """How many candidates were registered when the last generation's children were complete."""
+        """Return how many candidates were registered when the last generation's children were complete; None before."""
         beyond = registered - self.settings.initial_population
         if beyond < 0:
             return None
@@ -131,8 +134,8 @@ class ReEvo(Method[ReEvoSettings]):
         if not self._reflects:
             return question(candidate, pair, self.prompts.hinted("crossover", pair, ""))
         known = {note.asked.about: note.text for note in state.notes.values()}
-        # all reflections of the generation at once, to wait for one reply and not for ten; but for no child that the
-        # budget does not pay for: where it was raised later, each of those further children asks for its own
+        # All reflections of a generation are asked for at once, to wait for one reply and not for ten. A child beyond
+        # the budget asks for its own when its turn comes, since nobody knows how far the budget will be raised.
         for child in range(candidate, max(candidate + 1, min(end, state.budget))):
             parents = self._pair(state, child)
             if parents is not None and _numbers(parents) not in known:

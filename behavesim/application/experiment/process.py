@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from behavesim.application import session
@@ -51,8 +50,7 @@ def main() -> None:
 
 
 def _note(text: str) -> None:
-    with suppress(OSError):  # a log that cannot be written ends no run
-        sys.stderr.write(f"behavesim: {printable(text)}\n")
+    sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
 def _clear(folder: RunFolder) -> None:
