@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
-from behavesim.checkup.instances import known_again, present, unchanged
+from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
 from behavesim.checkup.solutions import examined
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
@@ -38,6 +38,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     if any(finding.result == "mend" for finding in instances):
         return
     pristine = {split: instances_hash(task, split) for split in SPLITS}
+    yield distinct(task)
     yield await known_again(TaskReference(settings.task), pristine)
     yield Finding("time limit", "ok", f"{limits.in_words}, for the template too, which is tried now")
     async with sandbox(settings, task) as pool:
@@ -50,6 +51,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
         second = await pool.evaluate(task.template)
         seconds = time.perf_counter() - began
     try:
+        yield left_as_it_was(task)
         for finding in examined(task, first, second, seconds, limits):
             yield finding
     except TaskError as error:

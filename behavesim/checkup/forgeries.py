@@ -46,5 +46,22 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
         yield forged("one part all over", partial(_all_over, part))
 
 
+def halves(solution: Solution) -> Iterator[Forgery]:
+    """An honest solution without one half of its parts; nothing of a solution that has fewer than two parts."""
+    arrays = as_arrays(solution)
+    if max((len(array) for array in arrays.values() if array.ndim), default=0) < 2:
+        return
+    for what, place in (("first", 0), ("second", 1)):
+        changed = {name: _half(array, place) for name, array in arrays.items()}
+        yield Forgery(f"only its {what} half", changed if set(changed) != {""} else changed[""], absurd=False)
+
+
+def _half(array: Array, place: int) -> Array:
+    if not array.ndim or len(array) < 2:
+        return array
+    middle = len(array) // 2
+    return array[:middle] if place == 0 else array[middle:]
+
+
 def _all_over(part: int, array: Array) -> Array:
     return np.repeat(array[part % len(array)][None], len(array), axis=0) if array.ndim and len(array) else array

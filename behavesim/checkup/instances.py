@@ -6,11 +6,17 @@ import asyncio
 import json
 import os
 import sys
+from copy import deepcopy
+from itertools import combinations
+from typing import Any
 
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
-from behavesim.state.provenance import instances_hash
-from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
+from behavesim.state.provenance import instances_hash, value_hash
+from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of, raised
+
+SOLVED_HERE = 3
+"""Instances that are solved once more to see whether `solve` changes them."""
 
 
 def present(task: Task, split: Split) -> Finding:
@@ -26,6 +32,39 @@ def present(task: Task, split: Split) -> Finding:
     if first != second:
         return Finding(name, "mend", "two calls give different instances; draw them from a fixed seed")
     return Finding(name, "ok", f"{count}, the same on every call")
+
+
+def distinct(task: Task) -> Finding:
+    """Whether no instance of a split belongs to another, too: what was fitted to it would not show there."""
+    hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in SPLITS}
+    advice = "draw those of each split from a seed of its own"
+    for first, second in combinations(SPLITS, 2):
+        shared = hashes[first] & hashes[second]
+        if shared:
+            among = f"{len(shared)} of {len(hashes[second])} {second} instances are among the {first} instances, too"
+            is_all = shared in (hashes[first], hashes[second])
+            return Finding("splits", "mend" if is_all else "warning", f"{among}; {advice}")
+    return Finding("splits", "ok", "no instance belongs to two of them")
+
+
+def left_as_it_was(task: Task) -> Finding:
+    """Whether `solve` leaves an instance as it was; it is run here, on copies, with the template.
+
+    Raises TaskError where it fails, or where an instance cannot be copied.
+    """
+    namespace: dict[str, Any] = {}
+    exec(task.template, namespace)
+    for number, instance in enumerate(instances_of(task, "search")[:SOLVED_HERE], 1):
+        try:
+            copy = deepcopy(instance)
+            before = value_hash(copy)
+            task.solve(namespace[task.entry_point], copy)
+        except Exception as error:
+            raise raised(task, "solve", error) from error
+        if value_hash(copy) != before:
+            advice = "let it work on a copy: the function would see what is left of the instance"
+            return Finding("solve", "mend", f"`solve` changes its instance (search instance {number}); {advice}")
+    return Finding("solve", "ok", "it leaves its instance as it was")
 
 
 TELL_INSTANCES = """

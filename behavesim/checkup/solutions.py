@@ -14,7 +14,7 @@ import numpy as np
 from behavesim.base.errors import TaskError, TrajectoryError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.text import duration
-from behavesim.checkup.forgeries import forgeries
+from behavesim.checkup.forgeries import forgeries, halves
 from behavesim.sandbox import Limits
 from behavesim.sandbox.judge import usable
 from behavesim.sandbox.processes import seconds_without_a_core
@@ -48,6 +48,7 @@ def examined(
     yield _direction(task, score)
     yield _score_scale(task, score)
     yield _trusted(task, first.solutions, scores)
+    yield _whole(task, first.solutions, scores)
     yield _scoring_time(task, first.solutions)
     yield from _trajectories(task, trajectories)
 
@@ -141,6 +142,24 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
     if suspect:
         return Finding("trusted scoring", "warning", suspect)
     return Finding("trusted scoring", "ok", "none of the forged solutions tried scores better than the template")
+
+
+def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
+    """Hand `score` halves of solutions; where all parts count, one without half of them is refused or scores worse."""
+    accepted: dict[str, list[str]] = {}
+    for number, (instance, solution, honest) in enumerate(
+        zip(instances_of(task, "search"), solutions, scores, strict=True), 1
+    ):
+        for half in halves(solution):
+            score = _tried(task, instance, half.solution)
+            if score is not None and task.objective.utility(score) >= task.objective.utility(honest):
+                said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
+                accepted.setdefault(half.what, []).append(said)
+    if not accepted:
+        return Finding("whole solutions", "ok", "half a solution is refused, or scores worse than the whole")
+    most = max(accepted.values(), key=len)
+    advice = "count the parts in `score`, and refuse with InvalidSolution where some are missing"
+    return Finding("whole solutions", "mend" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")
 
 
 def _tried(task: Task, instance: Any, solution: Solution) -> float | None:

@@ -45,14 +45,19 @@ def instances_hash(task: Task, split: Split) -> str:
 
     Raises TaskError where there are none, or where they cannot be pickled.
     """
-    instances, written = instances_of(task, split), io.BytesIO()
     try:
-        _Pickler(written, protocol=4).dump(instances)
+        return value_hash(instances_of(task, split))
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise TaskError(
             f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "
             f"make them a list of arrays and plain values ({type(error).__name__}: {error})"
         ) from error
+
+
+def value_hash(value: Any) -> str:
+    """The same of any value; raises what pickle does for one that cannot be pickled."""
+    written = io.BytesIO()
+    _Pickler(written, protocol=4).dump(value)
     return hashlib.sha256(written.getvalue()).hexdigest()
 
 

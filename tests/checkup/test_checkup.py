@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.checkup import solutions
-from behavesim.checkup.instances import known_again, present
+from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present
 from behavesim.checkup.solutions import examined
 from behavesim.sandbox import Limits
 from behavesim.state.protocols import Solved
@@ -226,3 +227,99 @@ def test_what_others_on_the_machine_take_is_not_the_time_of_scoring(
     found = findings(Picks())["scoring time"]
     assert found.message.startswith(message)
     assert found.result == ("warning" if waited_s == 0.0 else "ok")
+
+
+class Splits(Picks):
+    """The same with other instances in each split."""
+
+    seeds: Mapping[str, tuple[int, ...]] = {"search": (1, 2), "validation": (3,), "held-out": (4, 5)}
+
+    def instances(self, split: Any) -> Sequence[Any]:
+        return [np.random.default_rng(seed).permutation(9) for seed in self.seeds[split]]
+
+
+@pytest.mark.parametrize(
+    ("split", "seeds", "result", "said"),
+    [
+        ("held-out", (4, 5), "ok", "no instance belongs to two"),
+        ("held-out", (4, 2), "warning", "1 of 2 held-out instances are among the search instances"),
+        ("held-out", (2, 1), "mend", "2 of 2 held-out instances are among the search instances"),
+        ("validation", (1, 2), "mend", "2 of 2 validation instances are among the search instances"),
+        ("validation", (1,), "mend", "1 of 1 validation instances are among the search instances"),
+        ("held-out", (3,), "mend", "1 of 1 held-out instances are among the validation instances"),
+        ("validation", (), "ok", "no instance belongs to two"),
+    ],
+)
+def test_instances_that_belong_to_two_splits_are_named(
+    split: str, seeds: tuple[int, ...], result: str, said: str
+) -> None:
+    task = Splits()
+    task.seeds = {**task.seeds, split: seeds}
+    found = distinct(task)
+    assert (found.result, said in found.message) == (result, True), found
+
+
+def test_a_solve_that_changes_its_instance_is_named() -> None:
+    class Sorting(Picks):
+        def solve(self, function: Callable[..., Any], instance: Any) -> Any:
+            instance.sort()
+            return super().solve(function, instance)
+
+    assert left_as_it_was(Picks()).result == "ok"
+    found = left_as_it_was(Sorting())
+    assert (found.result, "changes its instance (search instance 1)" in found.message) == ("mend", True)
+
+
+def test_a_solve_that_keeps_what_it_computes_in_a_cached_property_changes_nothing() -> None:
+    class Instance:
+        def __init__(self) -> None:
+            self.numbers = [3, 1, 2]
+
+        @cached_property
+        def total(self) -> int:
+            return sum(self.numbers)
+
+    class Cached(Picks):
+        def instances(self, split: Any) -> Sequence[Any]:
+            return [Instance()]
+
+        def solve(self, function: Callable[..., Any], instance: Any) -> Any:
+            return np.array([instance.total])
+
+    Cached.__module__, Instance.__qualname__ = __name__, "Instance"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "Instance", Instance)
+        assert left_as_it_was(Cached()).result == "ok"
+
+
+def test_a_score_that_takes_half_a_solution_for_a_better_one_is_named() -> None:
+    class Shortest(Picks):
+        objective = Objective("minimise")
+
+        def score(self, instance: Any, solution: Any) -> float:
+            if len(np.unique(solution)) != len(solution) or not np.isin(solution, np.arange(len(instance))).all():
+                raise InvalidSolution("one twice, or none")
+            if not len(solution):
+                raise InvalidSolution("nothing")
+            return float(instance[solution].sum())
+
+    assert findings(Picks())["whole solutions"].result == "ok"
+    found = findings(Shortest())["whole solutions"]
+    assert found.result == "mend"
+    assert "a solution with only its first half scores" in found.message
+
+
+def test_a_score_that_looks_at_half_a_solution_only_is_named_and_one_that_counts_parts_is_in_order() -> None:
+    class Lazy(Picks):
+        def score(self, instance: Any, solution: Any) -> float:
+            return float(instance[np.asarray(solution, int)[:1]].sum())
+
+    class Knapsack(Picks):
+        def score(self, instance: Any, solution: Any) -> float:
+            picks = np.asarray(solution)
+            if len(set(picks.tolist())) < len(picks):
+                raise InvalidSolution("one twice")
+            return float(instance[picks].sum())
+
+    assert findings(Lazy())["whole solutions"].result == "mend"
+    assert findings(Knapsack())["whole solutions"].result == "ok"  # half of what is packed is packed, and worth less
