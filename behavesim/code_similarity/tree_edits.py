@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +35,24 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
     labels: list[int] = []
     firsts: list[int] = []
 
-    def visit(node: Any) -> int:
-        below = [visit(child) for child in reversed(list(ast.iter_child_nodes(node)))]
-        first = below[0] if below else len(labels)
-        labels.append(KINDS[type(node).__name__])
-        firsts.append(first)
-        return first
+    below: list[tuple[ast.AST, int | None]] = [(_parsed(source), None)]
+    while below:  # a chain of 500 `elif` is 500 levels deep: too deep for calls
+        node, first = below.pop()
+        if first is None:
+            below.append((node, len(labels)))
+            below += [(child, None) for child in ast.iter_child_nodes(node)]
+        else:
+            labels.append(KINDS[type(node).__name__])
+            firsts.append(first)
+    first_leaves = np.array(firsts)
+    return np.array(labels), first_leaves, _keyroots(first_leaves)
 
-    visit(ast.parse(source))
-    first = np.array(firsts)
-    return np.array(labels), first, _keyroots(first)
+
+def _parsed(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError("it is nested too deep for Python's parser") from error
 
 
 def _keyroots(firsts: Array) -> Array:

@@ -1,23 +1,38 @@
-"""Text to syntax tree, and nothing escapes: whatever a model wrote, the answer is a tree or a SyntaxError."""
+"""From text to a syntax tree within bounds: whatever a model wrote, the answer is a tree or one of three errors."""
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from behavesim.programs.complexity import compiled_size, is_plain, may_multiply
 from behavesim.programs.definitions import Definitions
 from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
-"""Characters of a program, some 800 lines: it will stand in prompts, and to compile it holds up the whole process."""
+"""Characters of a program, some 800 lines: it will stand in prompts."""
 DEEPEST = 150
 """Levels of a syntax tree: what Python does with deeper ones depends on how deep it is in calls itself."""
+LARGEST_PROGRAM = 100_000
+"""Nodes that the compiler may write code for, copies included: it takes some 100 ms and 70 MB for them."""
+PARSED_AT_MOST = 100_000
+"""Characters that are parsed for one reply, in all tries together."""
+_DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
 
 class TooLong(SyntaxError):
     """A program of more than LONGEST_PROGRAM characters."""
+
+
+class TooComplex(SyntaxError):
+    """A program of more than LARGEST_PROGRAM nodes, or a reply that takes more parsing than PARSED_AT_MOST."""
+
+
+class NeedsLimits(Exception):
+    """A text may be costly to parse: that is done in a process with limits."""
 
 
 @dataclass(frozen=True)
@@ -38,42 +53,65 @@ class Parsed:
         return Definitions.of(self.tree)
 
 
-def parse_beginning(code: str, tries: int) -> Parsed:
-    """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
+class Parser:
+    """Parses the texts of one reply, until PARSED_AT_MOST characters have been parsed."""
 
-    Raises the SyntaxError of the whole where none of so many beginnings parses, the text itself being the first.
-    """
-    code = code.strip("\n")
-    lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
-    first: SyntaxError | None = None
-    for _ in range(tries):
+    def __init__(self, has_limits: bool) -> None:
+        """`has_limits` says that this process has limits of time and memory, so that it may parse any text."""
+        self._has_limits = has_limits
+        self._left = PARSED_AT_MOST
+
+    def spend(self, characters: int) -> None:
+        """Count characters that are parsed; raises TooComplex if they are too many."""
+        self._left -= characters
+        if self._left < 0:
+            raise TooComplex(f"to read the reply takes parsing more than {PARSED_AT_MOST} characters")
+
+    def parse_beginning(self, code: str, tries: int) -> Parsed:
+        """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
+
+        Raises the SyntaxError of the whole where none of so many beginnings parses, the text itself being the first.
+        """
+        code = code.strip("\n")
+        lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
+        first: SyntaxError | None = None
+        for _ in range(tries):
+            try:
+                parsed = self.parse("\n".join(lines))
+            except SyntaxError as error:
+                first = first or error
+                lines = lines[: _statement_start(lines, min(error.lineno or 1, len(lines)) - 1)]
+                if not any(lines):
+                    break
+            else:
+                return replace(parsed, rest=first)
+        raise first or SyntaxError("there is no code")
+
+    def parse(self, code: str) -> Parsed:
+        """A program that compiles.
+
+        Raises NeedsLimits if this process has none and the text is not plain. Raises TooLong, TooComplex, or another
+        SyntaxError, also where Python gives up in another way (null characters, nesting too deep).
+        """
+        code = code.strip("\n").rstrip()
+        if len(code) > LONGEST_PROGRAM:
+            raise TooLong(f"the program has {len(code)} characters; at most {LONGEST_PROGRAM} are taken")
+        if not (self._has_limits or is_plain(code)):
+            raise NeedsLimits
+        self.spend(len(code))
+        if code.count(".") >= DEEPEST and _DOTTED.search(
+            code
+        ):  # Python's parser takes 200 MB for a name of 14 000 parts
+            raise SyntaxError(f"a name has more than {DEEPEST} parts")
         try:
-            parsed = parse("\n".join(lines))
-        except SyntaxError as error:
-            first = first or error
-            lines = lines[: _statement_start(lines, min(error.lineno or 1, len(lines)) - 1)]
-            if not any(lines):
-                break
-        else:
-            return replace(parsed, rest=first)
-    raise first or SyntaxError("there is no code")
-
-
-def parse(code: str) -> Parsed:
-    """A program that compiles.
-
-    Raises SyntaxError, also where Python gives up in another way (null characters, nesting too deep), and TooLong.
-    """
-    code = code.strip("\n").rstrip()
-    if len(code) > LONGEST_PROGRAM:
-        raise TooLong(f"the program has {len(code)} characters; at most {LONGEST_PROGRAM} are taken")
-    try:
-        tree = ast.parse(code)
-        names = _names(tree)
-        compile(tree, "<program>", "exec", dont_inherit=True)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise SyntaxError(f"{type(error).__name__}: {error}") from error
-    return Parsed(code, tree, names)
+            tree = ast.parse(code)
+            names = _names(tree)
+            if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:
+                raise TooComplex("compiled, the program is too large: use fewer `finally` and `case` statements")
+            compile(tree, "<program>", "exec", dont_inherit=True)
+        except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+            raise SyntaxError(f"{type(error).__name__}: {error}") from error
+        return Parsed(code, tree, names)
 
 
 def _names(tree: ast.Module) -> frozenset[str]:

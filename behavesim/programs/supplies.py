@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import cache
 
 from behavesim.programs.definitions import Definitions, bound_by, missing_names
@@ -35,10 +35,11 @@ def offered() -> Definitions:
     return Definitions.of(ast.parse(OFFERED))
 
 
-def completed(source: str, donors: Sequence[Definitions]) -> str:
+def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int], None]) -> str:
     """The program with the imports, constants and functions it lacks, taken from the first donor that defines each.
 
-    Models often leave out what the prompt already showed them, or put the imports into a block of their own.
+    Models often leave out what the prompt already showed them, or put the imports into a block of their own. `spend`
+    takes the number of characters that are parsed on the way. Raises SyntaxError if a statement cannot be written.
     """
     wanted = missing_names(source)
     for donor in donors:
@@ -46,6 +47,7 @@ def completed(source: str, donors: Sequence[Definitions]) -> str:
             break
         if statements := _needed(donor, wanted):
             source = _prepended(statements, source)
+            spend(len(source))
             wanted = missing_names(source)
     return source
 
@@ -59,9 +61,16 @@ def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
         names.add(name := waiting.pop())
         place = donor.places[name]
         if place not in chosen:
-            chosen[place] = ast.unparse(donor.statements[place])
+            chosen[place] = _text(donor.statements[place])
             waiting += sorted(missing_names(chosen[place]) & donor.places.keys())
     return [_narrowed(donor.statements[place], names) or chosen[place] for place in sorted(chosen)]
+
+
+def _text(statement: ast.stmt) -> str:
+    try:
+        return ast.unparse(statement)
+    except (ValueError, RecursionError) as error:  # a number of too many digits
+        raise SyntaxError(f"what the program lacks cannot be copied: {error}") from error
 
 
 def _narrowed(statement: ast.stmt, names: Set[str]) -> str:

@@ -45,6 +45,7 @@ REJECTED: Mapping[str, str] = {
     "syntax": "with syntax errors",
     "timeout": "timed out",
     "too-long": "too long",
+    "too-complex": "too complex",
     "truncated": "cut off",
 }
 """What became of rejected candidates, in words that may follow a number."""

@@ -25,11 +25,12 @@ def put_in(asked: Asked) -> Responded:
     return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
 
 
-def extracted(task: Task, asked: Asked, reply: Reply) -> Program | Rejected:
-    """The program of a reply, or that it holds none."""
+def extracted(task: Task, asked: Asked, reply: Reply, at_once: bool = False) -> Program | Rejected:
+    """The program of a reply, or why it holds none; raises NeedsLimits as `extract` does."""
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
-    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, asked.prompt.asks_thought)
+    thought = asked.prompt.asks_thought
+    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, thought, at_once)
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)
     return program

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
-from behavesim.programs.extract import Program
+from behavesim.programs.extract import NeedsLimits, Program
 from behavesim.search.outcome import copied, extracted, judged
 from behavesim.state.events import Asked, CandidateId, Evaluated, Event, Rejected, Reply, RunForked
 from behavesim.state.protocols import Journal, Judge
@@ -62,11 +63,12 @@ class Trials:
     async def _read(self, asked: Asked, reply: Reply) -> Program | Rejected:
         """The program of a reply: one at a time, so that whatever arrives meanwhile is committed first."""
         async with self._reading:
-            if len(reply.text) > AT_ONCE:
-                return await asyncio.to_thread(extracted, self._task, asked, reply)
-            program = extracted(self._task, asked, reply)
-            await asyncio.sleep(0)
-            return program
+            if len(reply.text) <= AT_ONCE:
+                with suppress(NeedsLimits):
+                    program = extracted(self._task, asked, reply, at_once=True)
+                    await asyncio.sleep(0)  # what has arrived meanwhile is committed first
+                    return program
+            return await asyncio.to_thread(extracted, self._task, asked, reply)
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
         """The result of a program whose text was tried before, without trying it again."""

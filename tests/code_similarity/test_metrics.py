@@ -128,3 +128,14 @@ def test_edits_of_trees_are_those_of_apted() -> None:
         edits = apted.APTED(tree(left), tree(right), apted.Config()).compute_edit_distance()
         size = max(len(list(ast.walk(left))), len(list(ast.walk(right))))
         assert ast_similarity(a, b) == pytest.approx(1 - edits / size, abs=1e-9)
+
+
+def branches(count: int) -> str:
+    return "if a: b\n" + "elif a: b\n" * count
+
+
+def test_trees_of_any_depth_that_python_parses_are_compared() -> None:
+    assert ast_similarity(branches(500), branches(500)) == 1
+    assert 0.9 < ast_similarity(branches(500), branches(499)) < 1
+    with pytest.raises(SyntaxError, match="nested too deep"):
+        ast_similarity(branches(20_000), "x")

@@ -178,6 +178,9 @@ REJECTED = {
     "a program too long for a prompt": Case(fenced(BODY + "\n# and so on" * 3000), "too-long"),
     "a program too long without its tabs": Case(fenced(f"def pick(a, b, c):\n{TABS * 900}    return b"), "syntax"),
     "a program without a fence that is too long": Case(BODY + "\nx = 1" * 6000, "too-long"),
+    "a finally in each finally": Case(
+        fenced(BODY + "".join(f"\n{' ' * k}try: pass\n{' ' * k}finally:" for k in range(19)) + " pass"), "too-complex"
+    ),
     "a reply too long to be read": Case("so " * 200_000 + fenced(BODY), "too-long"),
     "a number without end": Case(fenced(f"def pick(a, b, c):\n    return {'9' * 6000}"), "syntax"),
 }

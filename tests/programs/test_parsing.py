@@ -7,24 +7,23 @@ import pytest
 from behavesim.programs.parsing import (
     DEEPEST,
     LONGEST_PROGRAM,
+    Parser,
     TooLong,
-    parse,
-    parse_beginning,
 )
 
 
 def test_a_program_may_be_as_long_as_said_and_no_longer() -> None:
     longest = "x = 1\n#" + "-" * (LONGEST_PROGRAM - 7)
-    assert parse(longest).source == longest
+    assert Parser(has_limits=True).parse(longest).source == longest
     with pytest.raises(TooLong, match=f"has {LONGEST_PROGRAM + 1} characters; at most {LONGEST_PROGRAM}"):
-        parse(longest + "-")
+        Parser(has_limits=True).parse(longest + "-")
 
 
 def test_a_program_may_be_nested_as_deep_as_said_and_no_deeper() -> None:
     # the module, its statement, the constant at the end; and each minus stands with its operator
-    assert parse("x = " + "-" * (DEEPEST - 3) + "1")
+    assert Parser(has_limits=True).parse("x = " + "-" * (DEEPEST - 3) + "1")
     with pytest.raises(SyntaxError, match=f"nested more than {DEEPEST} levels"):
-        parse("x = " + "-" * (DEEPEST - 2) + "1")
+        Parser(has_limits=True).parse("x = " + "-" * (DEEPEST - 2) + "1")
 
 
 @pytest.mark.parametrize(
@@ -43,21 +42,21 @@ def test_a_program_may_be_nested_as_deep_as_said_and_no_deeper() -> None:
 )
 def test_a_program_ends_where_its_last_whole_statement_does(text: str, beginning: str) -> None:
     if beginning:
-        parsed = parse_beginning(text, 20)
+        parsed = Parser(has_limits=True).parse_beginning(text, 20)
         assert parsed.source == beginning
         assert parsed.rest is not None
     else:
         with pytest.raises(SyntaxError):
-            parse_beginning(text, 20)
+            Parser(has_limits=True).parse_beginning(text, 20)
 
 
 def test_a_text_that_is_a_program_leaves_no_rest() -> None:
-    assert parse_beginning("x = 1\ny = 2", 1).rest is None
-    assert parse_beginning("\n \n", 1).source == ""
+    assert Parser(has_limits=True).parse_beginning("x = 1\ny = 2", 1).rest is None
+    assert Parser(has_limits=True).parse_beginning("\n \n", 1).source == ""
 
 
 def test_no_more_beginnings_are_tried_than_said() -> None:
     text = "x = 1\ny = 2 z\nThat is all."
-    assert parse_beginning(text, 2).source == "x = 1"
+    assert Parser(has_limits=True).parse_beginning(text, 2).source == "x = 1"
     with pytest.raises(SyntaxError, match="line 2"):
-        parse_beginning(text, 1)
+        Parser(has_limits=True).parse_beginning(text, 1)

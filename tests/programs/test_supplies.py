@@ -11,7 +11,7 @@ from behavesim.programs.supplies import OFFERED, completed, offered
 
 
 def supplied(source: str, *donors: str) -> str:
-    return completed(source, [Definitions.of(ast.parse(donor)) for donor in donors])
+    return completed(source, [Definitions.of(ast.parse(donor)) for donor in donors], lambda characters: None)
 
 
 def test_what_is_missing_comes_from_the_first_donor_that_has_it_with_all_that_it_needs() -> None:
@@ -46,11 +46,14 @@ def test_definitions_that_need_one_another_are_supplied_once() -> None:
     ],
 )
 def test_usual_imports_are_offered_and_no_more_than_is_named_of_them_is_put_in(program: str, imports: str) -> None:
-    assert completed(program, [offered()]) == f"{imports}\n\n{program}"
+    assert completed(program, [offered()], lambda characters: None) == f"{imports}\n\n{program}"
 
 
 def test_a_name_that_anybody_else_defines_is_not_imported() -> None:
-    assert completed("x = copy", [Definitions.of(ast.parse("copy = 2")), offered()]) == "copy = 2\n\nx = copy"
+    assert (
+        completed("x = copy", [Definitions.of(ast.parse("copy = 2")), offered()], lambda characters: None)
+        == "copy = 2\n\nx = copy"
+    )
 
 
 def test_what_is_offered_can_be_had() -> None:

@@ -1,0 +1,85 @@
+"""Reading a reply in a process of its own, with limits of time and memory: what is too much for it is rejected."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from behavesim.base.errors import BehavesimError, TaskError
+from behavesim.programs.parsing import Parser
+from behavesim.programs.reading import Program, Request, read
+from behavesim.state.verdict import Failure
+
+CPU_S = 10
+"""CPU seconds for one reply. The bounds on its text are reached first: this is for what they do not know."""
+MEMORY_BYTES = 1 << 30
+"""Address space for one reply, the interpreter and its libraries included (150 MB)."""
+WALL_S = 300.0
+"""Seconds by the clock for one reply: for a process that was stopped, on however busy a machine."""
+_READY = b"ready\n"
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+
+
+def read_within_limits(request: Request) -> Program | Failure:
+    """The program of a reply, or why there is none: `too-complex` if the process reaches a limit.
+
+    Raises BehavesimError if no process can be started, TaskError if the template does not define the entry point.
+    """
+    try:
+        done = _carried_out(json.dumps(asdict(request)).encode())
+    except subprocess.TimeoutExpired:
+        return Failure("too-complex", f"the reply could not be read within {WALL_S:g} s")
+    except OSError as error:
+        raise BehavesimError(f"no process to read a reply in: {error.strerror}; raise ulimit -u and -n") from error
+    ready, begun, found = done.stdout.partition(_READY)
+    if ready or not begun:
+        raise BehavesimError(f"the process that reads replies did not start: {done.stderr.decode()[-500:]}")
+    if done.returncode:
+        return Failure("too-complex", f"to read the reply takes more than {CPU_S} s of CPU time or 1 GB of memory")
+    return _decoded(json.loads(found))
+
+
+def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
+    """The process, once it has ended. Its environment is listed here: it has no keys."""
+    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
+    return subprocess.run(
+        [sys.executable, "-sP", "-m", "behavesim.programs.limited"],
+        input=document,
+        capture_output=True,
+        timeout=WALL_S,
+        env=_ENVIRONMENT | {"PYTHONPATH": found},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _decoded(document: dict[str, Any]) -> Program | Failure:
+    if "error" in document:
+        raise TaskError(document["error"])
+    return Program(**document) if "hash" in document else Failure(**document)
+
+
+def main() -> None:
+    """Read one reply: a Request comes in, a Program or Failure goes out, both in JSON."""
+    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_AS, MEMORY_BYTES)):
+        _, hard = resource.getrlimit(kind)
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (limit, limit))
+    request = Request(**json.load(sys.stdin.buffer))
+    sys.stdout.buffer.write(_READY)
+    sys.stdout.buffer.flush()
+    try:
+        found = asdict(read(request, Parser(has_limits=True)))
+    except TaskError as error:
+        found = {"error": str(error)}
+    sys.stdout.buffer.write(json.dumps(found).encode())
+
+
+if __name__ == "__main__":
+    main()
