@@ -1,4 +1,4 @@
-"""The contract of a task: the function to write, the rules it is judged by, and what a program may use."""
+"""The contract of a task, as prompts state it: the function to write, the rules, and what a program may use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from textwrap import indent
 
 from behavesim.task import Task, instances_of
 
+# The sentences of this file stand in prompts: changing one changes what models are asked in every run.
 STATELESS = (
     "It must keep nothing between calls: some calls are made again in a fresh process and in another order, and a "
     "program that answers otherwise there is rejected."
@@ -16,9 +17,9 @@ SEEDED = "- Random numbers must be seeded anew in each call, or its answers depe
 
 
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
-    """What every prompt tells a model beside the description; no part of it is fenced, as examples are.
+    """Return the contract as text. It has no fenced block, since those hold example programs.
 
-    `timeout_s` (CPU seconds over all instances of the search) and `memory_mb` are those of the run.
+    `timeout_s` is the run's limit in CPU seconds for all instances of the search together; `memory_mb` is in MB.
     """
     rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
     return "\n\n".join(
@@ -31,7 +32,7 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
 
 
 def _interface(task: Task) -> str:
-    """The entry point's signature and docstring, as the template has them."""
+    """Return the entry point's signature and docstring, as the template has them."""
     functions = [node for node in ast.parse(task.template).body if isinstance(node, ast.FunctionDef)]
     function = next(node for node in functions if node.name == task.entry_point)
     returned = "" if function.returns is None else f" -> {ast.unparse(function.returns)}"
@@ -56,7 +57,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
 
 
 def _objective(task: Task, count: int) -> str:
-    """What the score is, which way it is better, and how good it can get where that is known."""
+    """Return what the score is, which direction is better, and the best known score if there is one."""
     objective = task.objective_on("search")
     mean = ", the mean over the instances," if count > 1 and type(task).mean_score is Task.mean_score else ""
     better = "lower" if objective.direction == "minimise" else "higher"

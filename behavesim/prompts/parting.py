@@ -1,4 +1,4 @@
-"""Where two programs that a prompt shows part ways: at which decision, on which instance, and what each does there."""
+"""Says in a prompt where two of its programs part: on which instance, at which step, and what each does there."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 PLACE = "\0behaviour\0"
-"""Stands in a prompt where the words on behaviour belong; no program can hold it."""
+"""Marks where the words on behaviour belong in a prompt; programs cannot contain a null character."""
 
 InWords = Callable[[int, int], str]
-"""What a decision (the second number) of the search's instance with an index (the first) means."""
+"""Returns a decision (second number) on the instance of an index (first number, from 0) in words."""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """A question of which the words on behaviour are still to be found."""
+    """A question whose prompt still lacks its words on behaviour."""
 
     asked: Asked | NoteAsked
     order: tuple[int, ...]
-    """The indices of the instances, first those on which the scores of the two programs differ most."""
+    """Indices of the instances, those first on which the scores of the two programs differ most."""
     in_words: InWords
     kept: tuple[CandidateId, ...] = ()
-    """The programs of the archive, of which it is said how many have gone the same ways."""
+    """The programs of the archive; the words count how many of them go on as either program does."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
         """Return the question with the step at which its first and its last program part."""
@@ -62,7 +62,7 @@ def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
 
 
 def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> str:
-    """What a program does at a step (from 0) on the instance with an index, as the end of a sentence about it."""
+    """Return what a program does at a step (from 0) on the instance of an index, as the end of a sentence."""
     if step >= len(trajectory):
         return "has come to its end there"
     if isinstance(trajectory, Samples):
@@ -73,7 +73,10 @@ def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> s
 
 
 def tried(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun], states: int, count: int) -> str:
-    """Which ways the programs of the archive have gone in their first states; nothing where there are only two."""
+    """Return how many programs of the archive share the first `states` states with either program, as a sentence.
+
+    Return "" if the archive has no more than two programs.
+    """
     if len(kept) <= 2:
         return ""
     ways = Counter(_beginning(each, states) for each in kept)
@@ -84,7 +87,7 @@ def tried(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun
 
 
 def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
-    """The first states of a trajectory, as a value that can be counted."""
+    """Return the first states of a trajectory as bytes, so that equal beginnings can be counted."""
     if isinstance(trajectory, Samples):
         return b"".join(_beginning(run, states) for run in trajectory.runs)
     if trajectory.ends is None:
@@ -94,9 +97,9 @@ def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
 
 
 def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
-    """The index of the first state in which two trajectories differ; None where they are equal.
+    """Return the index of the first state in which two trajectories differ; None if they are equal.
 
-    Of samples it is the first step of any run, each beside the other's run of the same number.
+    For samples it is the earliest such index over all pairs of runs of equal number.
     """
     if left == right:
         return None

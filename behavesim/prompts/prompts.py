@@ -1,4 +1,4 @@
-"""The prompts of a run: what its task and its settings say, in the wording that was chosen."""
+"""The prompts of a run: the task and the programs, in the wording that the settings choose."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
 
 HINT_SHOWN = 600
-"""Characters of a hint that are shown again, however long it came."""
+"""Longest hint that prompts show, in characters: 50 words were asked for, and some models write pages."""
 REPLY_SHOWN = 4000
-"""Characters of a failed reply that are shown again where no program could be taken from it."""
+"""Longest part of a failed reply that a repair shows if no program could be read from it, in characters."""
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Words every prompt of a task in the same way."""
+    """Writes the prompts of a run."""
 
     wording: Wording
     task: Mapping[str, str]
-    """What every prompt may say of the task: its description, contract, template (fenced) and entry_point."""
+    """The parts of a text that are about the task: description, contract, template (fenced) and entry_point."""
     objective: Objective
     in_words: InWords
-    """What a decision on the search's instance of an index means."""
+    """Returns a decision on the search's instance of an index in words."""
     feedback: Literal["none", "scores", "behaviour"]
-    """What is said of the programs that are shown, where the wording has a place for it."""
+    """What prompts say of their programs beside the code, if the wording has a place for it."""
     times: bool
-    """Whether what programs took of the time limit is said with their scores."""
+    """Whether prompts say with a program's score how much CPU time it took."""
     angles: bool
-    """Whether first prompts differ in the place they begin from."""
+    """Whether first prompts take turns with the wording's angles, the ideas to begin from."""
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
-        """The prompts of a run; raises UsageError where the wording cannot be had."""
+        """Return the prompts of a run; raises UsageError if its wording cannot be loaded."""
         said = {
             "description": task.description,
             "contract": contract(task, settings.timeout_s, settings.memory_mb),
@@ -65,9 +65,9 @@ class Prompts:
         )
 
     def first(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
-        """A prompt that shows the template alone; `number` is the candidate, by which angles take turns.
+        """Return a prompt that shows the template alone.
 
-        `template` is the program as the archive knows it (`RunState.template`), for its score.
+        `number` is the candidate's; it chooses the angle. `template` is `RunState.template`, for its score.
         """
         known = self.wording.angles if self.angles else []
         score = "" if template is None or self.feedback == "none" else said_score(template, self.objective)
@@ -75,7 +75,7 @@ class Prompts:
         return self._prompt(name, parts, operator)
 
     def of(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
-        """A prompt that shows programs in ascending order of score; `name` says what is asked, as "improve" or "e1".
+        """Return the prompt `name`, such as "improve" or "e1", that shows programs, given in ascending order of score.
 
         `words` are further parts of the text by their names.
         """
@@ -85,7 +85,7 @@ class Prompts:
         return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
-        """A question as it is sent: where its prompt has a place for behaviour, that is to be found first."""
+        """Return a question as it can be sent, or the measurement that its words on behaviour need first."""
         if PLACE not in asked.prompt.text:
             return asked
         worse, *_, better = (state.members[program].scores for program in shown_in(asked))
@@ -94,19 +94,19 @@ class Prompts:
         return Parting(asked, tuple(order), self.in_words, tuple(state.members))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
-        """The same, with a hint that a model gave."""
+        """Return the prompt `name` that shows programs and a hint written by a model; "" for no hint."""
         said = prose(hint, HINT_SHOWN)
         return self.of(name, programs, hint=f"A hint: {said}" if said else "")
 
     def summary(self, name: str, before: str, hints: Sequence[str]) -> Prompt:
-        """A prompt for one text from that of before and what was said since."""
+        """Return the prompt for a text that sums up the one `before` ("" for none) and the hints since."""
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
         return self._prompt(
             name, {"known": known, "hints": "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)}
         )
 
     def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
-        """The question that gives a rejected candidate another try: the same once more, with what went wrong."""
+        """Return the question that asks a rejected candidate for again, with its reply and what went wrong."""
         parts = {
             "prompt": asked.prompt.text,
             "reply": fenced(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),

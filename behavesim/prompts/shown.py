@@ -1,4 +1,4 @@
-"""How programs are shown in a prompt: each in a fenced block of its own, from worse to better."""
+"""Shows programs in a prompt, each in a fenced block of its own, from worse to better."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from behavesim.state.members import Member
 from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8
-"""The scores of so many instances are shown one by one, so that a model sees where a program is weak."""
+"""Up to this many instances a prompt shows each score, so that a model sees where a program is weak."""
 
 
 def parts_of(programs: Sequence[Member], objective: Objective, scores: bool, times: bool = False) -> Mapping[str, str]:
-    """What a wording may say of the programs it shows, which come in ascending order of score."""
+    """Return the parts of a text that are about programs, given in ascending order of score; none for no program.
+
+    `scores` and `times` say whether scores and CPU times (s) are among them.
+    """
     if not programs:
         return {}
     one = len(programs) == 1
@@ -30,7 +33,7 @@ def parts_of(programs: Sequence[Member], objective: Objective, scores: bool, tim
 
 
 def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times: bool) -> str:
-    """Programs with what is known of them; those that score the same are not called better."""
+    """Return the programs with their scores, times and ideas, as the wording `full` shows them."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
     elif _are_equal(programs):
@@ -47,7 +50,7 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times
 
 
 def said_score(program: Member, objective: Objective) -> str:
-    """A program's score in words, with that of each instance and how far it is from the best known."""
+    """Return a program's score in words, with that of each instance and its gap to the best known score."""
     gap = objective.gap(program.score)
     behind = "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
     each = " ".join(f"{score:.5g}" for score in program.scores)
@@ -56,7 +59,7 @@ def said_score(program: Member, objective: Objective) -> str:
 
 
 def _listed(noun: str, programs: Sequence[Member], titles: Sequence[str]) -> str:
-    """Programs as the paper's prompts show them."""
+    """Return the programs as the paper's prompts show them: without scores."""
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
         behind = ":" if noun == "program" else f". {_idea(programs[0])}"
@@ -87,5 +90,5 @@ def _idea(program: Member) -> str:
 
 
 def prose(text: str, longest: int | None = None) -> str:
-    """A model's words on one line, unable to open a block; cut at `longest` characters."""
+    """Return a model's words on one line, cut at `longest` characters. They cannot open a fenced block."""
     return " ".join(text[:longest].replace("`", "'").split())

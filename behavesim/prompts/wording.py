@@ -1,4 +1,4 @@
-"""How prompts are worded: a folder with a text for each thing that is asked, in which $names stand for its parts."""
+"""The wording of prompts: a folder with a text for each kind of question, in which $names stand for parts."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from behavesim.base.text_file import read_text_file
 
 HERE = Path(__file__).parent
 SHIPPED = ("full", "paper")
-"""Ours, with the task's contract in every prompt; and what the paper tells of its prompts, without it."""
+"""The wordings of this package: `full` states the task's contract in every prompt; `paper` follows the paper's."""
 OF_TASK = frozenset({"description", "contract", "template", "template_score", "entry_point"})
 OF_PROGRAMS = frozenset(
     {"shown", "behaviour", "programs", "algorithms", "worse", "better", "comparison", "aim", "best"}
 )
 OF_REPAIR = frozenset({"prompt", "reply", "reason", "message"})
 PARTS = OF_TASK | OF_PROGRAMS | OF_REPAIR | {"angle", "hint", "hints", "known", "answer", "answer_with_idea"}
-"""The names that a text may use; docs/prompts.md says what stands for each."""
+"""The names of parts that a text may use; docs/prompts.md describes each."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts of one way to ask, by what they ask for."""
+    """The texts of prompts, by what they ask for."""
 
     texts: Mapping[str, str]
 
     @classmethod
     def load(cls, name: str) -> Wording:
-        """One of `SHIPPED`, or the texts of a folder of one's own in the place of those of `full`.
+        """Return a wording of `SHIPPED`, or `full` with the texts of a folder of one's own in place of some.
 
-        Raises UsageError where there is no such folder, or a text of it has a name or a part that nobody knows.
+        Raises UsageError if there is no such folder, or a text there has an unknown name or an unknown part.
         """
         if name in SHIPPED:
             return cls(_shipped(name))
@@ -47,29 +47,30 @@ class Wording:
         return cls({**ours, **own})
 
     def text(self, name: str, parts: Mapping[str, str]) -> str:
-        """A text with its parts filled in; a paragraph of which nothing is left goes without a trace."""
+        """Return a text with its parts filled in; paragraphs that are then empty are left out."""
+        # these two texts hold parts of their own, and one paragraph of another text takes each
         answers = {each: Template(self.texts[each]).substitute(parts) for each in ("answer", "answer_with_idea")}
         known = {**parts, **{each: " ".join(text.split()) for each, text in answers.items()}}
         paragraphs = [Template(each).substitute(known).strip() for each in self.texts[name].strip().split("\n\n")]
         return "\n\n".join(filter(None, paragraphs))
 
     def asks_thought(self, name: str) -> bool:
-        """Whether a text asks for a thought before the program."""
+        """Return whether a text asks for the idea of the program too."""
         return "$answer_with_idea" in self.texts[name]
 
     @property
     def angles(self) -> list[str]:
-        """Places to begin from, for first prompts that are to differ."""
+        """Ideas to begin from, one a line, for first prompts that differ."""
         return self.texts.get("angles", "").splitlines()
 
 
 def located(name: str) -> str:
-    """A wording's name, or the path of its folder, valid from any folder."""
+    """Return a wording's name, or the absolute path of its folder."""
     return name if name in SHIPPED else str(Path(name).resolve())
 
 
 def wording_hash(name: str) -> str:
-    """The SHA-256 of the texts of one's own; empty for ours, which belong to the version of this package."""
+    """Return the SHA-256 of the texts of one's own; "" for `SHIPPED`, which the package's version identifies."""
     if name in SHIPPED:
         return ""
     return hashlib.sha256(repr(sorted(_own(Path(name)).items())).encode()).hexdigest()

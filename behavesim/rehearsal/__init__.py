@@ -1,1 +1,1 @@
-"""A search rehearsed in memory: what a method is examined by before it meets a model."""
+"""Searches in memory, without a model or a sandbox, in which a method is examined."""

@@ -1,4 +1,4 @@
-"""The examination of a method: rehearsed searches, and what a run needs to hold of each."""
+"""Examines a method: rehearses searches, and checks what a run needs of its method."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from behavesim.search.loop import Search
 from behavesim.state.events import Injected
 
 SMALL: Mapping[str, Any] = {"budget": 60, "window": 8}
+"""Settings of a rehearsed search: many decisions, and less than a second."""
 SHUFFLES = 4
-"""Orders of arrival that must not make a difference."""
+"""Number of random orders of arrival in which the search must come out the same."""
 STRIDE = 7
-"""A run is stopped after every so manieth of its events, and gone on with."""
+"""Distance between the events after which a search is stopped and resumed; 1 would try every event, but takes long."""
 
 PUT_IN = tuple(
     Injected(f"{turn}.py", f"def number() -> int:\n    return {number}\n", turn)
     for turn, number in ((5, 3), (27, 2), (28, 13))
 )
-"""Programs that a person puts in, as may happen to any method: into its beginning, and later; the last one fails."""
+"""Programs that a person puts into the search: one at its beginning, two later; the last one fails (`ToyJudge`)."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
-"""What an examined method may raise, which is a finding and no defect of the examination."""
+"""What an examined method may raise: it becomes a finding."""
 
 
 async def examined(method: str) -> AsyncIterator[Finding]:
-    """Examine a method by its name or the path of its file: documented, pure, deterministic, resumable, complete.
+    """Examine a method, given by its name or the path of its file, and yield each finding as it is made.
 
-    Each finding comes as it is made. Where something fails, what depends on it is left out. Raises UsageError where
-    there is no such method.
+    The method must be documented, make a whole search, decide the same in every order of arrival and after a stop. If
+    a search fails, what depends on it is left out. Raises UsageError if there is no such method.
     """
     found = method_type(method)
     yield _documented(found)
@@ -51,7 +52,7 @@ async def examined(method: str) -> AsyncIterator[Finding]:
             yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}{where}")
             return
         yield Finding(
-            f"complete{kind}", "ok", f"60 candidates, {whole.state.tally.feasible} feasible, in turn and to the end"
+            f"complete{kind}", "ok", f"a search of 60 candidates ends, {whole.state.tally.feasible} of them feasible"
         )
         yield await _deterministic(settings, whole.state.digest(), kind)
         yield await _resumable(settings, whole, kind)
@@ -60,9 +61,13 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 def _documented(method: type) -> Finding:
     silent = [name for name, _, text in described(method.settings_type) if not text]  # type: ignore[attr-defined]
     if not method.__doc__:
-        return Finding("documented", "warning", "the class has no docstring, so nobody learns what it does")
+        return Finding("documented", "warning", "the class has no docstring; write one that says what the method does")
     if silent:
-        return Finding("documented", "warning", f"no docstring below the setting {silent[0]}")
+        return Finding(
+            "documented",
+            "warning",
+            f"the setting {silent[0]} has no docstring below it; write one that says what it sets",
+        )
     return Finding("documented", "ok", method.__doc__.strip().splitlines()[0])
 
 
@@ -73,10 +78,10 @@ async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) ->
             return Finding(
                 f"deterministic{kind}",
                 "mend",
-                "another order of arrival makes another run: decide by the state alone, draw from "
-                "self.generator(number), and look at no outcome of a candidate that is still open",
+                "replies in another order make another run: decide by the state alone, draw from "
+                "self.generator(number), and do not read outcomes of candidates that are still open",
             )
-    return Finding(f"deterministic{kind}", "ok", f"the same run in {SHUFFLES} orders of arrival")
+    return Finding(f"deterministic{kind}", "ok", f"the same run with replies in {SHUFFLES} orders")
 
 
 async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> Finding:
@@ -92,15 +97,18 @@ async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> F
             broken.die_after = None
         resumed = await _searched(broken, settings, random.Random(-k))
         if resumed.state.digest() != whole.state.digest():
-            advice = "keep nothing in attributes, a resumed run has the state alone"
-            return Finding(f"resumable{kind}", "mend", f"stopped after event {k}, it goes on otherwise: {advice}")
+            advice = "keep nothing in attributes, since a resumed run has the state alone"
+            return Finding(f"resumable{kind}", "mend", f"stopped after event {k}, it makes another run: {advice}")
     return Finding(
-        f"resumable{kind}", "ok", f"stopped at every {STRIDE}th of {events} events, it goes on as if never stopped"
+        f"resumable{kind}",
+        "ok",
+        f"stopped after every {STRIDE}th of {events} events, it makes the same run",
     )
 
 
 async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
-    """A search that has run to its end under watch."""
+    """Run a search of the watched method to its end, and return it; `delay` draws when replies arrive."""
+    # the journal may stop the search only after the template and a person's programs are in: no run begins without
     last, journal.die_after = journal.die_after, None
     rehearsed = await search(journal, settings, delay)
     if not rehearsed.state.injected_names:

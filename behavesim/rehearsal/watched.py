@@ -1,4 +1,4 @@
-"""A method under watch: whoever decides must change nothing."""
+"""A method under watch: finds out decisions that change something."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class Impure(Exception):
-    """A decision that changed something."""
+    """A decision changed something, or came out otherwise when it was made again."""
 
 
 class Watched(Method[Any]):
-    """Decides as the method does, twice, and raises Impure where that is not the same or leaves a trace."""
+    """Makes each decision of a method twice; raises Impure if the two differ, or if anything has changed."""
 
     def __init__(self, method: Method[Any]) -> None:
         super().__init__(method.settings, method.brief)
@@ -32,23 +32,23 @@ class Watched(Method[Any]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """What the watched method says."""
+        """The same as the watched method's."""
         return self._method.uses_behaviour
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """What the watched method decides; raises Impure where it changed the state."""
+        """Return what the watched method decides; raises Impure if it changes anything."""
         return self._watched("regroup", state, lambda: self._method.regroup(state))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """What the watched method decides; raises Impure where it changed the state."""
+        """Return what the watched method decides; raises Impure if it changes anything."""
         return self._watched("ask", state, lambda: self._method.ask(state, candidate))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """What the watched method decides; raises Impure where it changed the state."""
+        """Return what the watched method decides; raises Impure if it changes anything."""
         return self._watched("compare", state, lambda: self._method.compare(state, candidate))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """What the watched method decides; raises Impure where it changed the state."""
+        """Return what the watched method decides; raises Impure if it changes anything."""
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
@@ -56,17 +56,19 @@ class Watched(Method[Any]):
         before, own = _seen(state), deepcopy(vars(self._method), frozen)
         first, second = decide(), decide()
         if first != second:
-            raise Impure(f"`{name}` decides otherwise when it is asked again: draw from self.generator(number) alone")
+            raise Impure(
+                f"`{name}` decides otherwise when asked again: draw random numbers from self.generator(number)"
+            )
         if vars(self._method) != own:
             changed = [key for key, value in vars(self._method).items() if own.get(key) != value]
             raise Impure(f"`{name}` keeps something in self.{changed[0]}, which a resumed run does not have")
         if _seen(state) != before:
-            raise Impure(f"`{name}` changes the state, which events alone may do: return a decision instead")
+            raise Impure(f"`{name}` changes the state, which only events may do: return a decision instead")
         return first
 
 
 def _seen(state: RunState) -> tuple[Any, ...]:
-    """What a method sees of the state, as a copy."""
+    """Return a copy of what a method sees of the state."""
     groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
     opened = {candidate: copy(vars(each)) for candidate, each in state.open.items()}
     return state.asked, state.registered, dict(state.members), groups, list(state.ungrouped), opened, len(state.notes)

@@ -1,6 +1,6 @@
-"""A small world for a search: a task, a proposer, a judge and a journal that behave as the real ones, in memory.
+"""A small world for a search: a task, a proposer, a judge and a journal in memory, with the real ones' behaviour.
 
-Methods are examined in it, ours in the tests and anybody's by `behavesim method check`.
+The tests and `behavesim method check` examine methods in it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from behavesim.task import Objective, Split, Task, instances_of
 from behavesim.trajectory import Trajectory
 
 CITIES = 6
+"""Length of a toy's permutations."""
 
 
 class Toy(Task):
-    """Order six things; a program is a number, and its behaviour the permutation with that number."""
+    """A task whose programs return a number; a program's behaviour is a permutation drawn from its number."""
 
     name = "toy"
     description = "Return a number."
@@ -41,24 +42,27 @@ class Toy(Task):
     normaliser = float(CITIES)
 
     def instances(self, split: Split) -> Sequence[Any]:
-        """Two numbers, by which the score is divided."""
+        """Return the instances: two numbers, by which the score is divided."""
         return (1, 2)
 
     def solve(self, function: Any, instance: Any) -> Any:
-        """What the program returns, as an array of one number."""
+        """Return the program's number as an array of one."""
         return np.array([function()])
 
     def score(self, instance: int, solution: Any) -> float:
-        """The less the better; seven scores are possible, so that ties are common."""
+        """Return a score, lower is better; only seven scores are possible, so that ties are common."""
         return 1.0 + float(solution[0] % 7) / instance
 
     def trajectory(self, instance: Any, solution: Any) -> Trajectory:
-        """A permutation drawn by the number."""
+        """Return a permutation drawn from the number and the instance."""
         return Trajectory.prefixes(np.random.default_rng([int(solution[0]), instance]).permutation(CITIES))
 
 
 class ToyProposer:
-    """Answers from the number and the examples alone; now and then with nothing of use, after a delay of its own."""
+    """Answers from the candidate's number and the prompt's programs alone; 15 % of its replies hold no program.
+
+    `delay` draws how long each reply takes; `connections` replies are under way at most.
+    """
 
     def __init__(self, seed: int = 0, delay: random.Random | None = None, connections: int = 8) -> None:
         self.asked: list[int] = []
@@ -67,7 +71,7 @@ class ToyProposer:
         self._delay = delay
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """A program that returns a number, drawn or made of the examples'; a hint where a note is asked for."""
+        """Return a program whose number is drawn or made from the shown ones; a hint if a note is asked for."""
         self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
@@ -83,7 +87,7 @@ class ToyProposer:
 
 
 class ToyJudge:
-    """Judges by the number in the source; thirteen and its multiples fail, as a program may."""
+    """Judges a program by the number in its source; multiples of 13 fail."""
 
     def __init__(self, task: Task, delay: random.Random | None = None, workers: int = 1) -> None:
         self.evaluated: list[str] = []
@@ -92,7 +96,7 @@ class ToyJudge:
         self._delay = delay
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """The verdict, after a delay."""
+        """Return the verdict, or the failure, after a delay."""
         self.evaluated.append(source)
         async with self._workers:
             await pause(self._delay)
@@ -105,7 +109,7 @@ class ToyJudge:
 
 
 class Past(Journal, Protocol):
-    """A journal that knows what it holds already."""
+    """A journal that can be read."""
 
     def events(self) -> Iterator[Event]:
         """All events in order."""
@@ -113,18 +117,18 @@ class Past(Journal, Protocol):
 
 
 class Stop(Exception):
-    """The process dies here, as far as anybody in this world can tell."""
+    """The process is killed here."""
 
 
 class MemoryJournal:
-    """A journal in memory, as rows; dies after the commit of its k-th event if told so."""
+    """A journal in memory, as rows; it stops the search once `die_after` rows are committed, if that is set."""
 
     def __init__(self, rows: list[tuple[str, str, bytes | None]] | None = None) -> None:
         self.rows = rows if rows is not None else []
         self.die_after: int | None = None
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Keep the events; raises Stop where this was the last thing the process did."""
+        """Keep the events; raises Stop if the process is to be killed now."""
         await asyncio.sleep(0)
         self.rows += [encode(event) for event in events]
         if self.die_after is not None and len(self.rows) >= self.die_after:
@@ -135,7 +139,7 @@ class MemoryJournal:
         return (decode(*row) for row in self.rows)
 
     async def outcome(self, candidate: int, source: str) -> Evaluated | Rejected:
-        """The outcome of a candidate's program with this text."""
+        """Return the outcome of a candidate's program with this text."""
         rows = (
             row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1]
         )
@@ -144,13 +148,13 @@ class MemoryJournal:
 
 
 async def pause(delay: random.Random | None) -> None:
-    """Wait for a few turns of the loop, so that arrivals come in any order."""
+    """Wait for a few turns of the event loop, so that replies arrive in any order."""
     for _ in range(delay.randrange(6) if delay else 1):
         await asyncio.sleep(0)
 
 
 def fitting(settings: Mapping[str, Any]) -> Settings:
-    """Settings for whatever method they name: those for other methods are left out."""
+    """Return settings for the method they name; settings of other methods are left out."""
     options = method_type(settings.get("method", "funsearch+behavesim")).settings_type
     known = OWN | set(options.model_fields)
     return resolve(
@@ -160,7 +164,7 @@ def fitting(settings: Mapping[str, Any]) -> Settings:
 
 
 def price(model: str, tokens: Tokens) -> float | None:
-    """A dollar for a million tokens, but for the model `unknown`, whose price nobody knows."""
+    """Return 1 dollar for a million tokens; None for the model `unknown`, which has no price."""
     return None if model == "unknown" else (tokens.prompt + tokens.completion) / 1e6
 
 
@@ -170,7 +174,7 @@ async def search(
     delay: random.Random | None = None,
     proposer: Responder | None = None,
 ) -> Search:
-    """A search on the toy, new or as its journal left it, wired as the real one is."""
+    """Return a search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = fitting(settings)
     caps = Caps.of(resolved, price, Heartbeat(), active_before_s=0.0)
