@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from behavesim.audit.salvage import Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
-from behavesim.proposers.proposer import note_number
-from behavesim.proposers.replay import injected_again
+from behavesim.sandbox import SandboxJudge
 from behavesim.search.admission import run_provenance
 from behavesim.search.build import Parts, assembled, evaluated_template, judging
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
 from behavesim.search.settings import recorded
 from behavesim.state.events import (
-    INJECTED,
-    TEMPLATE,
     Added,
     Asked,
     CandidateId,
-    ClockRead,
-    Evaluated,
     Event,
-    Injected,
     NotAdded,
     NoteAsked,
     NoteReceived,
     Prompt,
     Regrouped,
-    Rejected,
     Reply,
     Responded,
     RunForked,
@@ -47,9 +40,10 @@ from behavesim.state.state import RunState
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
+from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.salvage import salvaged
-from behavesim.task import TaskReference
+from behavesim.task import Task, TaskReference
 
 LOST = "lost"
 """The finish reason of a reply that could not be read any more."""
@@ -72,111 +66,74 @@ class Recovery:
     proved: bool
 
 
-@dataclass
-class Salvage:
-    """The events that can be read, by what they are good for."""
-
-    opening: RunStarted | RunForked | None = None
-    template: Evaluated | None = None
-    asked: dict[CandidateId, Asked] = field(default_factory=dict)
-    replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
-    verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
-    sources: dict[CandidateId, str] = field(default_factory=dict)
-    injected: list[Injected] = field(default_factory=list)
-    readings: list[ClockRead] = field(default_factory=list)
-    registered: int = 0
-
-    @property
-    def put_in(self) -> list[Injected]:
-        """What people put in: what had its turn has it again, the rest comes behind all that was asked for.
-
-        Whose question is lost had its turn where the reply is that program.
-        """
-        again = injected_again(self.asked.values())
-        tried = {program.source for program in again}
-        replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
-        turns = {reply.text: candidate for candidate, reply in replies if reply.model == INJECTED}
-        behind = max((*self.asked, *self.replies), default=-1) + 1
-        rest = (each for each in self.injected if each.source not in tried)
-        return [*again, *(replace(each, not_before=turns.get(fenced(each.source), behind)) for each in rest)]
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> Salvage:
-        """Sort events by their use."""
-        salvage = cls()
-        for event in events:
-            salvage._take(event)
-        return salvage
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case RunStarted() | RunForked():
-                self.opening = event
-            case Injected():
-                self.injected.append(event)
-            case ClockRead():
-                self.readings.append(event)
-            case Asked(candidate):
-                self.asked.setdefault(candidate, event)  # what comes later for it is a repair
-            case Responded(candidate, reply):
-                self.replies[candidate].append(reply)
-            case NoteReceived(number, reply):
-                self.replies[note_number(number)].append(reply)
-            case Added(candidate) | NotAdded(candidate):
-                self.registered = max(self.registered, candidate + 1)
-            case Evaluated() if event.candidate == TEMPLATE:
-                self.template = event
-            case Evaluated(candidate, source):
-                if event.copy_of is None:  # in older runs a copy can be of another text
-                    verdict = Verdict(event.score, event.scores, tuple(event.trajectories), event.cpu_s)
-                    self.verdicts[source] = verdict
-                self.sources[candidate] = source
-            case Rejected(candidate, source=source) if source:
-                if event.copy_of is None:
-                    self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s)
-                self.sources[candidate] = source
-
-
 async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Recovery:
     """Make a new run of all that can be read of a run; it can be resumed and reported like any other.
 
-    Replies and verdicts are taken as they are; decisions, which follow from them, are taken anew. A candidate that was
-    done with and whose reply is lost counts as rejected; one that was not is asked for again on resume. Raises
+    Replies and verdicts are taken as they are; decisions, which follow from them, are taken anew, each under the
+    settings of its time: up to the last fork before which no event is missing, all events are copied. A candidate that
+    was done with and whose reply is lost counts as rejected; one that was not is asked for again on resume. Raises
     JournalError where nothing can be read, UsageError where the target exists.
     """
     found = salvaged(folder.journal)
-    events = found.events
-    salvage = Salvage.of(event for _, event in events.values())
-    if not salvage.replies:
+    events = {seq: event for seq, (_, event) in found.events.items()}
+    replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
+    if not replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
-    settings = recorded(folder.read_settings() if salvage.opening is None else salvage.opening.settings)
-    settings, proposer = folder.with_task_at_hand(settings), SalvagedProposer(salvage)
-    await _rerun(salvage, settings.model_copy(update={"workers": workers}), target, proposer)
+    kept = unbroken(events)
+    stretches = stretched([*kept[-1:], *list(events.values())[len(kept) :]])
+    known = [recorded(folder.read_settings() if each.opening is None else each.opening.settings) for each in stretches]
+    last = folder.with_task_at_hand(known[-1])
+    settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
+    lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
-    replies = sum(len(each) for each in salvage.replies.values())
-    missing = max(events) - len(events)
-    return Recovery(target.run, len(events), replies, tuple(sorted(proposer.lost)), missing, found.proved)
+    return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events), found.proved)
 
 
-async def _rerun(salvage: Salvage, settings: Settings, target: RunFolder, proposer: SalvagedProposer) -> None:
+async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Settings]], target: RunFolder) -> set[int]:
+    """Write the new run, stretch by stretch; returns the candidates whose replies are lost."""
+    lost = set[int]()
+    final, settings = stretches[-1]
     task = TaskReference(settings.task).load()
     async with judging(settings, task) as judge:
-        template = salvage.template or await evaluated_template(task, judge)
-        made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
-        started = RunStarted(settings.flat(), made_of, judge.isolation)
+        beginning = kept or await _beginning(*stretches[0], task, judge)
         with target.created(), target.locked():
             target.keep_task(settings.task)
             target.write_settings(settings.flat())
             async with SqliteJournal(target.journal) as journal:
-                beginning: list[Event] = [started, template, *salvage.put_in, *salvage.readings]
                 await journal.append(beginning)
-                parts = Parts(proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note))
-                search = assembled(settings, task, parts, Caps(settings.budget, price=lambda model, tokens: 0.0))
-                search.method = SalvagedMethod(search.method, salvage.asked)
-                search.clock_every_s = 0.0  # the time is the journal's
-                for event in beginning:
-                    search.fold(event)
-                await _run_dry(search, proposer, max(salvage.replies) + 1)
+                for salvage, settings in stretches:
+                    if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
+                        await journal.append([replace(salvage.opening, settings=settings.flat())])
+                    proposer = SalvagedProposer(salvage)
+                    parts = Parts(
+                        proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note)
+                    )
+                    is_last = salvage is final
+                    budget = settings.budget if is_last else salvage.asks
+                    search = await _search(salvage, settings, task, parts, budget, target)
+                    await _run_dry(search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget)
+                    lost |= proposer.lost
+    return lost
+
+
+async def _beginning(salvage: Salvage, settings: Settings, task: Task, judge: SandboxJudge) -> list[Event]:
+    template = salvage.template or await evaluated_template(task, judge)
+    made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
+    return [RunStarted(settings.flat(), made_of, judge.isolation), template]
+
+
+async def _search(
+    salvage: Salvage, settings: Settings, task: Task, parts: Parts, budget: int, target: RunFolder
+) -> Search:
+    """A search that goes on from the new journal, and has what came from outside in this stretch."""
+    search = assembled(settings, task, parts, Caps(budget, price=lambda model, tokens: 0.0))
+    search.method = SalvagedMethod(search.method, salvage.asked)
+    search.clock_every_s = 0.0  # the time is the journal's
+    for _, _, event in read_events(target.journal):
+        search.fold(event)
+    waiting = {program.source for program in search.state.injected}
+    await search.record(*(each for each in salvage.put_in if each.source not in waiting), *salvage.readings)
+    return search
 
 
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:

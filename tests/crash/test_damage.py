@@ -26,7 +26,7 @@ from behavesim.store.salvage import salvaged
 from behavesim.task import TaskReference
 from tests.cli.command import Command
 from tests.crash.harm import invented, invented_by_recovery
-from tests.crash.processes import FEW_CITIES, Subject
+from tests.crash.processes import FEW_CITIES, Subject, carried_out
 
 BUDGET = 40
 PAGE = 4096
@@ -237,6 +237,43 @@ async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFol
     assert done.lost == ()
     assert load_run(target.path).state.digest() == load_run(sound).state.digest()
     assert (await verify(target)).is_sound
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run that was forked, after a kill, to another seed and to islands made anew more often."""
+    runs = tmp_path_factory.mktemp("forks")
+    settings = ["--set", "n_init=8", "--set", "restart_every=12", "--set", "islands=3"]
+    subject = Subject(runs / "first", [FEW_CITIES, "--budget", str(BUDGET), *settings])
+
+    async def fork() -> None:
+        process = await subject.start()
+        await subject.reached(100)
+        process.kill()
+        await process.communicate()
+        changes = ("--set", "restart_every=7", "--set", "seed=5", "--fork", "second")
+        done = await carried_out("resume", "first", *changes, "--runs-dir", str(runs))
+        assert done.code == 0, done.stderr
+
+    asyncio.run(fork())
+    return runs / "second"
+
+
+@pytest.mark.parametrize("missing", [None, "Asked", "Added", "Regrouped", "Evaluated"])
+async def test_a_forked_run_is_recovered_under_the_settings_of_each_time(
+    forked: Path, tmp_path: Path, missing: str | None
+) -> None:
+    run = RunFolder(Path(shutil.copytree(forked, tmp_path / "run")))
+    if missing is not None:
+        change(
+            run, f"DELETE FROM events WHERE seq = (SELECT min(seq) FROM events WHERE type = '{missing}' AND seq > 2)"
+        )
+    run.journal.write_bytes(behead(bytearray(run.journal.read_bytes()), random.Random(1)))
+    target = RunFolder(tmp_path / "recovered")
+    done = await recover(run, target, workers=2)
+    assert (done.lost, done.missing) == ((), int(missing is not None))
+    assert load_run(target.path).state.digest() == load_run(forked).state.digest()
+    assert (await verify(target, workers=2)).is_sound
 
 
 async def test_nothing_is_recovered_from_nothing(run: RunFolder) -> None:

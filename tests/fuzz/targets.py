@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.analysis.run import load_run
-from behavesim.audit.recover import Salvage
+from behavesim.audit.salvage import Salvage
 from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.extract import REASONS, Program, extract
 from behavesim.programs.fences import fenced

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.recover import Salvage
+from behavesim.audit.salvage import Salvage
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.replay import ReplayProposer, brought_again
 from behavesim.search.loop import Search

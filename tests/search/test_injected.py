@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from behavesim.audit.audit import Audit, discrepancy
-from behavesim.audit.recover import Salvage
+from behavesim.audit.salvage import Salvage
 from behavesim.base.errors import JournalError
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import ReplayProposer, injected_again
