@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from behavesim.application.machine import cores
+from behavesim.application.verification import verified
 from behavesim.audit.verify import Verification
-from behavesim.audit.verify import verify as verified
 from behavesim.base.text import printable
 from behavesim.reports.terminal import screen
 from behavesim.store.folder import RunFolder

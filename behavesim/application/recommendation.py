@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from behavesim.analysis.portfolio import Member, Portfolio, Scores
 from behavesim.analysis.recommendation import recommend
@@ -13,6 +14,7 @@ from behavesim.base.errors import UsageError
 from behavesim.reports.summary import named, percent
 from behavesim.search.build import judging
 from behavesim.state.events import TEMPLATE, PortfolioChosen, Recommended
+from behavesim.state.protocols import Judge
 from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -63,13 +65,12 @@ async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Por
     """
     with folders[0].locked():
         run, *others = [load_run(folder.path) for folder in folders]
-        chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]
         sources = {each.folder.run: each for each in (run, *others)}
-        programs = [sources[name].candidate(number).source or "" for name, number in chosen]
-        scores = await _validated(run, task, programs)
+        async with AsyncExitStack() as stack:
+            event = await portfolio_of(run, others, count, await _validating(run, task, stack))
         async with SqliteJournal(folders[0].journal) as journal:
-            await journal.append([PortfolioChosen(count, tuple(chosen), scores)])
-        found = run.portfolio(count, others, dict(zip(chosen, scores, strict=False)))
+            await journal.append([event])
+        found = run.portfolio(count, others, dict(zip(event.programs, event.validation, strict=False)))
         if found.members and not task.online:
             written = [sources[each.run].candidate(each.candidate).source or "" for each in found.members]
             folders[0].write_portfolio(_bundled(task, found, written))
@@ -77,13 +78,27 @@ async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Por
     return found
 
 
-async def _validated(run: Run, task: Task, programs: Sequence[str]) -> tuple[Scores | None, ...]:
-    """The scores of each program on validation instances, None of one that fails; nothing where there are none."""
+async def portfolio_of(run: Run, others: Sequence[Run], count: int, validation: Judge | None) -> PortfolioChosen:
+    """Choose at most `count` programs of a run and others, and score them on validation instances; None has none.
+
+    A program that fails there has None for its scores.
+    """
+    runs = {each.folder.run: each for each in (run, *others)}
+    chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]
+    scores: tuple[Scores | None, ...] = ()
+    if validation is not None:
+        programs = [runs[name].candidate(number).source or "" for name, number in chosen]
+        verdicts = await asyncio.gather(*map(validation.evaluate, programs))
+        scores = tuple(verdict.scores if isinstance(verdict, Verdict) else None for verdict in verdicts)
+    return PortfolioChosen(count, tuple(chosen), scores, tuple(each.folder.run for each in others))
+
+
+async def _validating(run: Run, task: Task, stack: AsyncExitStack) -> Judge | None:
+    """A judge on the validation instances, which ends with the stack; None where the task has none."""
     if not len(instances_of(task, "validation")):
-        return ()
-    async with judging(run.folder.with_task_at_hand(run.settings), task, "validation") as judge:
-        verdicts = await asyncio.gather(*map(judge.evaluate, programs))
-    return tuple(verdict.scores if isinstance(verdict, Verdict) else None for verdict in verdicts)
+        return None
+    settings = run.folder.with_task_at_hand(run.settings)
+    return await stack.enter_async_context(judging(settings, task, "validation"))
 
 
 def _bundled(task: Task, found: Portfolio, sources: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from behavesim.audit.inputs import contradiction
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, PartError
 from behavesim.methods.installed import method
@@ -26,6 +27,7 @@ from behavesim.state.events import (
     Regrouped,
     Rejected,
     Responded,
+    RunForked,
 )
 from behavesim.state.state import RunState
 from behavesim.state.verdict import Failure, Verdict
@@ -58,10 +60,18 @@ class Audit:
         self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
         self._rules = Rules.of(settings)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
+        self._tried: dict[str, CandidateId] = {}  # the candidate that was run, by the program's text
+        self._forms: set[tuple[CandidateId, str]] = set()  # candidates with the normal forms they were tried in
 
     def take(self, event: Event) -> None:
         """Fold an event; raises JournalError where it cannot follow those before it."""
         self.state.apply(event)
+        if isinstance(event, RunForked):  # results from before it are no results of this run
+            self._tried.clear()
+            self._forms.clear()
+        elif isinstance(event, Evaluated | Rejected) and event.source:
+            self._tried.setdefault(event.source, event.candidate)
+            self._forms.add((event.candidate, event.program_hash))
         if self._behaviours is not None:
             self._behaviours.apply(event, self.state.members)
 
@@ -81,12 +91,28 @@ class Audit:
         """A verdict as the search would have taken it."""
         return comparable(verdict, self._behaviours) if self._method.needs_behaviour else verdict
 
+    def asked(self, event: Responded) -> Asked | None:
+        """The question that a reply answers; None where nobody asked it."""
+        candidate = self.state.open.get(event.candidate)
+        return None if candidate is None else candidate.asked
+
     def reply(self, event: Responded) -> Responded:
         """What a reply had to be: that of a candidate which a person put in, or whatever a proposer said."""
-        candidate = self.state.open.get(event.candidate)
-        if candidate is None or candidate.asked.prompt.operator != INJECTED:
-            return event
-        return put_in(candidate.asked)
+        asked = self.asked(event)
+        return event if asked is None or asked.prompt.operator != INJECTED else put_in(asked)
+
+    def contradiction(self, event: Event) -> str:
+        """What an event from outside had to hold; empty if nothing contradicts it."""
+        brings_time = proposer_type(self._settings.proposer).brings_time
+        return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
+
+    def tried(self, program: Program) -> CandidateId | None:
+        """The candidate that was run with this very text, and whose result all later ones take; None if none was."""
+        return self._tried.get(program.source)
+
+    def may_be_older_copy(self, event: Evaluated | Rejected) -> bool:
+        """Whether the outcome is a copy as older runs have them: of a program of one normal form, at no CPU time."""
+        return event.cpu_s == 0.0 and (event.copy_of, event.program_hash) in self._forms
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
         """What is in the reply that the outcome `event` goes back to."""

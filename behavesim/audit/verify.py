@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit
+from behavesim.audit.bench import Bench
+from behavesim.audit.inputs import opening_contradictions
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.search.admission import run_provenance
-from behavesim.search.build import judging
-from behavesim.search.outcome import copied, judged
+from behavesim.search.outcome import copied, judged, without_addresses
 from behavesim.search.settings import recorded
 from behavesim.state.events import (
     DECISIONS,
+    INJECTED,
     TEMPLATE,
     CandidateId,
     Evaluated,
@@ -27,16 +30,17 @@ from behavesim.state.events import (
     Rejected,
     Responded,
     RunForked,
+    RunResumed,
     RunStarted,
 )
-from behavesim.state.protocols import Judge
+from behavesim.state.protocols import Judge, Responder
 from behavesim.state.provenance import DECISIVE
 from behavesim.state.verdict import Failure
 from behavesim.store.damage import altered, damages
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
-from behavesim.task import Task, TaskReference
+from behavesim.task import TaskReference
 
 TIMED = ("timeout", "memory")
 """Reasons that depend on the machine: they are recorded, and say nothing when they come or go on another one."""
@@ -59,6 +63,8 @@ class Verification:
     unchecked: Counter[str] = field(default_factory=Counter)
     damage: list[str] = field(default_factory=list)
     differences: list[Discrepancy] = field(default_factory=list)
+    is_lost: bool = False
+    """Whether an event cannot follow those before it, so that nothing after it was judged."""
 
     @property
     def is_sound(self) -> bool:
@@ -85,13 +91,13 @@ async def verify(
     settings = folder.with_task_at_hand(recorded(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
-    async with judging(settings.model_copy(update={"workers": workers}), task) as judge:
-        drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
-        verifier = Verifier(folder, task, judge, result, 2 * workers, drawn)
+    drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
+    async with AsyncExitStack() as stack:
+        verifier = Verifier(Bench(folder, task, settings.task, workers, stack), result, max(openings), drawn)
         for seq, _, event in read_events(folder.journal):
-            await verifier.take(seq, event, is_last=seq == max(openings))
+            await verifier.take(seq, event)
             progress(seq, total)
-            if verifier.is_lost:
+            if result.is_lost:
                 break
         await verifier.settle(0)
     named = {found.seq for found in result.differences}
@@ -100,53 +106,52 @@ async def verify(
     return result
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a journal under one opening: the audit of it, and who runs and who writes its programs again."""
+
+    audit: Audit
+    judge: Judge | None
+    """None where the task was another one: then nothing can be checked."""
+    writer: Responder | None
+
+
 class Verifier:
     """Goes through a journal once, event by event; programs are run a few at a time on the way."""
 
     def __init__(
-        self,
-        folder: RunFolder,
-        task: Task,
-        judge: Judge,
-        result: Verification,
-        at_once: int,
-        drawn: frozenset[CandidateId] | None = None,
+        self, bench: Bench, result: Verification, last_opening: int, drawn: frozenset[CandidateId] | None = None
     ) -> None:
-        """`drawn` are the candidates to check; None is all of them."""
-        self.is_lost = False
-        self._folder = folder
-        self._task = task
-        self._template = Program(task.template, "", program_hash(task.template))
-        self._provenance: dict[str, str] = {}
-        self._judge = judge
+        """No fork comes after event `last_opening`; `drawn` are the candidates to check, None is all of them."""
+        self._bench = bench
+        self._folder = bench.folder
+        self._template = Program(bench.task.template, "", program_hash(bench.task.template))
         self._result = result
-        self._at_once = at_once
+        self._last_opening = last_opening
         self._drawn = drawn
-        self._audit: Audit | None = None
-        self._is_same_task = True
+        self._stretch: Stretch | None = None
         self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
 
-    async def take(self, seq: int, event: Event, is_last: bool) -> None:
-        """Check an event against those before it, then fold it; `is_last` says that no fork comes after it.
+    async def take(self, seq: int, event: Event) -> None:
+        """Check an event against those before it, then fold it.
 
-        Where an event cannot follow those before it, nothing after it can be judged: `is_lost`.
+        Where an event cannot follow those before it, nothing after it can be judged: the result `is_lost`.
         """
         self._result.events += 1
-        if isinstance(event, OPENINGS):
-            self._open(seq, event, is_last)
-        assert self._audit is not None, "a journal begins with its settings"
         try:
+            if isinstance(event, OPENINGS):
+                self._stretch = await self._opened(seq, event)
+            assert self._stretch is not None, "a journal begins with its settings"
             if not self._is_drawn(event):
                 self._result.unchecked["not in the sample"] += isinstance(event, Outcome)
-            elif self._is_same_task:
-                await self._check(seq, event, self._audit)
+            elif self._stretch.judge is not None:
+                await self._check(seq, event, self._stretch)
             elif isinstance(event, Outcome):
                 self._result.unchecked["under another task"] += 1
-            self._audit.take(event)
+            self._stretch.audit.take(event)
         except JournalError as error:
-            self.is_lost = True
-            expected = f"an event that can follow those before it ({error})"
-            self._result.differences.append(misfit(seq, expected, event))
+            self._result.is_lost = True
+            self._differ(seq, f"an event that can follow those before it ({error})", event)
 
     def _is_drawn(self, event: Event) -> bool:
         candidate = getattr(event, "candidate", TEMPLATE)  # what is of no candidate is of the run, as the template is
@@ -158,62 +163,78 @@ class Verifier:
             seq, recorded, running = self._running.popleft()
             expected = await running
             if expected is not None:
-                self._compare(seq, expected, recorded)
+                self._compare(seq, _lasting(expected), _lasting(recorded))
 
-    def _open(self, seq: int, event: RunStarted | RunForked, is_last: bool) -> None:
+    async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
         """Begin, or go on under other settings after a fork."""
-        settings = recorded(event.settings)
-        self._audit = Audit(settings, self._task, later=recorded(self._folder.read_settings()))
-        self._provenance = run_provenance(settings, self._task)
+        await self.settle(0)  # or programs from before the fork would be judged under what holds after it
+        settings, now = recorded(event.settings), recorded(self._folder.read_settings())
+        audit = Audit(settings, self._bench.task, later=now)
         for earlier, _, folded in read_events(self._folder.journal):
             if earlier >= seq:
                 break
-            self._audit.take(folded)
-        changed = [key for key in DECISIVE if event.provenance.get(key) != self._provenance.get(key)]
-        self._is_same_task = is_last or not changed
-        if changed and is_last:
-            self._result.differences.append(misfit(seq, f"the {' and '.join(changed)} as found on disk now", event))
+            audit.take(folded)
+        origin = run_provenance(settings, self._bench.task)
+        changed = [key for key in DECISIVE if event.provenance.get(key) != origin.get(key)]
+        if seq < self._last_opening and changed:
+            return Stretch(audit, None, None)
+        if changed:
+            self._differ(seq, f"the {' and '.join(changed)} as found on disk now", event)
+        elif seq == self._last_opening:
+            is_resumed = any(True for _ in read_events(self._folder.journal, only=(RunResumed,)))
+            for expected in opening_contradictions(event, settings, now, is_resumed, origin):
+                self._differ(seq, expected, event)
+        return Stretch(audit, await self._bench.judge(settings), await self._bench.writer(settings))
 
-    async def _check(self, seq: int, event: Event, audit: Audit) -> None:
+    async def _check(self, seq: int, event: Event, stretch: Stretch) -> None:
+        audit = stretch.audit
         if isinstance(event, DECISIONS):
             self._result.decisions += 1
             self._compare(seq, audit.due(event), event)
         elif isinstance(event, Responded):
-            self._compare(seq, audit.reply(event), event)
+            self._compare(seq, await _reply(event, stretch), event)
         elif isinstance(event, Evaluated | Rejected):
-            program = self._template if event.candidate == TEMPLATE else audit.program(event)
-            if isinstance(program, Rejected):
-                self._compare(seq, program, event)
-            elif event.copy_of is not None:
-                self._result.copies += 1
-                twin = read_outcome(self._folder.journal, event.copy_of, program.source)
-                if twin is None:  # older runs also shared results between texts of one normal form
-                    await self._run_again(seq, event, program)
-                else:
-                    self._compare(seq, copied(event.candidate, program, twin), event)
-            else:
-                await self._run_again(seq, event, program)
+            await self._check_outcome(seq, event, stretch)
+        elif expected := audit.contradiction(event):
+            self._differ(seq, expected, event)
 
-    async def _run_again(self, seq: int, event: Outcome, program: Program) -> None:
-        """Start to run a program again, once there is room for it."""
-        self._running.append((seq, event, asyncio.create_task(self._again(event, program))))
-        await self.settle(self._at_once)
+    async def _check_outcome(self, seq: int, event: Outcome, stretch: Stretch) -> None:
+        """A reply without a program, a copy of what the same text came to before, or a program to be run again."""
+        audit = stretch.audit
+        program = self._template if event.candidate == TEMPLATE else audit.program(event)
+        if event.cpu_s < 0:
+            self._differ(seq, "a CPU time of 0 s or more", event)
+        if isinstance(program, Rejected):
+            self._compare(seq, program, event)
+        elif (first := audit.tried(program)) is not None:
+            self._result.copies += 1
+            twin = read_outcome(self._folder.journal, first, program.source)
+            self._compare(seq, None if twin is None else copied(event.candidate, program, twin), event)
+        elif event.copy_of is not None and not audit.may_be_older_copy(event):
+            self._differ(seq, "no copy, as this text was not tried before", event)
+        else:
+            self._running.append((seq, event, asyncio.create_task(self._again(event, program, stretch))))
+            await self.settle(2 * self._bench.workers)
 
-    async def _again(self, recorded: Outcome, program: Program) -> Outcome | None:
+    async def _again(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome | None:
         """What becomes of a program now; None where the machine's pace or memory decides that."""
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            return replace(judged(recorded.candidate, program, Failure(recorded.reason)), copy_of=recorded.copy_of)
+            then = judged(recorded.candidate, program, Failure(recorded.reason, recorded.message))
+            return replace(then, copy_of=recorded.copy_of)
         self._result.evaluations += 1
-        assert self._audit is not None, "a journal begins with its settings"
-        verdict = self._audit.comparable(await self._judge.evaluate(program.source))
+        assert stretch.judge is not None, "programs are run again where they can be"
+        verdict = stretch.audit.comparable(await stretch.judge.evaluate(program.source))
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None
         return replace(judged(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
+    def _differ(self, seq: int, expected: str, recorded: Event) -> None:
+        self._result.differences.append(misfit(seq, expected, recorded))
+
     def _compare(self, seq: int, expected: Event | None, recorded: Event) -> None:
-        found = discrepancy(seq, _lasting(expected), _lasting(recorded) or recorded)
+        found = discrepancy(seq, expected, recorded)
         if found is not None:
             self._result.differences.append(found)
 
@@ -229,11 +250,20 @@ def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[Candid
     return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
 
 
-def _lasting(event: Event | None) -> Event | None:
-    """An event without what may differ from one time to the next: times, and the addresses in messages."""
-    if not isinstance(event, Evaluated | Rejected):
-        return event
-    key = "" if event.candidate == TEMPLATE or not event.source else event.program_hash
+async def _reply(event: Responded, stretch: Stretch) -> Responded:
+    """What a reply had to be: the program that a person put in, what the offline proposer says, or whatever was said.
+
+    A recovered run has faults in the place of replies that were lost.
+    """
+    expected = stretch.audit.reply(event)
+    asked = stretch.audit.asked(event)
+    if stretch.writer is None or event.reply.fault or asked is None or asked.prompt.operator == INJECTED:
+        return expected
+    return Responded(event.candidate, await stretch.writer.propose(asked.prompt, event.candidate))
+
+
+def _lasting(event: Outcome) -> Outcome:
+    """An outcome without what differs from one time to the next: times, and the addresses in messages."""
     if isinstance(event, Rejected):
-        return replace(event, cpu_s=0.0, message="", program_hash=key)
-    return replace(event, cpu_s=0.0, program_hash=key)
+        return replace(event, cpu_s=0.0, message=without_addresses(event.message))
+    return replace(event, cpu_s=0.0)

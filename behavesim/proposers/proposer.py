@@ -59,6 +59,8 @@ class Proposer(ABC, Generic[S]):
     """Whether a reply may cost something, so that what is unknown about its price is said."""
     writes_text: ClassVar[bool] = True
     """Whether it answers any question in words, and not with programs alone."""
+    is_pure: ClassVar[bool] = False
+    """Whether a reply follows from the prompt, its number and the run's seed alone, so that it can be derived again."""
     brings_time: ClassVar[bool] = False
     """Whether its run goes by the clock of an earlier one, whose replies it has."""
 

@@ -42,6 +42,11 @@ def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | 
     return Failure("incomparable", why, verdict.cpu_s) if why else verdict
 
 
+def without_addresses(message: str) -> str:
+    """A message with `at 0x…` in place of each object's address in memory."""
+    return _ADDRESS.sub("at 0x…", message)
+
+
 def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
     """What becomes of a program under a verdict."""
     known: dict[str, Any] = {
@@ -51,7 +56,7 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):
-        message = _ADDRESS.sub("at 0x…", verdict.message)  # or prompts would depend on the process that ran it
+        message = without_addresses(verdict.message)  # or prompts would depend on the process that ran it
         return Rejected(candidate, "evaluation", verdict.reason, message, **known)
     return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
 

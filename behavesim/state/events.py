@@ -257,13 +257,14 @@ class Recommended:
 class PortfolioChosen:
     """The programs that were chosen because they behave differently, in order, by run and candidate.
 
-    Some may be of other runs. `validation` holds the scores of each on the validation instances, None of one that
-    failed there and was left out; it is empty where the task has no such instances.
+    Some may be of `others`, the runs that were chosen from beside this one. `validation` holds the scores of each on
+    the validation instances, None of one that failed there and was left out; it is empty where the task has none.
     """
 
     wanted: int
     programs: tuple[tuple[str, CandidateId], ...]
     validation: tuple[tuple[float, ...] | None, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded

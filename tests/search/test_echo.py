@@ -37,7 +37,7 @@ async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(build, "_proposer", lambda launch: Echo(task.template))
     folder = RunFolder(tmp_path / "echo")
-    settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4})
+    settings = resolve({"task": "tsp", "method": "funsearch", "budget": 4, "proposer": "command:true"})
     async with new_search(Launch(settings, task, folder)) as search:
         await search.run()
     template, *echoes = [e for _, _, e in read_events(folder.journal) if isinstance(e, Evaluated)]

@@ -80,6 +80,7 @@ class GeneticProposer(Proposer[GeneticSettings]):
 
     settings_type = GeneticSettings
     costs_money = False
+    is_pure = True
     writes_text = False
 
     def __init__(self, task: Task, seed: int, habit: Habit = "none") -> None:

@@ -1,0 +1,80 @@
+"""What must hold of the events that no decision leads to: openings, pauses, readings of the clock, and programs put in.
+
+Most of what these events say came from outside, and a journal cannot prove it. docs/durability.md lists what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from behavesim.base.config import Settings, differences
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.state.events import ClockRead, Event, Injected, RunForked, RunResumed, RunStarted, RunStopped
+from behavesim.state.state import RunState
+
+MEASURED = ("direction", "best_known")
+"""What the provenance says of a task beside its decisive parts, and what can be derived from the task again."""
+
+
+def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
+    """Return what an event had to hold after those that `state` is the fold of; empty if nothing contradicts it.
+
+    The method restarts by the clock every `clock_every_s` active seconds; 0 is never, or by an earlier run's clock.
+    """
+    return next(_contradictions(event, state, clock_every_s), "")
+
+
+def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iterator[str]:
+    match event:
+        case RunResumed(asked_again, isolation, unanswered, _, notes_again):
+            waiting = tuple(number for number, candidate in state.open.items() if candidate.reply is None)
+            notes = tuple(note.asked.number for note in state.awaited_notes)
+            most = len(waiting) + len(notes) if state.under_way is None else state.under_way
+            if asked_again != waiting:
+                yield f"asked_again={waiting}, the candidates that were not answered"
+            if notes_again != notes:
+                yield f"notes_again={notes}, the notes that were not answered"
+            if not 0 <= unanswered <= most or (state.under_way is not None and unanswered not in (0, most)):
+                yield f"unanswered of 0 to {most}, as many as were under way"
+            if isolation not in LEVELS:
+                yield f"isolation of {', '.join(LEVELS)}"
+        case RunStopped(reason, under_way):
+            is_done = state.asked >= state.budget and not state.open
+            if reason == "budget" and not is_done:
+                asked = f"{state.asked} of {state.budget} candidates were asked for"
+                yield f"another reason: {asked}, and {len(state.open)} are open"
+            if under_way is not None and not 0 <= under_way <= state.waiting:
+                yield f"under_way of 0 to {state.waiting}, as many as were not answered"
+        case ClockRead(active_s, registered) if clock_every_s:
+            if registered != state.registered + 1:
+                yield f"registered={state.registered + 1}, the next registration"
+            if active_s // clock_every_s <= state.read_s // clock_every_s:
+                yield f"active_s in a period of {clock_every_s:g} s after {state.read_s:g} s"
+        case Injected(name):
+            if name in state.injected_names:
+                yield f"another name than {name!r}, which a program has already"
+        case RunStarted(_, _, isolation):
+            if isolation not in LEVELS:
+                yield f"isolation of {', '.join(LEVELS)}"
+
+
+def opening_contradictions(
+    event: RunStarted | RunForked, opened: Settings, now: Settings, is_resumed: bool, origin: dict[str, str]
+) -> Iterator[str]:
+    """Yield what the last opening of a run had to hold, given the settings file and the task as they are now.
+
+    A run that `is_resumed` may have other adjustable settings since, and a larger budget.
+    """
+    for key in MEASURED:
+        if key in event.provenance and event.provenance[key] != origin.get(key):
+            yield f"provenance {key}={origin.get(key)!r}, as the task has it now"
+    moved = differences(opened.model_copy(update={"budget": now.budget, "task": now.task}), now)
+    if not is_resumed:
+        ours, theirs = opened.flat(), now.flat()
+        moved = {
+            key: (ours.get(key), value) for key, value in theirs.items() if key != "task" and ours.get(key) != value
+        }
+    elif opened.budget > now.budget:
+        moved["budget"] = opened.budget, now.budget
+    for key, (_, value) in moved.items():
+        yield f"setting {key}={value!r}, as in settings.toml"
