@@ -72,7 +72,7 @@ said = sys.stdin.read()
 drawn = hashlib.sha256(said.encode()).digest()[0]
 print(f"Prefer what is near, {drawn} times out of 256.")
 print("```python")
-print(TEMPLATE.replace("return next_node", f"return next_node if {drawn} % 7 else unvisited_nodes[0]"))
+print(TEMPLATE.replace("unvisited_nodes[0]", f"unvisited_nodes[{drawn} * len(unvisited_nodes) // 256]"))
 print("```")
 """
 

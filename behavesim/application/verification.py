@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
@@ -72,5 +73,7 @@ async def _again(folder: RunFolder, workers: int, seq: int, event: Choice, found
 
 async def _chosen(run: Run, task: Task, event: Choice, judge: Judge | None) -> Choice:
     if isinstance(event, PortfolioChosen):
-        return await portfolio_of(run, (), event.wanted, judge)
+        again = await portfolio_of(run, (), event.wanted, judge)
+        name = event.programs[0][0] if event.programs else ""  # the run may have been forked or moved since
+        return replace(again, programs=tuple((name, candidate) for _, candidate in again.programs))
     return Recommended(None, {}) if judge is None else await recommend(run, judge)

@@ -56,7 +56,7 @@ def read_back(folder: Path, accepted: Settings) -> tuple[Settings, Settings]:
     return recorded(run.read_settings()), recorded(event.settings)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=drawn())
 def test_whatever_is_accepted_reads_back_equal(tmp_path: Path, values: dict[str, Any]) -> None:
     try:
