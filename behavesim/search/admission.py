@@ -34,7 +34,7 @@ def refuse_unsteady(task: Task, instances: str) -> None:
 
     What only another process makes otherwise, `task check` finds.
     """
-    if instances_hash(task, "search") != instances:
+    if instances_hash(task, "search", anew=True) != instances:
         said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
         raise TaskError(f"{said}; draw them from a fixed seed, such as np.random.default_rng(0)")
 

@@ -14,7 +14,7 @@ from typing import Any
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import file_hash, is_own
 from behavesim.base.version import __version__
-from behavesim.task import Split, Task, instances_of
+from behavesim.task import Split, Task, instances_made_anew, instances_of
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """The parts that decide what programs are worth."""
@@ -40,13 +40,13 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
     }
 
 
-def instances_hash(task: Task, split: Split) -> str:
+def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
     """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
 
-    Raises TaskError where there are none, or where they cannot be pickled.
+    `anew` has the task make them once more. Raises TaskError where there are none, or where they cannot be pickled.
     """
     try:
-        return value_hash(instances_of(task, split))
+        return value_hash(instances_made_anew(task, split) if anew else instances_of(task, split))
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise TaskError(
             f"the {split} instances of task {task.name!r} cannot be pickled, by which a resumed run knows them again; "

@@ -1,6 +1,6 @@
 """What the search is asked to solve, and how trusted code judges a solution."""
 
-from behavesim.task.calls import instances_of, number_from, picture_of, raised
+from behavesim.task.calls import instances_made_anew, instances_of, number_from, picture_of, raised
 from behavesim.task.objective import Direction, Objective
 from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
@@ -22,6 +22,7 @@ __all__ = [
     "TaskReference",
     "as_arrays",
     "installed_tasks",
+    "instances_made_anew",
     "instances_of",
     "number_from",
     "picture_of",

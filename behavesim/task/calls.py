@@ -19,7 +19,18 @@ INSTANCES_S = 60.0
 
 
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
-    """The instances of a split; raises TaskError where the task gives no list of them, or none to search on."""
+    """The instances of a split, which a process makes once.
+
+    Raises TaskError where the task gives no list of them, or none to search on.
+    """
+    made: dict[Split, Sequence[Any]] = vars(task).setdefault("_made_instances", {})
+    if split not in made:
+        made[split] = instances_made_anew(task, split)
+    return made[split]
+
+
+def instances_made_anew(task: Task, split: Split) -> Sequence[Any]:
+    """The instances of a split from another call of the task; raises the same."""
     try:
         with cpu_limited(INSTANCES_S):
             found = task.instances(split)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -236,3 +238,22 @@ def test_a_fault_of_a_tasks_file_is_named_with_its_place_before_a_run_begins(
 
 def test_the_direction_may_be_spelt_as_in_america() -> None:
     assert [bs.Objective(word).direction for word in ("maximize", "minimize")] == ["maximise", "minimise"]  # type: ignore[arg-type]
+
+
+def test_a_process_makes_the_instances_of_a_split_once_and_those_of_the_search_twice_to_compare_them(
+    behavesim: Command, example: Path, tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    change(
+        example,
+        (
+            "        seed = ",
+            f"        import os\n        with open({str(made)!r}, 'a') as file:\n"
+            "            print(os.getpid(), split, file=file)\n        seed = ",
+        ),
+    )
+    assert behavesim("run", "mine.py", "--proposer", "genetic", "--budget", 4, "--name", "one").code == 0
+    found = Counter(tuple(line.split()) for line in made.read_text().splitlines())
+    here = str(os.getpid())
+    assert found.pop((here, "search")) == 2
+    assert set(found.values()) == {1}

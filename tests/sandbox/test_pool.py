@@ -259,6 +259,18 @@ async def test_what_a_task_computes_at_first_use_is_there_before_the_forks(tmp_p
     assert [solution.tolist() for solution in solved.solutions] == [[1], [2]]
 
 
+async def test_programs_meet_every_instance_whole_though_solve_uses_it_up(tmp_path: Path) -> None:
+    task = tmp_path / "consuming.py"
+    text = Path(module_of_cities.__file__).read_text(encoding="utf-8")
+    text = text.replace(".rand(10) for", ".rand(10).tolist() for")
+    task.write_text(text.replace("(function(instance))", "([instance.pop() for _ in range(len(instance))])"))
+    async with Pool(TaskReference(str(task)), "search", 1, LIMITS, allow_weak_isolation=True, preloaded=()) as pool:
+        for _ in range(2):
+            solved = await pool.evaluate(HONEST)
+            assert isinstance(solved, Solved)
+            assert [solution.shape for solution in solved.solutions] == [(10,), (10,)]  # type: ignore[union-attr]
+
+
 async def test_a_solution_of_megabytes_comes_back_whole(pool: Pool) -> None:
     solved = await pool.evaluate("import numpy as np\ndef order(points): return np.arange(500_000)\n")
     assert isinstance(solved, Solved)
