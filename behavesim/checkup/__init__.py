@@ -1,4 +1,4 @@
-"""The examination of a task before any money is spent on it: what works, and what to mend."""
+"""Examines a task before a run spends money on it: says what works and what to mend."""
 
 from behavesim.checkup.examination import checkup
 

@@ -1,4 +1,4 @@
-"""The examination itself, finding by finding."""
+"""Examines a task, one finding after another."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
 
 GROWN = 50
-"""Programs the offline proposer writes to show that its building blocks hold together."""
+"""Number of programs written by the offline proposer, enough to use every building block of a small grammar."""
 
 
 async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Examine a task's instances, template, scoring, trajectories, isolation and building blocks, in that order.
 
-    The settings are those of a run of the task. Each finding comes as it is made. Where something fails, what depends
-    on it is left out.
+    The settings are those of a run of the task. Yields each finding as it is made. If something fails, what depends on
+    it is left out.
     """
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     limits = Limits.of(settings)
@@ -72,7 +72,7 @@ def _described(task: Task) -> Finding:
 
 
 async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
-    """The template on the instances that the search does not see."""
+    """Check whether the template can be scored on a split that the search does not see."""
     try:
         async with judging(settings, task, split) as judge:
             verdict = await judge.evaluate(task.template)
@@ -84,7 +84,7 @@ async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
 
 
 async def _building_blocks(task: Task) -> Finding:
-    """What the offline proposer is given to build with: its programs must mention nothing that is not there."""
+    """Check whether programs of the offline proposer use only names that are defined."""
     from behavesim.proposers.genetic import GeneticProposer
 
     try:
@@ -95,7 +95,7 @@ async def _building_blocks(task: Task) -> Finding:
     missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
     if missing:
         return Finding(
-            "building blocks", "mend", f"the grammar names {', '.join(sorted(missing))}, which nothing defines"
+            "building blocks", "mend", f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
         )
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
 

@@ -1,4 +1,4 @@
-"""Forged solutions: what a program could return to be paid for nothing, made from an honest solution."""
+"""Forged solutions, made from an honest one: what a program could return to get a score without the work."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from behavesim.task import Solution, as_arrays
 
 PARTS = 50
-"""The parts of a solution that are tried all over, at most."""
+"""Greatest number of parts of a solution of which each is tried in place of all; more would take long."""
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Forgery:
-    """A solution as it may be returned, in words and as data; one that is `absurd` can be right in no problem."""
+    """A forged solution and its description; an `absurd` one breaks the rules of every problem."""
 
     what: str
     solution: Solution
@@ -28,7 +28,7 @@ class Forgery:
 
 
 def forgeries(solution: Solution) -> Iterator[Forgery]:
-    """Forged solutions of the same arrays as an honest one."""
+    """Yield forged solutions with the same arrays as an honest one."""
     arrays = as_arrays(solution)
 
     def forged(what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
@@ -47,7 +47,7 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
 
 
 def halves(solution: Solution) -> Iterator[Forgery]:
-    """An honest solution without one half of its parts; nothing of a solution that has fewer than two parts."""
+    """Yield each half of an honest solution; nothing if it has fewer than two parts."""
     arrays = as_arrays(solution)
     if max((len(array) for array in arrays.values() if array.ndim), default=0) < 2:
         return

@@ -1,4 +1,4 @@
-"""Whether a task's instances are there, stay the same, and are known again by another process."""
+"""Checks a task's instances: they exist, stay the same, differ between splits, and are the same in other processes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from behavesim.state.provenance import instances_hash, value_hash
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of, raised
 
 SOLVED_HERE = 3
-"""Instances that are solved once more to see whether `solve` changes them."""
+"""Number of instances solved to see whether `solve` changes them; all would double the time of the check."""
 
 
 def present(task: Task, split: Split) -> Finding:
-    """Whether a split has instances, the same on every call."""
+    """Check whether a split has instances, and two calls give the same."""
     name = f"{split} instances"
     try:
         first, second = instances_hash(task, split), instances_hash(task, split, anew=True)
@@ -35,7 +35,7 @@ def present(task: Task, split: Split) -> Finding:
 
 
 def distinct(task: Task) -> Finding:
-    """Whether no instance of a split belongs to another, too: what was fitted to it would not show there."""
+    """Check whether splits share no instance; a shared one would hide that a program was fitted to it."""
     hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in SPLITS}
     advice = "draw those of each split from a seed of its own"
     for first, second in combinations(SPLITS, 2):
@@ -48,9 +48,9 @@ def distinct(task: Task) -> Finding:
 
 
 def left_as_it_was(task: Task) -> Finding:
-    """Whether `solve` leaves an instance as it was; it is run here, on copies, with the template.
+    """Check whether `solve` leaves instances unchanged; it runs in this process with the template, on copies.
 
-    Raises TaskError where it fails, or where an instance cannot be copied.
+    Raises TaskError if `solve` fails, or if an instance cannot be copied.
     """
     namespace: dict[str, Any] = {}
     exec(task.template, namespace)
@@ -77,7 +77,8 @@ print(json.dumps({split: instances_hash(task, split) for split in SPLITS}))
 
 
 async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
-    """Whether another process has the same instances, as the one that resumes a run must have."""
+    """Check whether another process has the same instances, given by their hashes; resuming a run needs that."""
+    # another order of sets and dictionaries, in which a task may draw other instances by mistake
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", TELL_INSTANCES, reference.text),
@@ -99,7 +100,7 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
 
 
 def unchanged(before: str, after: str) -> Finding:
-    """Whether the search's instances, by their hashes, are after their use what they were before."""
+    """Check whether the hashes of the search's instances before and after their use are equal."""
     if before == after:
         return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
     advice = "keep what is computed from them in functools.cached_property, or outside"

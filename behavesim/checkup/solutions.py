@@ -1,4 +1,4 @@
-"""What a task's trusted code makes of the template's solutions, and of forged ones."""
+"""Checks what a task's trusted code returns for the template's solutions and for forged ones."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from behavesim.task import Solution, Task, instances_of, number_from, raised
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 
 SLOW_SCORE_S = 0.05
-"""Scoring runs in the trusted process; beyond this it holds up a search."""
+"""Time for scoring all instances from which a warning is given (s): scoring runs beside the search, and delays it."""
 
 FEWEST_UNITS, MOST_UNITS = 0.1, 1000.0
-"""The template's score in units of the task's `score_scale`; beyond, the softmax over clusters is flat or a maximum."""
+"""Range of the template's score / `score_scale`. Outside it the softmax over clusters is flat or picks the best."""
 
 
 def examined(
@@ -37,9 +37,9 @@ def examined(
     seconds: float,
     limits: Limits,
 ) -> Iterator[Finding]:
-    """What two runs of the template show, the second of which took so many seconds.
+    """Yield the findings on two runs of the template; the second took `seconds`.
 
-    Raises TaskError where the task's trusted code fails on them.
+    Raises TaskError if the task's trusted code fails on their solutions.
     """
     scores, trajectories = _judged(task, first.solutions)
     score = number_from(task, "mean_score", _called(task, "mean_score", scores))
@@ -54,7 +54,7 @@ def examined(
 
 
 def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
-    """The scores and trajectories of honest solutions; raises TaskError where the task's own code fails on them."""
+    """Return the scores and trajectories of honest solutions; raises TaskError if the task's own code fails."""
     pairs = list(zip(instances_of(task, "search"), solutions, strict=True))
     scores = tuple(number_from(task, "score", _called(task, "score", *pair)) for pair in pairs)
     found = [_called(task, "trajectory", *pair) for pair in pairs]
@@ -65,7 +65,7 @@ def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...
 
 
 def _called(task: Task, method: str, *arguments: Any) -> Any:
-    """What a method of the task returns for honest solutions; raises TaskError with the line where it failed."""
+    """Return what a method of the task returns; raises TaskError with the line if it fails."""
     try:
         return getattr(task, method)(*arguments)
     except Exception as error:
@@ -88,7 +88,7 @@ def _deterministic(
     trajectories: Sequence[AlgorithmRun],
 ) -> Finding:
     if (scores, trajectories) != _judged(task, first.solutions):
-        return Finding("determinism", "mend", "`score` or `trajectory` says something else of the same solution")
+        return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
     if isinstance(second, Failure) or (scores, trajectories) != _judged(task, second.solutions):
         return Finding(
             "determinism", "mend", "the template gives other results on a second run; seed what `solve` draws"
@@ -103,7 +103,7 @@ def _direction(task: Task, score: float) -> Finding:
         why = (
             "best_known is not given"
             if objective.best_known is None
-            else "best_known is 0, of which nothing is a share"
+            else "best_known is 0, and a gap would divide by it"
         )
         return Finding("direction", "ok", f"{objective.direction}; {why}, so gaps will be unknown")
     if gap < 0:
@@ -116,7 +116,7 @@ def _direction(task: Task, score: float) -> Finding:
 
 
 def _score_scale(task: Task, score: float) -> Finding:
-    """Scores differ by shares of themselves: the template's own says how large a difference may be expected."""
+    """Check whether `score_scale` fits the template's score: differences between scores are a fraction of it."""
     units = abs(score) / task.score_scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
         return Finding("score scale", "ok", f"{task.score_scale:g}")
@@ -127,7 +127,7 @@ def _score_scale(task: Task, score: float) -> Finding:
 
 
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Hand `score` what a cheating program could return; nothing absurd may come out better than the template."""
+    """Check whether `score` refuses what a cheating program could return, or scores it no better than the template."""
     suspect = None
     for instance, solution, honest in zip(instances_of(task, "search"), solutions, scores, strict=True):
         for forgery in forgeries(solution):
@@ -145,7 +145,7 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 
 
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Hand `score` halves of solutions; where all parts count, one without half of them is refused or scores worse."""
+    """Check whether `score` refuses half a solution, or scores it worse than the whole."""
     accepted: dict[str, list[str]] = {}
     for number, (instance, solution, honest) in enumerate(
         zip(instances_of(task, "search"), solutions, scores, strict=True), 1
@@ -163,7 +163,10 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
 
 
 def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
-    """The score of a solution as the judge would have it; None where it is refused."""
+    """Return the score of a forged solution, as the judge would take it; None if it is refused.
+
+    Raises TaskError if `score` fails in a way that the judge would not expect of a solution.
+    """
     try:
         with np.errstate(all="ignore"):
             score = float(task.score(instance, solution))
@@ -180,7 +183,8 @@ def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
     cpu_s, waited, began = time.thread_time(), seconds_without_a_core(os.getpid()), time.perf_counter()
     _judged(task, solutions)
     seconds = time.perf_counter() - began
-    # read around the clock, so that what others took meanwhile is all left out; if more is, computing takes that long
+    # The waiting time is read outside the clock's two readings, so that all of it is left out. That can be too much,
+    # so the time is at least the CPU time.
     seconds = max(seconds - seconds_without_a_core(os.getpid()) + waited, time.thread_time() - cpu_s)
     message = f"{1000 * seconds:.1f} ms for scoring all instances"
     if seconds > SLOW_SCORE_S:
@@ -198,7 +202,7 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 
 def _first_state(trajectory: Trajectory) -> Trajectory:
-    """The first state alone: compared with the whole, it meets every other."""
+    """Return a trajectory of the first state alone; compared with the whole, it is compared with every state."""
     state = trajectory.state(0)
     return (
         Trajectory.prefixes(state) if trajectory.kind == "prefixes" else getattr(Trajectory, trajectory.kind)([state])
@@ -206,7 +210,7 @@ def _first_state(trajectory: Trajectory) -> Trajectory:
 
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
-    """The normaliser must not be smaller than a distance that occurs: the template's own states are tried."""
+    """Check whether the normaliser is at least as large as the distances between the template's own states."""
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)
@@ -218,6 +222,8 @@ def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
     if task.normaliser == "pair":
         advice = "name the greatest distance that two solutions can have"
         return Finding(
-            "normaliser", "warning", f"each pair is divided by the longer, which changes values a lot; {advice}"
+            "normaliser",
+            "warning",
+            f"each distance is divided by the longer of the two states, which changes values a lot; {advice}",
         )
     return Finding("normaliser", "ok", f"{task.normaliser}")
