@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from asyncio import StreamReader, StreamWriter
-from asyncio.subprocess import PIPE, Process
+from asyncio import StreamReader, StreamWriter, SubprocessTransport
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,30 +31,41 @@ async def carried_out(command: str, text: str, environment: Mapping[str, str]) -
 
     Cancelled, it kills the command and all of its process group. Raises OSError where it cannot be started.
     """
-    process = await _started(command, environment)
+    process, transport = await _started(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     try:
         written = asyncio.gather(_write(process.stdin, text), _read(process.stdout), _read(process.stderr))
         _, out, err = await written
         return Ended(await process.wait(), out, err)
     except BaseException:
-        await _kill(process)
+        await _kill(process, transport)
         raise
 
 
-async def _started(command: str, environment: Mapping[str, str]) -> Process:
+async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
     """The command, in a session of its own; one that is cancelled while it starts is not left to itself either."""
-    starting = asyncio.create_task(
-        asyncio.create_subprocess_shell(
-            command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, start_new_session=True
-        )
-    )
+    starting = asyncio.create_task(_start(command, environment))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         with suppress(OSError):
-            await _kill(await starting)
+            await _kill(*await starting)
         raise
+
+
+async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
+    """As asyncio.create_subprocess_shell, and with the transport, which alone can close the pipes."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_shell(
+        lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
+        command,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    return Process(transport, protocol, loop), transport
 
 
 async def _write(stream: StreamWriter, text: str) -> None:
@@ -74,8 +85,10 @@ async def _read(stream: StreamReader) -> str:
     return content.decode(errors="replace")
 
 
-async def _kill(process: Process) -> None:
+async def _kill(process: Process, transport: SubprocessTransport) -> None:
+    """Kill a process group and close its pipes, which a process that left the group might hold for ever."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    with suppress(TimeoutError):  # whoever left the group may hold the pipes, and with them this wait
+    transport.close()
+    with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), _REAPED_S)
