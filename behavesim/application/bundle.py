@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from behavesim.application import bundled
+from behavesim.base.text import comment
 from behavesim.task import Task
 
 LAST = '''
@@ -41,8 +42,8 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
     `seconds` is the time for an instance unless its user gives another.
     """
     _, _, running = inspect.getsource(bundled).partition('"""\n')
-    headed = "\n".join(f"# {line}".rstrip() for line in headline)
-    listed = "".join(f"    # {line}\n    {_quoted(source)},\n" for line, source in programs.items())
+    headed = "\n".join(map(comment, headline))
+    listed = "".join(f"    {comment(line)}\n    {_quoted(source)},\n" for line, source in programs.items())
     files = "".join(f"    {name!r}: {_quoted(source)},\n" for name, source in _files(task).items())
     last = LAST.format(programs=listed, files=files, seconds=seconds, entry_point=task.entry_point)
     return f"{headed}\n{running}\n{last}"

@@ -31,6 +31,11 @@ def one_line(text: str, limit: int = 500) -> str:
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
+def comment(line: str) -> str:
+    """Return a line of Python that is a comment, whatever line ends the text holds."""
+    return f"# {printable(' '.join(line.splitlines()))}".rstrip()
+
+
 def number(count: int, noun: str) -> str:
     """So many of them, such as 1 run and 3 runs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

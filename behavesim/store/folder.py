@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.base.notices import Notice
-from behavesim.base.text import number, printable
+from behavesim.base.text import comment, number, printable
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
 from behavesim.store.lock import Lock, is_held
@@ -286,5 +286,8 @@ class RunFolder:
 
 
 def headed(source: str, headline: str) -> str:
-    """The program below a headline; two lines further down, a comment of its own names no encoding of the file."""
-    return f"# {headline}\n\n{source.strip()}\n"
+    """Return the program below a headline, which stays on one line of comment whatever a folder's name holds.
+
+    Python reads an encoding from the first two lines alone, so a comment of the program's own names none.
+    """
+    return f"{comment(headline)}\n\n{source.strip()}\n"

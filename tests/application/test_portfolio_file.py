@@ -43,7 +43,9 @@ def bare(path: Path) -> list[list[float]]:
 def test_the_file_of_a_task_needs_nothing_of_behavesim(name: str, tmp_path: Path) -> None:
     task = TaskReference(name).load()
     path = tmp_path / "portfolio.py"
-    path.write_text(bundle(task, {"one that fails": "import nothing_such", "template": task.template}, ["said"], 60))
+    path.write_text(
+        bundle(task, {"one that\u2028fails\r1/0": "import nothing_such", "template": task.template}, ["said\n1/0"], 60)
+    )
     scores: dict[str, object] = {}
     exec(task.template, scores)
     expected = [

@@ -129,6 +129,16 @@ def test_a_comment_that_begins_a_program_does_not_name_the_encoding_of_its_file(
     assert runpy.run_path(str(folder.best))["f"]() == "ä"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\x00", "\udc80"])
+def test_a_name_of_a_run_with_any_line_end_in_it_stays_a_comment(tmp_path: Path, end: str) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_best("x = 1", f"run a{end}y = 2{end}, candidate 3")
+    known: dict[str, object] = {}
+    exec(compile(folder.best.read_bytes(), "best.py", "exec"), known)
+    assert "y" not in known
+    assert known["x"] == 1
+
+
 def test_every_file_of_a_run_has_its_name(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "first")
     files = [folder.journal, folder.best, folder.recommended, folder.settings, folder.log]
