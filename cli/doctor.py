@@ -15,11 +15,14 @@ from .output import print_json
 
 
 def doctor(model: Models = None, as_json: AsJson = False) -> None:
-    """Check key, endpoint, models, cores and sandbox; the key itself is never shown."""
-    found = asyncio.run(findings(list(weighted_models(model) or [MODEL])))
+    """Check key, endpoint, models, cores and sandbox; exits with 1 if one does not work. The key is never shown."""
+    checked = asyncio.run(findings(list(weighted_models(model) or [MODEL])))
+    found = checked.found
     if as_json:
-        print_json(found)
-        return
-    width = max(map(len, found))
-    for name, value in found.items():
-        typer.echo(f"{name:{width}} {one_line(str(value))}")
+        print_json(dict(found))
+    else:
+        width = max(map(len, found))
+        for name, value in found.items():
+            typer.echo(f"{name:{width}} {one_line(str(value))}")
+    if checked.broken:
+        raise typer.Exit(1)

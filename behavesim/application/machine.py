@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlsplit
 
@@ -16,7 +17,8 @@ from behavesim.proposers.prices import as_setting
 from behavesim.search.settings import resolve
 from behavesim.task import TaskReference
 
-NO_KEY = "not set: the offline proposer is used unless OPENAI_API_KEY is set"
+OFFLINE = "not set: the offline proposer is used unless OPENAI_API_KEY or OPENAI_BASE_URL is set"
+KEYLESS = "not set: the endpoint of OPENAI_BASE_URL is asked without one"
 
 
 def cores() -> int:
@@ -29,27 +31,47 @@ def has_endpoint() -> bool:
     return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
-async def findings(models: Sequence[str]) -> dict[str, str | int]:
-    """What was found, by what it is about; the key itself is never among it."""
-    return {
+@dataclass(frozen=True)
+class Findings:
+    """What was found, by what it is about, and what of it a person has to mend before a run can work."""
+
+    found: Mapping[str, str | int]
+    broken: tuple[str, ...] = ()
+
+
+async def findings(models: Sequence[str]) -> Findings:
+    """What this machine offers a run; the key itself is never among it."""
+    given: dict[str, str | int] = {
         "behavesim": __version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
-        "key": "set" if os.environ.get("OPENAI_API_KEY") else NO_KEY,
-        **(await _endpoint(models) if has_endpoint() else {"endpoint": "not asked"}),
-        "sandbox": await _sandbox(),
+        "key": _key(),
     }
+    broken: list[str] = []
+    parts = {"endpoint": _endpoint(models), "sandbox": _sandbox()}
+    for name, part in parts.items():
+        try:
+            given |= await part
+        except BehavesimError as error:
+            given[name] = str(error)
+            broken.append(name)
+    return Findings(given, tuple(broken))
+
+
+def _key() -> str:
+    if os.environ.get("OPENAI_API_KEY"):
+        return "set"
+    return KEYLESS if has_endpoint() else OFFLINE
 
 
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
-    """What the endpoint says of itself, and of each model."""
-    from behavesim.proposers.openai_models import listed_models  # two clients, which take a while to load
+    """What the endpoint says of itself, and of each model; raises BehavesimError if it gives no list of models."""
+    if not has_endpoint():
+        return {"endpoint": "not asked"}
+    from behavesim.proposers.openai_models import listed_models  # openai and aiohttp take half a second to load
 
-    try:
-        listed = await listed_models()
-    except BehavesimError as error:
-        return {"endpoint": str(error)}
+    listed = await listed_models()
     prices, today = PriceList(base_url()), date.today().isoformat()
     known = {f"model {model}": "; ".join(remarks(model, listed, prices, today)) for model in models}
     host = urlsplit(base_url()).hostname  # alone: before it a password may stand
@@ -75,14 +97,12 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
     return f"{'served, and ends' if day > today else 'ended'} on {day}; choose another with --model"
 
 
-async def _sandbox() -> str:
+async def _sandbox() -> dict[str, str]:
+    """How well the sandbox is closed; raises BehavesimError if it does not work."""
     from behavesim.search.build import (
         sandbox,  # and all of a search, for which others who ask for the cores do not wait
     )
 
-    try:
-        task = TaskReference("tsp").load()
-        async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
-            return "; ".join((pool.isolation, *pool.notes))
-    except BehavesimError as error:
-        return f"does not work: {error}"
+    task = TaskReference("tsp").load()
+    async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
+        return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NoReturn, Self
+from dataclasses import dataclass
+from typing import Self
 
 from pydantic import Field
 
 from behavesim.base.config import Adjustable
-from behavesim.base.errors import ProposerError, UsageError
+from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.notices import Sparing
 from behavesim.base.tokens import Usage
-from behavesim.proposers.limiter import backoff_s
-from behavesim.proposers.openai import Patience
+from behavesim.proposers.patience import Patience, Perseverance
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.proposers.secrets import Secrets
 from behavesim.proposers.shell import Ended, carried_out
@@ -40,17 +37,6 @@ class CommandSettings(ProposerSettings):
     def models_asked(self) -> tuple[str, ...]:
         """The command, whose price is unknown unless it is named."""
         return (MODEL,)
-
-
-@dataclass
-class _Trials:
-    """What one prompt has been through so far."""
-
-    number: int
-    since: float
-    faults: int = 0
-    unanswered: int = 0
-    empty: list[Usage] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,9 +73,7 @@ class CommandProposer(Proposer[CommandSettings]):
         self._clock, self._requests = clock or Heartbeat(), requests or Requests()
         self._places = asyncio.Semaphore(connections)
         self._secrets = Secrets.of(os.environ)
-        self._often = Sparing(tell, self._clock)
-        self._replied_at: float | None = None
-        self._fatal: str | None = None
+        self._persevering = Perseverance(self._patience, tell, self._clock, self._secrets.scrubbed)
 
     @classmethod
     def of(cls, settings: CommandSettings, errand: Errand) -> Self:
@@ -107,27 +91,26 @@ class CommandProposer(Proposer[CommandSettings]):
 
         Raises ProposerError where the command cannot be run, or has given nobody a reply for too long.
         """
-        trials = _Trials(number, self._clock())
-        while True:
-            result = await self._ask(prompt.text, number)
-            if isinstance(result, _Fault):
-                trials.faults += 1
-                trials.unanswered += not result.is_setup
-                if self._is_given_up(result, trials):
-                    return Reply("", MODEL, tuple(trials.empty), "given_up", trials.unanswered, result.message)
-                pause = self._backoff(trials.faults)
-            elif result.strip() or len(trials.empty) == self._patience.empty:
-                return Reply(result, MODEL, (*trials.empty, Usage()), unanswered=trials.unanswered)
-            else:
-                trials.empty.append(Usage().with_estimates(prompt.text, ""))
-                pause = self._backoff(len(trials.empty))
-            await asyncio.sleep(pause)
+        trials = self._persevering.begin(number)
+        with self._requests.accounted(trials):
+            while True:
+                result = await self._ask(prompt.text, number)
+                if isinstance(result, _Fault):
+                    trials.unanswered += not result.is_setup
+                    pause = self._persevering.after_fault(trials, result.message, is_setup=result.is_setup)
+                    reply = trials.reply("", MODEL, "given_up", result.message)
+                else:
+                    trials.calls.append(Usage().with_estimates(prompt.text, result))
+                    pause = None if result.strip() else self._persevering.after_empty(trials)
+                    reply = trials.reply(result, MODEL)
+                if pause is None:
+                    return reply
+                await asyncio.sleep(pause)
 
     async def _ask(self, text: str, number: int) -> str | _Fault:
         """The command once, in its turn."""
         async with self._places, self._requests.one(self._patience.request_s):
-            if self._fatal is not None:
-                raise ProposerError(self._fatal)
+            self._persevering.refuse_if_stopped()
             try:
                 async with self._clock.timeout(self._patience.request_s):
                     ended = await carried_out(self._command, text, self._environment(number))
@@ -137,7 +120,7 @@ class CommandProposer(Proposer[CommandSettings]):
                 return _Fault(f"the command cannot be started: {error.strerror}", is_setup=True)
             if ended.code:
                 return self._fault(ended)
-            self._replied_at = self._clock()
+            self._persevering.replied()
             return self._secrets.clean(ended.out)
 
     def _environment(self, number: int) -> Mapping[str, str]:
@@ -148,26 +131,3 @@ class CommandProposer(Proposer[CommandSettings]):
         words = ended.err.strip().splitlines()[-3:]  # a traceback says last what is wrong
         said = f": {' | '.join(words)}" if words else ""
         return _Fault(self._secrets.scrubbed(f"the command {how}{said}"), ended.code in NOT_RUN)
-
-    def _is_given_up(self, fault: _Fault, trials: _Trials) -> bool:
-        """Whether a prompt is asked no more; raises ProposerError where the run has to stop."""
-        patience = self._patience
-        if fault.is_setup and self._replied_at is None and trials.faults >= patience.setup:
-            self._stop(fault.message)
-        silence = self._clock() - max(trials.since, self._replied_at or 0.0)
-        borne_s = patience.start_s if self._replied_at is None else patience.outage_s
-        if silence > borne_s and trials.faults >= patience.setup:
-            self._stop(f"no reply for {silence:.0f} s; the last fault: {fault.message}")
-        is_well = self._replied_at is not None and self._replied_at > trials.since
-        if is_well and trials.faults >= patience.attempts:
-            self._often("given up", f"the prompt of candidate {trials.number} is given up: {fault.message}")
-            return True
-        self._often("fault", f"{fault.message}; running it again")
-        return False
-
-    def _stop(self, message: str) -> NoReturn:
-        self._fatal = message
-        raise ProposerError(message)
-
-    def _backoff(self, attempt: int) -> float:
-        return backoff_s(attempt, self._patience.backoff_s, random.random())

@@ -114,9 +114,11 @@ def _word(text: str | None, clean: Callable[[str], str]) -> str | None:
     return text and one_line(clean(text), REASON_LIMIT)
 
 
-def redirected(url: str) -> Fault:
-    """An endpoint that sends a request elsewhere in a way that takes the prompt out of it."""
-    return Fault("setup", f"the endpoint has moved to {one_line(url, 200)}; put that into OPENAI_BASE_URL")
+def redirected(where: str, url: str) -> Fault:
+    """An endpoint at `where` that sends a request on to another address, `url`: empty if nobody can be asked there."""
+    if not url:
+        return Fault("setup", f"{where} redirects to nowhere; check OPENAI_BASE_URL", NO_USAGE)
+    return Fault("setup", f"the endpoint has moved to {one_line(url, 200)}; put that into OPENAI_BASE_URL", NO_USAGE)
 
 
 def _answer(

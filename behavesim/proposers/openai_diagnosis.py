@@ -6,7 +6,8 @@ import asyncio
 import errno
 import socket
 import ssl
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from typing import Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -34,6 +35,10 @@ class Route:
         """The route to a URL."""
         return cls(url.scheme, url.hostname or "", url.port or (443 if url.scheme == "https" else 80), proxy)
 
+    def at(self, host: str) -> Self:
+        """The same port of another host."""
+        return replace(self, host=host)
+
     @property
     def where(self) -> str:
         """Host and port, for people."""
@@ -46,22 +51,27 @@ class Route:
         return f"the proxy {parts.hostname}:{parts.port} ({self.scheme.upper()}_PROXY)"
 
 
-async def diagnosed(error: Exception, route: Route, timeout_s: float, is_new: bool) -> Fault:
-    """What an exception of the connection means; asks the port itself where a new server hung up without a word."""
+async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
+    """What an exception of the connection means; asks the port itself where a new server hung up without a word.
+
+    Whatever was sent and not answered as it should be may be billed.
+    """
+    while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError | OSError):
+        error = error.__cause__  # the package wraps what aiohttp raised
     is_silent = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientResponseError)
     if is_new and is_silent and await _wants_tls(route):
-        return _fault("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
+        return _unsent("setup", f"{route.where} wants an encrypted connection; write https:// in OPENAI_BASE_URL")
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = one_line(f"{error.status} {error.message}", 100)
-        return _fault("setup", f"{route.by} lets nobody through to {route.where} ({said})")
+        return _unsent("setup", f"{route.by} lets nobody through to {route.where} ({said})")
     if isinstance(error, aiohttp.ClientConnectorError):
         return _unconnected(error, route)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         to = route.by if route.proxy else route.where
-        return _fault("passing", f"{to} takes no connection: nothing comes back; check OPENAI_BASE_URL and firewalls")
-    if isinstance(error, TimeoutError):
-        return _fault("passing", f"{route.where} gave no answer within {timeout_s:g} s", may_be_billed=True)
-    return _broken(error, route)
+        return _unsent("passing", f"{to} takes no connection: nothing comes back; check OPENAI_BASE_URL and firewalls")
+    if isinstance(error, aiohttp.InvalidURL):
+        return _unsent("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
+    return Fault(*_broken(error, route, timeout_s), usage=None, may_be_billed=True)
 
 
 def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
@@ -71,35 +81,31 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     to, setting = (route.by, f"{route.scheme.upper()}_PROXY") if through_proxy else (route.where, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
-            return _fault("setup", f"there is no host {error.host!r}; check {setting} and the network")
-        return _fault("passing", f"the name {error.host!r} cannot be looked up at present; check the network")
+            return _unsent("setup", f"there is no host {error.host!r}; check {setting} and the network")
+        return _unsent("passing", f"the name {error.host!r} cannot be looked up at present; check the network")
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or type(error.certificate_error).__name__
         advice = "name the file of its authority in SSL_CERT_FILE, if you trust it"
-        return _fault("setup", f"the certificate of {to} is not trusted ({why}); {advice}")
+        return _unsent("setup", f"the certificate of {to} is not trusted ({why}); {advice}")
     if isinstance(cause, ssl.SSLError):
         if cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
-            return _fault("setup", f"{to} speaks no TLS; write http:// in {setting}")
-        return _fault("setup", f"no encrypted connection to {to} ({cause.reason}); check {setting}")
+            return _unsent("setup", f"{to} speaks no TLS; write http:// in {setting}")
+        return _unsent("setup", f"no encrypted connection to {to} ({cause.reason}); check {setting}")
     if cause.errno == errno.ECONNREFUSED:
-        return _fault("passing", f"{to} refuses connections: no server listens there; start it, or check {setting}")
-    return _fault("passing", f"{to} cannot be reached ({cause.strerror}); check the network and {setting}")
+        return _unsent("passing", f"{to} refuses connections: no server listens there; start it, or check {setting}")
+    return _unsent("passing", f"{to} cannot be reached ({cause.strerror}); check the network and {setting}")
 
 
-def _broken(error: Exception, route: Route) -> Fault:
-    """What became of a connection that there was."""
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return _fault("passing", f"{route.where} broke off in the middle of its answer", may_be_billed=True)
-    if isinstance(error, aiohttp.TooManyRedirects | aiohttp.RedirectClientError):
-        return _fault("setup", f"{route.where} redirects to nowhere; check OPENAI_BASE_URL")
+def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:
+    """What became of a request that was sent."""
+    if isinstance(error, TimeoutError):
+        return "passing", f"{route.where} gave no answer within {timeout_s:g} s"
+    if isinstance(error, aiohttp.ClientPayloadError | zlib.error):
+        return "passing", f"{route.where} broke off in the middle of its answer"
     if isinstance(error, aiohttp.ClientResponseError):
         why = one_line(error.message, 150)
-        return _fault("setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL")
-    if isinstance(error, aiohttp.InvalidURL):
-        return _fault("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
-    return _fault(
-        "passing", f"{route.where} closed the connection without an answer; its own log may say why", may_be_billed=True
-    )
+        return "setup", f"{route.where} answers with something that is not HTTP ({why}); check OPENAI_BASE_URL"
+    return "passing", f"{route.where} closed the connection without an answer; its own log may say why"
 
 
 async def _wants_tls(route: Route) -> bool:
@@ -117,5 +123,6 @@ async def _wants_tls(route: Route) -> bool:
     return True
 
 
-def _fault(meaning: Meaning, message: str, may_be_billed: bool = False) -> Fault:
-    return Fault(meaning, message, usage=None, may_be_billed=may_be_billed)
+def _unsent(meaning: Meaning, message: str) -> Fault:
+    """A fault that kept a request from being sent, so that nobody bills for it."""
+    return Fault(meaning, message, usage=None)

@@ -1,24 +1,27 @@
-"""The wire to an OpenAI-compatible endpoint: one session, its key, and nothing raised but programming errors."""
+"""An OpenAI-compatible endpoint as the package openai asks it; faults of the connection come back as values."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import re
 import ssl
 from collections.abc import Collection, Mapping
+from contextlib import aclosing, suppress
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import httpx2
+import openai
 
 from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.text import one_line, storable
 from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
 from behavesim.proposers.openai_diagnosis import Route, diagnosed
 from behavesim.proposers.openai_message import NO_USAGE
 from behavesim.proposers.openai_settings import base_url
+from behavesim.proposers.secrets import Secrets
 
 PATH = "/chat/completions"
 
@@ -26,134 +29,216 @@ ANSWER_BYTES = 4 * 2**20
 """An answer longer than this, unpacked, is read no further: the longest that models write, escaped, takes a quarter."""
 
 CONNECT_S = 10.0
-PLACEHOLDER = 8
-"""Keys with fewer characters than this protect nothing: `EMPTY`, `none`, `ollama`, as local endpoints want them."""
+PROBE_S = 3.0
+MOST_REDIRECTS = 5
 
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
+_KEEPALIVE_S = 15.0
+_AS_MANY_AS_ASKED = 0
+"""aiohttp's way to set no limit on connections: the limiter decides how many there are."""
 
 
 class Endpoint:
-    """An endpoint as the environment names it, read as the openai package reads it.
+    """An endpoint as the environment names it; the package reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and its like itself.
 
-    OPENAI_BASE_URL is OpenAI's own unless set; OPENAI_ORG_ID and OPENAI_PROJECT_ID go along with OPENAI_API_KEY. The
-    proxy is the environment's, too.
+    OPENAI_BASE_URL is OpenAI's own unless set. The proxy is the environment's, too.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
         """`timeout_s` bounds a request as a whole, by `clock`.
 
-        Raises UsageError where the environment names no usable endpoint.
+        Raises UsageError if the environment names no usable endpoint or proxy.
         """
-        self._key = os.environ.get("OPENAI_API_KEY", "")
+        _refuse_unusable()
         self._timeout_s, self._clock = timeout_s, clock
-        _refuse_unusable(os.environ.get("OPENAI_BASE_URL", ""), self._key)
-        self._url = urlsplit(base_url())
-        self._route = Route.of(self._url, _proxy(self._url))
-        self._session: aiohttp.ClientSession | None = None
+        url = urlsplit(base_url())
+        proxy = _proxy(url)
+        self.secrets = Secrets.of_endpoint(os.environ, base_url(), proxy or "")
+        self._route = Route.of(url, proxy)
+        self._client = _client(url, proxy)
+        # An endpoint of one's own may do without a key; the package would send a placeholder.
+        is_open = not os.environ.get("OPENAI_API_KEY") and url.username is None
+        self._headers = {"Authorization": openai.Omit()} if is_open else {}
         self._has_answered = False
-        self._versioned = self._url.path.rstrip("/").endswith("/v1")
+        self._versioned = url.path.rstrip("/").endswith("/v1")
         self.host = self._route.host
-        self.path = PATH
+        self.version = ""
+
+    @property
+    def path(self) -> str:
+        """Where completions are asked for, below the endpoint's URL."""
+        return f"{self.version}{PATH}"
 
     async def aclose(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._client.close()
 
     def add_version(self) -> bool:
-        """Ask under /v1 from now on, where the URL was given without it; False where that is no new idea."""
-        if self._versioned or self.path != PATH:
+        """Ask under /v1 from now on; False if the URL was given with it, or if it is done already."""
+        if self._versioned or self.version:
             return False
-        self.path = f"/v1{PATH}"
+        self.version = "/v1"
         return True
-
-    def clean(self, text: str) -> str:
-        """What the endpoint wrote, fit to be stored, and without the key where that is more than a placeholder."""
-        text = storable(text)
-        return text.replace(self._key, "…") if len(self._key) >= PLACEHOLDER else text
-
-    def scrubbed(self, text: str) -> str:
-        """The text on one line of at most 500 characters, without the key or anything that looks like one."""
-        return one_line(_LOOKS_LIKE_A_KEY.sub("…", self.clean(text)))
 
     async def exchange(
         self, path: str, body: Mapping[str, Any], optional: Collection[str]
     ) -> tuple[Completion | Fault, Mapping[str, str]]:
-        """Send one request; returns what the answer means, and its headers (none where there was no answer)."""
-        try:
-            async with self._clock.timeout(self._timeout_s), self._posted(path, body) as response:
-                content = await _read(response)
-        except (aiohttp.ClientError, OSError) as error:
-            return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered), {}
-        self._has_answered = True
-        if len(content) > ANSWER_BYTES and response.ok:
+        """Send one request; returns what the answer means, and its headers (none if there was no answer).
+
+        `optional` names the parameters of the request that it could do without.
+        """
+        response = await self.response(path, body)
+        if isinstance(response, Fault):
+            return response, {}
+        status, content, headers = response.status_code, response.content, response.headers
+        if len(content) > ANSWER_BYTES and response.is_success:
             megabytes = f"{ANSWER_BYTES / 2**20:.0f} MB"
-            return Fault("request", f"the endpoint's answer is longer than {megabytes}", NO_USAGE), response.headers
-        if response.method != "POST":
-            return redirected(self.clean(str(response.url))), response.headers
-        return answer(response.status, response.headers, content, optional, self.clean), response.headers
+            return Fault("request", f"the endpoint's answer is longer than {megabytes}", NO_USAGE), headers
+        if response.has_redirect_location:
+            return redirected(self._route.where, self._moved_to(response)), headers
+        return answer(status, headers, content, optional, self.secrets.clean), headers
 
-    def _posted(self, path: str, body: Mapping[str, Any]) -> Any:
-        url = self._url._replace(path=self._url.path.rstrip("/") + path, fragment="").geturl()
-        if self._session is None:  # here and not before, since it belongs to the event loop that it is made in
-            self._session = _session(self._url, self._key)
-        return self._session.post(url, json=body, proxy=self._route.proxy)
+    async def response(self, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response | Fault:
+        """The answer to a request, whatever its status; a GET if there is no body."""
+        try:
+            async with self._clock.timeout(self._timeout_s):
+                found = await self._sent(path, body)
+        except openai.APIStatusError as error:
+            found = error.response
+        except (openai.APIConnectionError, aiohttp.ClientError, OSError) as error:
+            if await self._is_at_ipv6():
+                return await self.response(path, body)
+            return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
+        self._has_answered = True
+        return found
+
+    async def _sent(self, path: str, body: Mapping[str, Any] | None) -> httpx2.Response:
+        if body is None:
+            return await self._client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
+        return await self._client.post(path, cast_to=httpx2.Response, body=body, options={"headers": self._headers})
+
+    async def _is_at_ipv6(self) -> bool:
+        """Whether `localhost` listens at ::1 alone, which the resolver may not know; it is asked there from now on."""
+        if self._route.host != "localhost" or self._route.proxy or self._route.scheme != "http" or self._has_answered:
+            return False
+        for address, answers in (("127.0.0.1", False), ("::1", True)):
+            if await _listens(address, self._route.port) != answers:
+                return False
+        self._route = self._route.at("::1")
+        self._client.base_url = self._client.base_url.copy_with(host="::1")
+        return True
+
+    def _moved_to(self, response: httpx2.Response) -> str:
+        """The URL that an endpoint redirects to, without the path of completions; empty if it leads nowhere."""
+        url = urljoin(str(response.request.url), response.headers["location"])
+        leads_on = url.startswith(("http://", "https://")) and not _is_onward(response)
+        return self.secrets.clean(url).removesuffix(PATH) if leads_on else ""
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body, unpacked as it comes; of one that is longer than an answer can be, little more than that."""
+class _Client(openai.DefaultAioHttpClient):
+    """The package's client on aiohttp, which reads no answer further than any completion goes, errors included."""
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        """The answer, read; redirects are followed on the same host only: prompt and key are for nobody else."""
+        how |= {"stream": True, "follow_redirects": False}
+        response = await super().send(request, **how)
+        for _ in range(MOST_REDIRECTS):
+            if not _is_onward(response) or response.next_request is None:
+                break
+            await response.aclose()
+            response = await super().send(response.next_request, **how)
+        return await _read(response)
+
+
+def _is_onward(response: httpx2.Response) -> bool:
+    """Whether an answer sends the same request to another address of the same host."""
+    here, there = response.request, response.next_request
+    return there is not None and (there.method, there.url.host) == (here.method, here.url.host)
+
+
+async def _read(response: httpx2.Response) -> httpx2.Response:
+    """An answer with its body, unpacked as it comes; of one that is too long, little more than it may have."""
     body = bytearray()
-    async for piece in response.content.iter_any():
-        body += piece
-        if len(body) > ANSWER_BYTES:
-            break
-    return bytes(body)
+    try:
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                body += piece
+                if len(body) > ANSWER_BYTES:
+                    break
+    finally:
+        await response.aclose()
+    headers = response.headers.copy()
+    for name in ("content-encoding", "content-length", "transfer-encoding"):
+        headers.pop(name, None)
+    found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+    found.encoding, found.next_request = "utf-8", response.next_request
+    return found
 
 
-def _session(url: SplitResult, key: str) -> aiohttp.ClientSession:
-    headers = {
-        "Authorization": f"Bearer {key}",
-        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID", ""),
-        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
-    }
-    if not key or url.username is not None:  # aiohttp sends the user and password of a URL by itself
-        headers["Authorization"] = ""
-    certificates = ssl.create_default_context() if url.scheme == "https" else True  # they take a while to load
-    return aiohttp.ClientSession(
-        headers={name: value for name, value in headers.items() if value},
-        connector=aiohttp.TCPConnector(limit=0, ssl=certificates),  # the limiter decides how many
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
+def _client(url: SplitResult, proxy: str | None) -> openai.AsyncOpenAI:
+    """The package's client for a URL, whose user and password, if any, are sent in place of the key."""
+    client = _Client(
+        verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
+        trust_env=False,  # the proxy is named here, so that a fault can name it
+        proxy=proxy,
+        limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
+    )
+    if url.username is not None:
+        client.auth = httpx2.BasicAuth(unquote(url.username), unquote(url.password or ""))
+    return openai.AsyncOpenAI(
+        api_key=os.environ.get("OPENAI_API_KEY") or "none",
+        base_url=url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl(),
+        default_query=dict(parse_qsl(url.query)),
+        timeout=openai.Timeout(None, connect=CONNECT_S),
+        max_retries=0,
+        http_client=client,
     )
 
 
+async def _listens(address: str, port: int) -> bool:
+    """Whether somebody takes connections there."""
+    with suppress(OSError):
+        async with asyncio.timeout(PROBE_S):
+            _, writer = await asyncio.open_connection(address, port)
+        writer.transport.abort()
+        return True
+    return False
+
+
 def _proxy(url: SplitResult) -> str | None:
-    """The proxy that the environment names for a URL; raises UsageError for one of a kind that cannot be used."""
+    """The proxy that the environment names for a URL; raises UsageError if it cannot be used."""
     if proxy_bypass(f"{url.hostname}:{url.port}" if url.port else url.hostname or ""):
         return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all") or ""
     if proxy and "://" not in proxy:
         proxy = f"http://{proxy}"
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+    if proxy and not _is_usable(proxy):
         name = f"{url.scheme.upper()}_PROXY"
-        raise UsageError(f"{name} must be the URL of an HTTP proxy; to go without one, set NO_PROXY={url.hostname}")
+        raise UsageError(
+            f"{name} must be the URL of an HTTP proxy, such as http://host:3128; "
+            f"to go without one, set NO_PROXY={url.hostname}"
+        )
     return proxy or None
 
 
-def _refuse_unusable(url: str, key: str) -> None:
+def _refuse_unusable() -> None:
+    """Raises UsageError if the environment's settings of the endpoint cannot be used."""
+    url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
     if url and not _is_usable(url):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
     if not url and not key:
         raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
-    if not all("!" <= character <= "~" for character in key):
-        raise UsageError("OPENAI_API_KEY holds a space, a line end or another character that no key has")
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
+            raise UsageError(f"{name} holds a space, a line end or another character that no key has")
 
 
 def _is_usable(url: str) -> bool:
+    """Whether a text is the URL of an HTTP server or proxy."""
     try:
         parts = urlsplit(url)
         named = (parts.hostname or "").encode("idna")
+        httpx2.URL(url)
         return parts.scheme in ("http", "https") and bool(named) and url.isprintable() and parts.port != 0
-    except ValueError:  # of a port or a host that is none
+    except (ValueError, httpx2.InvalidURL):  # of a port or a host that is none
         return False

@@ -1,17 +1,16 @@
-"""The models that an endpoint lists, and until when it serves them; asked with the package openai."""
+"""The models that an endpoint lists, and until when it serves them."""
 
 from __future__ import annotations
 
-import asyncio
-import os
+import json
 from collections.abc import Mapping
 
-import openai
+import httpx2
 
 from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.proposers.openai_answers import Fault
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.proposers.openai_settings import base_url
 
 LISTING_S = 15.0
 """How long the list may take."""
@@ -23,42 +22,46 @@ async def listed_models() -> dict[str, str | None]:
     Raises UsageError where the environment names no usable endpoint, and ProposerError, in words that never hold the
     key, where it gives no list.
     """
-    endpoint, url = Endpoint(LISTING_S, Heartbeat()), base_url().rstrip("/")
+    endpoint = Endpoint(LISTING_S, Heartbeat())
     try:
-        async with asyncio.timeout(LISTING_S):
-            try:
-                found = await _listed(url)
-            except openai.NotFoundError:  # as for replies, a URL may be given without /v1
-                found = await _listed(f"{url}/v1")
-    except (openai.OpenAIError, TimeoutError) as error:
-        raise ProposerError(endpoint.scrubbed(f"{endpoint.host} {_why(error)}")) from None
-    except (ValueError, AttributeError, TypeError):  # the package takes the form of an answer on trust
-        raise ProposerError(f"{endpoint.host} answers with no list of models; check OPENAI_BASE_URL") from None
-    return {endpoint.clean(name): day and endpoint.clean(day) for name, day in found.items()}
+        answer = await endpoint.response("/models")
+        if not isinstance(answer, Fault) and answer.status_code == 404 and endpoint.add_version():
+            answer = await endpoint.response(f"{endpoint.version}/models")
+    finally:
+        await endpoint.aclose()
+    if (why := _why(answer)) is not None:
+        raise ProposerError(endpoint.secrets.scrubbed(f"{endpoint.host} {why}"))
+    assert not isinstance(answer, Fault), "one has been raised"
+    found = _listed(answer.content)
+    if found is None:
+        raise ProposerError(f"{endpoint.host} answers with no list of models; check OPENAI_BASE_URL")
+    clean = endpoint.secrets.clean
+    return {clean(name): day and clean(day) for name, day in found.items()}
 
 
-async def _listed(url: str) -> Mapping[str, str | None]:
-    key = os.environ.get("OPENAI_API_KEY")
-    client = openai.AsyncOpenAI(base_url=url, api_key=key or "none", max_retries=0)
-    headers = {} if key else {"Authorization": openai.Omit()}
-    async with client:
-        return {
-            model.id: model.shutdown_date if isinstance(model.shutdown_date, str) else None
-            async for model in client.models.list(extra_headers=headers)
-            if isinstance(model.id, str)
-        }
+def _listed(body: bytes) -> dict[str, str | None] | None:
+    """The models of a list, those without a name left out; None if it is no list."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    models = document.get("data", ()) if isinstance(document, Mapping) else ()
+    if models is not None and not (isinstance(models, list) and all(isinstance(model, Mapping) for model in models)):
+        return None
+    days = ((model.get("id"), model.get("shutdown_date")) for model in models or [])
+    return {name: day if isinstance(day, str) else None for name, day in days if isinstance(name, str)}
 
 
-def _why(error: openai.OpenAIError | TimeoutError) -> str:
-    """What an error means, as the end of a sentence about the endpoint."""
-    match error:
-        case openai.AuthenticationError():  # in the endpoint's own words a part of the key may stand
+def _why(answer: httpx2.Response | Fault) -> str | None:
+    """Why there is no list, as the end of a sentence about the endpoint; None if there may be one."""
+    if isinstance(answer, Fault):
+        return f"cannot be reached ({answer.message})"
+    if answer.is_success:
+        return None
+    match answer.status_code:
+        case 401:  # in the endpoint's own words a part of the key may stand
             return "refuses the key (401); check OPENAI_API_KEY"
-        case openai.NotFoundError():
+        case 404:
             return "has no list of models"
-        case openai.APIStatusError():
-            return f"gives no list of models ({error.status_code})"
-        case openai.APITimeoutError() | TimeoutError():
-            return "does not answer in time"
-        case _:
-            return f"cannot be reached ({error.__cause__ or error})"
+        case status:
+            return f"gives no list of models ({status})"

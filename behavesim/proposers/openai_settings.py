@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
 from behavesim.base.config import Adjustable
 from behavesim.proposers.openai_dialect import Sampling
+from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerSettings
 
 OPENAI = "https://api.openai.com/v1"
@@ -46,6 +48,12 @@ class OpenAISettings(ProposerSettings):
     def models_asked(self) -> tuple[str, ...]:
         """The names of the models that may be asked."""
         return tuple(self.models)
+
+    def patience(self) -> Patience:
+        """As a run wants it; longer for flex, which is slow and now and then unavailable (OpenAI advises 900 s)."""
+        is_flex = self.service_tier == "flex"
+        patience = Patience(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else Patience()
+        return replace(patience, request_s=self.request_timeout_s or patience.request_s)
 
     def sampling(self, seed: int) -> Sampling:
         """The fields of a request that settings decide; the model is drawn by `seed` and the candidate's number."""

@@ -137,7 +137,6 @@ class Search:
                 self._group = group
                 watching = group.create_task(self._watch_time())
                 await group.create_task(self._work())  # a task too: failures are listed as they happen
-                under_way = self.requests.under_way
                 # these are given up: a stop must not wait minutes for a model, and resuming asks again
                 for task in (watching, *self._workers):
                     task.cancel()
@@ -147,11 +146,11 @@ class Search:
             failure = failures.exceptions[0]  # the first is the cause; the others came up while its workers ended
             if not any(isinstance(each, JournalError) for each in failures.exceptions):  # it takes nothing more
                 await self._commit()
-                await self._journal.append([RunStopped("failed")])
+                await self._journal.append([RunStopped("failed", self.requests.unreported)])
             raise failure from None
         await self._commit()
         reason = self._stopped_by or self.caps.reached(self.state, len(self._unasked)) or "budget"
-        await self.record(RunStopped(reason, under_way))
+        await self.record(RunStopped(reason, self.requests.unreported))
         return reason
 
     async def _work(self) -> None:

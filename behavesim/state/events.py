@@ -92,7 +92,8 @@ class RunForked:
 class RunStopped:
     """The run ended in order: `budget` when all was asked and registered, else the cap or the signal that ended it.
 
-    `under_way` is how many requests were sent and not answered then, which may have been billed; None if nobody knows.
+    `under_way` is how many requests may have been billed and are in no reply: those not answered then, and the earlier
+    ones for the same prompts. None if nobody knows.
     """
 
     reason: str

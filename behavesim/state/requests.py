@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Protocol
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import OFTEN_S, Sparing
@@ -12,6 +13,14 @@ from behavesim.base.text import number
 
 SILENCE_S = 30.0
 """How long nothing comes back before that is said."""
+
+
+class Spent(Protocol):
+    """What a prompt has cost so far."""
+
+    @property
+    def spent(self) -> int:
+        """Requests that were billed, or may have been."""
 
 
 class Requests:
@@ -28,6 +37,7 @@ class Requests:
         self._limit_s: float | None = None
         self._listening: asyncio.Task[None] | None = None  # while there is something to wait for
         self._under_way: int | None = None
+        self._lost = 0
         self._is_closed = False
         self._settled = asyncio.Event()
 
@@ -35,6 +45,23 @@ class Requests:
     def under_way(self) -> int | None:
         """How many there are; None where nobody counts them."""
         return self._under_way
+
+    @property
+    def unreported(self) -> int | None:
+        """How many may be billed and are in no reply: those under way, and those of prompts that had no reply.
+
+        None where nobody counts them.
+        """
+        return None if self._under_way is None else self._under_way + self._lost
+
+    @contextmanager
+    def accounted(self, trials: Spent) -> Iterator[None]:
+        """Around all requests for one reply: if none comes about, what was spent on it counts as unreported."""
+        try:
+            yield
+        except BaseException:
+            self._lost += trials.spent
+            raise
 
     @asynccontextmanager
     async def one(self, limit_s: float | None = None) -> AsyncIterator[None]:
@@ -49,6 +76,9 @@ class Requests:
             self._listening = asyncio.create_task(self._listen())
         try:
             yield
+        except asyncio.CancelledError:
+            self._lost += 1
+            raise
         finally:
             self._came_back_at = self._clock()
             self._under_way -= 1

@@ -29,8 +29,8 @@ def unpriced(model: str) -> str:
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[chat.ChatServer]:
     """A running server that the environment names as the endpoint, with a key; the sandbox is not looked at."""
 
-    async def closed() -> str:
-        return "strong"
+    async def closed() -> dict[str, str]:
+        return {"sandbox": "strong"}
 
     monkeypatch.setattr("behavesim.application.machine._sandbox", closed)
     async with chat.ChatServer() as running:
@@ -40,9 +40,9 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[chat.ChatServ
 
 
 async def said(*models: str) -> dict[str, Any]:
-    found = await findings(models)
+    found = (await findings(models)).found
     assert KEY not in json.dumps(found)
-    return found
+    return dict(found)
 
 
 async def test_the_models_of_an_endpoint_are_compared_with_those_to_be_asked(server: Any) -> None:
@@ -89,7 +89,7 @@ async def test_an_endpoint_without_keys_is_sent_none(server: Any, monkeypatch: p
         (chat.fails(403, KEY), "gives no list of models (403)"),
         (chat.fails(500, KEY), "gives no list of models (500)"),
         (chat.fails(404, KEY), "has no list of models"),
-        (chat.reset(), "cannot be reached (Server disconnected without sending a response.)"),
+        (chat.reset(), "cannot be reached ( closed the connection without an answer; its own log may say why)"),
         (chat.web_page(), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.invalid_json(), "answers with no list of models; check OPENAI_BASE_URL"),
         (chat.document([1, None, {}]), "answers with no list of models; check OPENAI_BASE_URL"),
@@ -116,10 +116,12 @@ async def test_a_key_that_comes_back_as_a_model_s_name_is_not_shown(server: Any)
 async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    found = await said("gpt-6-luna")
+    checked = await findings(["gpt-6-luna"])
+    found = checked.found
     assert found["endpoint"] == "not asked"
-    assert "offline proposer" in found["key"]
-    assert found["sandbox"].split(";")[0] in LEVELS
+    assert "offline proposer" in str(found["key"])
+    assert not checked.broken
+    assert str(found["sandbox"]).split(";")[0] in LEVELS
     assert os.environ.get("OPENAI_API_KEY") is None
 
 
@@ -129,3 +131,17 @@ async def test_an_endpoint_that_is_not_there_is_named(monkeypatch: pytest.Monkey
     assert found["endpoint"].startswith("127.0.0.1 cannot be reached (")
     monkeypatch.setenv("OPENAI_BASE_URL", "nonsense")
     assert "OPENAI_BASE_URL must be a full URL" in (await said("m"))["endpoint"]
+
+
+async def test_an_endpoint_that_does_not_answer_is_something_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    assert (await findings(["m"])).broken == ("endpoint",)
+
+
+async def test_the_endpoint_of_a_url_is_said_to_be_asked_without_a_key(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    checked = await findings(["m"])
+    assert checked.found["key"] == "not set: the endpoint of OPENAI_BASE_URL is asked without one"
+    assert not checked.broken

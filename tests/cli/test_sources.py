@@ -32,7 +32,7 @@ RUN = ("run", "tsp", "--method", "best-of-n", "--json", "--set", "recommend=fals
 def test_a_command_writes_the_programs_and_its_price_is_unknown(
     behavesim: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("behavesim.proposers.command.backoff_s", lambda attempt, first_s, jitter: 0.0)
+    monkeypatch.setattr("behavesim.proposers.patience.backoff_s", lambda attempt, first_s, jitter: 0.0)
     Path("ask.py").write_text(ASK)
     proposer = f"command:{sys.executable} ask.py"
     ended = behavesim(*RUN, "--budget", 4, "--name", "c", "--proposer", proposer)

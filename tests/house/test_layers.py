@@ -83,4 +83,15 @@ def test_importing_behavesim_loads_nothing_heavy() -> None:
     code = "import sys, behavesim, behavesim_cli.app; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "pydantic", "aiosqlite", "aiohttp", "pandas"}
+    assert not loaded & {
+        "numpy",
+        "numba",
+        "scipy",
+        "matplotlib",
+        "pydantic",
+        "aiosqlite",
+        "aiohttp",
+        "openai",
+        "httpx2",
+        "pandas",
+    }

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 CHANGING = {
     *("OpenCandidate", "Group", "Note", "Tally"),  # the state's, changed by the events that it folds
     *("Salvage", "Verification", "_Sections"),  # filled by who makes them
-    *("_Trials", "_Child"),  # a request or a process under way
+    *("Trials", "_Child"),  # a request or a process under way
     *("Binding", "_Scope"),  # names, as a program is read
 }
 

@@ -41,12 +41,12 @@ def check(asked: Endpoint, data: bytes) -> None:
         "x-ratelimit-reset-requests": pause.decode("utf-8", "surrogateescape"),
     }
     number = int(status) if status.isdigit() and len(status) == 3 else 200
-    found = answer(number, headers, body, OPTIONAL, asked.clean)
+    found = answer(number, headers, body, OPTIONAL, asked.secrets.clean)
     assert 0 <= exhausted_for_s(headers) < float("inf")
     if isinstance(found, Completion):
         check_completion(found)
     else:
-        check_fault(found, asked.scrubbed(found.message))
+        check_fault(found, asked.secrets.scrubbed(found.message))
 
 
 def check_completion(found: Completion) -> None:

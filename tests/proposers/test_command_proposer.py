@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,11 +55,11 @@ def test_a_command_that_has_ended_before_it_is_written_to_has_answered(monkeypat
     started = shell._started
 
     async def ended(*arguments: Any) -> Any:
-        process = await started(*arguments)
+        process, transport = await started(*arguments)
         assert process.stdin is not None
         while not process.stdin.is_closing():
             await asyncio.sleep(0.001)
-        return process
+        return process, transport
 
     monkeypatch.setattr(shell, "_started", ended)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -82,7 +83,7 @@ async def test_a_failure_is_asked_again_and_its_words_are_shown_once_without_sec
     )
     reply = await proposer(f"{command} exit 3; fi; echo done $VENDOR_API_KEY", tell=said.append).propose(prompt(), 0)
     assert (reply.text, reply.unanswered) == ("done …\n", 3)
-    assert said == ["the command ended with exit code 3: no …; running it again"]
+    assert said == ["the command ended with exit code 3: no …; asking again until nobody has had a reply for 60 s"]
 
 
 async def test_a_prompt_that_fails_while_others_are_answered_is_given_up_and_may_have_cost_something() -> None:
@@ -130,6 +131,29 @@ async def test_a_stopped_run_leaves_nothing_running(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await asked
     await gone((tmp_path / "pids").read_text())
+
+
+@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_one_that_takes_too_long_leaves_no_file_open_though_a_process_of_it_has_left_its_group(
+    factory: Any, tmp_path: Path
+) -> None:
+    command = f"setsid sleep 1000 & echo $! >> {tmp_path}/pids; wait"
+
+    async def open_files() -> list[int]:
+        counts = []
+        for _ in range(4):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await shell.carried_out(command, "", dict(os.environ))
+            await asyncio.sleep(0.02)
+            counts.append(len(list(Path("/proc/self/fd").iterdir())))
+        return counts
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        _, *counts = runner.run(open_files())
+    for pid in (tmp_path / "pids").read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+    assert len(set(counts)) == 1, "the first may open what the loop keeps"
 
 
 async def gone(pids: str) -> None:

@@ -23,17 +23,21 @@ HASTY = Patience(request_s=20.0, start_s=0.2, backoff_s=0.01)
 
 
 @asynccontextmanager
-async def saying(noise: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def saying(
+    noise: bytes | Callable[[bytes], bytes], tls: ssl.SSLContext | None = None, at: str = "127.0.0.1"
+) -> AsyncIterator[str]:
     """A port that answers whatever it is told with these bytes, and hangs up; yields host and port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100)
-        writer.write(noise)
+        asked = await reader.read(2**16)
+        while not (isinstance(noise, bytes) or asked.endswith(b"}")):
+            asked += await reader.read(2**16)
+        writer.write(noise if isinstance(noise, bytes) else noise(asked))
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(answer, at, 0, ssl=tls)
     async with server:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"{at}:{server.sockets[0].getsockname()[1]}"
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +157,45 @@ async def test_what_is_wrong_with_an_answer_is_named(verdict: Any, noise: bytes,
     assert re.search(named, message)
 
 
+FORMS = [
+    b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n\x0b\x02",
+    b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: 2\r\n\r\n(\xb5",
+    b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: 2\r\n\r\n{}",
+    b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 308 Moved\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nX: " + b"a" * 20_000 + b"\r\nContent-Length: 2\r\n\r\n{}",
+]
+
+
+@pytest.mark.parametrize("noise", [*(noise for noise, _ in WRONG), *FORMS])
+async def test_an_answer_that_is_broken_in_form_counts_as_a_request_that_may_be_billed(
+    monkeypatch: pytest.MonkeyPatch, noise: bytes
+) -> None:
+    body = chat.says("hello").body
+    well = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with saying(lambda asked: noise if b"broken" in asked else well) as where:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://{where}/v1")
+        async with OpenAIProposer(Sampling({"m": 1.0}), 2, Patience(backoff_s=0.001, attempts=4, setup=99)) as proposer:
+            asked = asyncio.ensure_future(proposer.propose(prompt("broken"), 1))
+            while not asked.done():
+                assert (await proposer.propose(prompt(), 0)).text == "hello"
+    reply = asked.result()
+    assert reply.fault
+    assert reply.unanswered + sum(call.prompt is None for call in reply.calls) >= 4
+
+
+async def test_localhost_is_asked_at_its_address_of_ipv6_where_it_has_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = chat.says("hello").body
+    try:
+        async with saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body), at="::1") as where:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"http://localhost:{where.rpartition(':')[2]}/v1")
+            async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+                assert (await proposer.propose(prompt(), 0)).text == "hello"
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+
 async def test_an_endpoint_that_has_moved_names_its_new_address(verdict: Any) -> None:
     async with chat.ChatServer() as there:
         moved = f"HTTP/1.1 301 Moved\r\nLocation: {there.url}/\x1b[2J\r\nContent-Length: 0\r\n\r\n"
@@ -193,9 +236,15 @@ async def test_a_proxy_takes_user_and_password_from_its_url(
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
 
 
-def test_a_proxy_of_a_kind_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+UNUSABLE = ["socks5://127.0.0.1:1080", "http://[::1", "http://host:port", "http://host:99999", "://", "http://", "ä b"]
+
+
+@pytest.mark.parametrize("proxy", UNUSABLE)
+def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://api.example/v1")
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1080")
+    for name in ("HTTP_PROXY", "http_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", proxy)
     monkeypatch.setenv("NO_PROXY", "")
     with pytest.raises(UsageError, match=r"NO_PROXY=api\.example"):
         OpenAIProposer(Sampling({"m": 1.0}))

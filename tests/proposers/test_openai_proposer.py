@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from base64 import b64encode
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
 from behavesim.state.events import Reply
+from behavesim.state.requests import Requests
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, OWN, prompt, replies
 
@@ -186,6 +189,81 @@ async def test_user_and_password_of_a_url_take_the_place_of_the_key(
     assert server.asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
 
 
+PASSWORD = "correct/horse battery"
+
+
+@pytest.mark.parametrize("form", ["{plain}", "{quoted}", "{sent}", "{password}", "u:{plain}"])
+async def test_the_password_of_a_url_is_hidden_in_whatever_form_a_failing_server_shows_it(
+    server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    quoted = quote(PASSWORD, safe="")
+    sent, password = b64encode(f"me:{PASSWORD}".encode()).decode(), b64encode(PASSWORD.encode()).decode()
+    forms = {"plain": PASSWORD, "quoted": quoted, "sent": sent, "password": password}
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("//", f"//me:{quoted}@"))
+    leak = form.format(**forms)
+    server.behaviour = chat.script(chat.fails(500, f"got {leak}"), chat.says(f"got {leak}"), then=chat.fails(403, leak))
+    notes: list[str] = []
+    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), notes=notes.append) as proposer:
+        reply = await proposer.propose(prompt(), 0)
+        with pytest.raises(ProposerError) as caught:
+            await proposer.propose(prompt(), 1)
+    assert server.asked[0].headers["Authorization"] == f"Basic {sent}"
+    assert "got" in reply.text
+    assert not any(leak.rstrip("=") in text for text in (*notes, reply.text, str(caught.value)))
+
+
+UNSEEN = [
+    "\u200b",
+    "\u200d",
+    "\u2060",
+    "\ufeff",
+    "\u00ad",
+    "\ufe0f",
+    "\u034f",
+    "\u115f",
+    "\x00",
+    "\x1b",
+    "\n",
+    " ",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+async def test_a_key_that_is_split_by_what_nobody_sees_is_hidden(proposer_of: Any, server: Any, unseen: str) -> None:
+    split = [f"{KEY[:9]}{unseen}{KEY[9:]}", unseen.join(KEY), 3 * unseen + f"{KEY[:1]}{2 * unseen}{KEY[1:]}"]
+    server.behaviour = chat.script(*[chat.says(f"key = '{key}'") for key in split])
+    async with proposer_of() as proposer:
+        for number in range(len(split)):
+            text = (await proposer.propose(prompt(), number)).text
+            assert "".join(c for c in text if "!" <= c <= "~") == "key=''"
+            assert "…" in text
+
+
+async def test_what_was_billed_before_a_stop_is_counted_though_no_reply_came_about(
+    server: Any, proposer_of: Any
+) -> None:
+    requests = Requests()
+    server.behaviour = chat.script(chat.null_content(), chat.fails(429), chat.null_content(), then=chat.fails(401))
+    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), requests=requests) as proposer:
+        with pytest.raises(ProposerError):
+            await proposer.propose(prompt(), 0)
+    assert requests.unreported == 2
+    assert requests.under_way == 0
+
+
+async def test_a_request_that_is_cancelled_on_its_way_is_counted(server: Any, proposer_of: Any) -> None:
+    requests = Requests()
+    server.behaviour = chat.script(chat.null_content(), then=chat.stall(60))
+    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), requests=requests) as proposer:
+        asked = asyncio.create_task(proposer.propose(prompt(), 0))
+        while len(server.asked) < 2:
+            await asyncio.sleep(0.001)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+    assert requests.unreported == 2
+
+
 @pytest.mark.parametrize(
     ("url", "key", "advice"),
     [
@@ -197,6 +275,7 @@ async def test_user_and_password_of_a_url_take_the_place_of_the_key(
         ("http://[::1/v1", "k", "full URL"),
         ("http://host\x1b[2J/v1", "k", "full URL"),
         ("", "sk-two\nlines", "a line end"),
+        ("http://host/\udc80", "k", "full URL"),
     ],
 )
 def test_an_unusable_environment_is_refused_before_anything_is_sent(
