@@ -20,7 +20,7 @@ from behavesim.base.text import comment, number, printable
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
 from behavesim.store.lock import Lock, is_held
-from behavesim.store.writing import replace_file, reported
+from behavesim.store.writing import append_line, replace_file, reported
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
@@ -260,7 +260,7 @@ class RunFolder:
 
     def read_held_out(self) -> str | None:
         """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
-        return self._held_out.read_text(encoding="utf-8") if self._held_out.exists() else None
+        return self._held_out.read_text(encoding="utf-8") if self._held_out.is_file() else None
 
     def write_held_out(self, text: str) -> None:
         """Replace what reports know, in one step; a folder that may only be read stays as it is."""
@@ -270,7 +270,7 @@ class RunFolder:
     def read_summary(self) -> str | None:
         """The run's summary as it was last found out, and what tells whether it still holds; None where it was not."""
         try:
-            return self._summary.read_text(encoding="utf-8", errors="replace")
+            return self._summary.read_text(encoding="utf-8", errors="replace") if self._summary.is_file() else None
         except OSError:
             return None
 
@@ -281,8 +281,7 @@ class RunFolder:
 
     def note(self, line: str) -> None:
         """Append a line to the log."""
-        with reported(self.log), self.log.open("a", encoding="utf-8") as log:
-            log.write(f"{Notice(datetime.now().astimezone(), printable(line)).logged}\n")
+        append_line(self.log, Notice(datetime.now().astimezone(), printable(line)).logged)
 
 
 def headed(source: str, headline: str) -> str:

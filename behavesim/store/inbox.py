@@ -9,6 +9,9 @@ from pathlib import Path
 
 from behavesim.base.errors import UsageError
 
+LONGEST = 1_000_000
+"""Characters of a file that are read at most: programs may have 30 000, and a row of SQLite holds no 300 MB."""
+
 
 @dataclass(frozen=True)
 class Inbox:
@@ -37,7 +40,10 @@ class Inbox:
 
 
 def _read(path: Path) -> str:
+    """The text of a file; where it cannot be read, a comment that says why, which is rejected as other programs are."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:  # whatever it holds is rejected in the usual way, in these words
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(LONGEST + 1)
+    except OSError as error:
         return f"# cannot be read: {error.strerror}"
+    return text if len(text) <= LONGEST else f"# cannot be read: it has more than {LONGEST:,} characters"

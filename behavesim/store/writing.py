@@ -18,12 +18,27 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
     """
     draft = path.with_suffix(".draft")
     with reported(path):
+        refuse_pipe(draft)
         with draft.open("w", encoding="utf-8") as file:
             file.write(text)
             if is_lasting:
                 file.flush()
                 os.fsync(file.fileno())
         draft.replace(path)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file; raises JournalError where it cannot be."""
+    with reported(path):
+        refuse_pipe(path)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+def refuse_pipe(path: Path) -> None:
+    """Raise JournalError where a named pipe stands in a file's place: opening it waits for ever for its other end."""
+    if path.is_fifo():
+        raise JournalError(f"cannot write {path}: it is a named pipe, not a file; remove it, then resume the run")
 
 
 @contextmanager

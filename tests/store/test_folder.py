@@ -236,3 +236,16 @@ def test_a_name_is_made_for_a_task_whose_own_is_none_for_a_folder() -> None:
     name = RunFolder.fresh_name("kna p/sack!", datetime(2026, 1, 2, 3, 4, 5))
     assert name.startswith("kna-p-sack--20260102-030405-")
     assert RunFolder.named(Path("runs"), name).run == name
+
+
+def test_a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nothing_up(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for name in ("log.txt", "best.draft", "held-out.json", ".summary", "settings.toml"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(JournalError, match=r"cannot write .*log.txt: it is a named pipe, not a file; remove it"):
+        folder.note("one")
+    with pytest.raises(JournalError, match="named pipe"):
+        folder.write_best("x = 1", "the best")
+    with pytest.raises(UsageError, match="no regular file"):
+        folder.read_settings()
+    assert (folder.read_held_out(), folder.read_summary()) == (None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,17 @@ def test_only_whole_programs_wait_and_what_cannot_be_read_says_so(tmp_path: Path
     (folder / "3-latin.py").write_bytes(b"# caf\xe9")
     (folder / "notes.txt").write_text("no program")
     assert Inbox(folder).waiting() == [("3-latin.py", "# caf\ufffd")]
+
+
+def test_a_file_that_no_journal_could_hold_is_read_no_further_than_a_program_may_be(tmp_path: Path) -> None:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    with (folder / "1-zeros.py").open("wb") as zeros:
+        zeros.truncate(3_000_000_000)  # takes no room on the disk
+    os.mkfifo(folder / "2-pipe.py")
+    (folder / "3-mine.py").write_text("x = 1\r\n")
+    refused = "# cannot be read: it has more than 1,000,000 characters"
+    assert Inbox(folder).waiting() == [("1-zeros.py", refused), ("3-mine.py", "x = 1\n")]
 
 
 def test_a_folder_that_cannot_be_written_is_refused_with_what_to_do(tmp_path: Path) -> None:
