@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,22 @@ async def test_each_text_of_the_template_is_run_once(tmp_path: Path, monkeypatch
     assert {e.program_hash for e in echoes} == {template.program_hash}
     assert {(e.score, e.trajectories) for e in echoes} == {(template.score, template.trajectories)}
     assert (await verify(folder, workers=1)).is_sound
+
+    # older runs gave the second text the result of the first
+    changed(folder, "'$.copy_of', 0")
+    assert await doubted(folder) == []
+    changed(folder, "'$.score', 1.5")
+    assert any("score" in expected for expected in await doubted(folder))
+
+
+async def doubted(folder: RunFolder) -> list[str]:
+    """What `verify` expected instead of what is in a journal, but for the seals of its rows."""
+    found = await verify(folder, workers=1)
+    return [each.expected for each in found.differences if "seal" not in each.expected]
+
+
+def changed(folder: RunFolder, values: str) -> None:
+    """Set values of the result of candidate 1 in a journal."""
+    with closing(sqlite3.connect(folder.journal)) as connection, connection:
+        place = "type = 'Evaluated' AND candidate = 1"
+        connection.execute(f"UPDATE events SET payload = json_set(payload, {values}) WHERE {place}")
