@@ -29,6 +29,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     The settings are those of a run of the task. Yields each finding as it is made. If something fails, what depends on
     it is left out.
     """
+    # one worker is enough, and a weak sandbox is a finding here and no reason to stop
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
     limits = Limits.of(settings)
     yield _described(task)
@@ -57,6 +58,7 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     except TaskError as error:
         yield Finding("scoring", "mend", str(error))
         return
+    # last, since all that came before has used the instances
     yield unchanged(pristine["search"], instances_hash(task, "search"))
     for split in SPLITS[1:]:
         if len(instances_of(task, split)):

@@ -41,6 +41,7 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
     yield forged("infinity for every number", lambda array: np.full(array.shape, np.inf), absurd=True)
     yield forged("only zeros", np.zeros_like)
     yield forged("only minus ones", lambda array: np.full_like(array, -1) if array.dtype.kind in "if" else array)
+    # 2^40 is beyond every index, and exact as a float
     yield forged("huge numbers", lambda array: np.full(array.shape, 2**40))
     for part in range(min(PARTS, max((len(array) for array in arrays.values() if array.ndim), default=0))):
         yield forged("one part all over", partial(_all_over, part))

@@ -75,6 +75,7 @@ def _called(task: Task, method: str, *arguments: Any) -> Any:
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
     long = duration(task.budget * seconds)
     message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {long} on one worker"
+    # models often write programs that are several times slower than the template
     if cpu_s > limits.timeout_s / 5:
         return Finding("template", "warning", f"{message}; that is near the limit of {limits.timeout_s:g} s")
     return Finding("template", "ok", message)
@@ -118,6 +119,7 @@ def _direction(task: Task, score: float) -> Finding:
 def _score_scale(task: Task, score: float) -> Finding:
     """Check whether `score_scale` fits the template's score: differences between scores are a fraction of it."""
     units = abs(score) / task.score_scale
+    # a template that scores 0 says nothing about the scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
         return Finding("score scale", "ok", f"{task.score_scale:g}")
     effect = "as if all were alike" if units < FEWEST_UNITS else "the best alone, whatever else was found"
@@ -157,6 +159,7 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
                 accepted.setdefault(half.what, []).append(said)
     if not accepted:
         return Finding("whole solutions", "ok", "half a solution is refused, or scores worse than the whole")
+    # a half that every instance accepts is a hole in `score`; one that some accept may be luck
     most = max(accepted.values(), key=len)
     advice = "count the parts in `score`, and refuse with InvalidSolution where some are missing"
     return Finding("whole solutions", "mend" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")

@@ -36,6 +36,7 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
     best = max(members, key=lambda member: member.merit)
     ranked = sorted(
         zip(members, values, strict=True),
+        # False sorts before True, so the best by score comes first whatever its value
         key=lambda pair: (pair[0] is not best, -pair[1], -pair[0].utility, pair[0].candidate),
     )
     return sorted(member.candidate for member, _ in ranked[:size])
@@ -43,6 +44,7 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
 
 def similarities(members: Sequence[Member]) -> Matrix:
     """Return the (N, N) similarities of members, given in order of age, as they were measured when each joined."""
+    # 1 on the diagonal: a program is as similar to itself as can be
     matrix = np.ones((len(members), len(members)))
     for row, younger in enumerate(members):
         for column, elder in enumerate(members[:row]):

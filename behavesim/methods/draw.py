@@ -18,12 +18,14 @@ PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
 
 def generator(seed: int, number: int, purpose: str) -> Generator:
     """Return the generator of one decision: equal arguments give equal draws, whatever happened before."""
+    # a method of one's own may name any purpose; crc32, since Python's own hash differs between processes
     return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
 
 
 def softmax(logits: ArrayLike) -> NDArray[np.float64]:
     """Return probabilities proportional to exp(logits), computed without overflow."""
     values = np.asarray(logits, dtype=np.float64)
+    # the greatest exponent is then 0, so that exp cannot overflow
     weights = np.exp(values - values.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
@@ -38,6 +40,7 @@ def clusters(members: Sequence[Member]) -> list[list[Member]]:
 
 def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
     """Draw one cluster by a softmax of utility / scale / temperature: higher scores are preferred."""
+    # subtracting the greatest changes no probability, and large scores keep their digits
     greatest = max(group[0].utility for group in groups)
     probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])
     return groups[rng.choice(len(groups), p=probabilities)]

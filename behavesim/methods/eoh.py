@@ -75,6 +75,7 @@ class EoH(Method[EoHSettings]):
             if len(members) + len(state.open) >= settings.population:
                 return None
             return Asked(candidate, (), None, self.prompts.first("i1", candidate, state.template))
+        # by the candidate's number and not by a counter, so that a resumed run goes on with the right turn
         operator = settings.operators[candidate % len(settings.operators)]
         if operator in OF_SEVERAL and len(members) == 1:
             operator = "m1"  # nothing to differ from or to share an idea with
@@ -99,6 +100,7 @@ class EoH(Method[EoHSettings]):
             return NotAdded(candidate.id)
         if len(members) < self.settings.population:
             return Added(candidate.id, POPULATION)
+        # the newcomer takes part, where the paper's loop stops before it
         stay = set(self._survivors([*members, state.member(candidate)]))
         if candidate.id not in stay:
             return NotAdded(candidate.id)
@@ -154,6 +156,7 @@ def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:
 
 def _rank_probabilities(members: list[Member]) -> NDArray[np.float64]:
     """Return plain EoH's probabilities of parents, ∝ 1 / (rank + N); the best has rank 1."""
+    # ties go to the older, as everywhere
     order = sorted(range(len(members)), key=lambda index: (-members[index].utility, index))
     weights = np.empty(len(members))
     weights[order] = 1.0 / (np.arange(1, len(members) + 1) + len(members))

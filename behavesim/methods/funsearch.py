@@ -121,6 +121,7 @@ class FunSearch(Method[FunSearchSettings]):
             (self.settings.restart_every, last.arranged_at, state.registered),
             (self.settings.restart_every_s, last.arranged_at_s, state.active_s),
         )
+        # multiples and not differences: a restart that came late does not put off the next one
         return any(every and now // every > before // every for every, before, now in periods)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
@@ -168,6 +169,7 @@ class FunSearch(Method[FunSearchSettings]):
         asked, placement = candidate.asked, self.settings.placement
         if placement == "behaviour":
             assert candidate.compared is not None, "behaviour decides, so the candidate has been compared"
+            # unclipped: programs far from all islands would be equally similar to each otherwise
             similarity = candidate.compared.to_groups
             return max(state.groups, key=lambda island: similarity[island])  # argmax of the mean similarity
         if placement == "parent" and asked.group is not None:
@@ -177,11 +179,13 @@ class FunSearch(Method[FunSearchSettings]):
     def _found(self, state: RunState) -> Regrouped | Clustering:
         """Return the first islands: copies of the template, or the initial programs by behaviour or dealt at random."""
         count, members = self.settings.islands, state.ungrouped
+        # without initial programs every island begins with the template, as in FunSearch
         if not members:
             return Regrouped({str(island): (TEMPLATE,) for island in range(count)})
         programs = tuple(state.members[member] for member in members)
         if self.settings.clustered_start:
             return Clustering(programs, count)
+        # a deck that is shuffled and dealt gives islands of equal sizes, other than a draw for each program
         order = self.generator(state.registered, "deal").permutation(len(members))
         dealt = [tuple(members[k] for k in sorted(order[start::count])) for start in range(count)]
         return founded(dealt, count, programs)
@@ -216,6 +220,7 @@ class FunSearch(Method[FunSearchSettings]):
                     used = {member.score for other, member in chosen if other == island}
                     chosen.append((island, self._pick(state, island, fresh, used, rng)))
                     break
+            # S1: the next program comes from the next island; S2 has one island, and this changes nothing
             islands.rotate(-1)
         chosen.sort(key=lambda pair: pair[1].merit)
         return chosen[-1][0], [member for _, member in chosen]
@@ -225,6 +230,7 @@ class FunSearch(Method[FunSearchSettings]):
             return rng.choice(len(state.groups), size=count, replace=False)
         best = [state.best_member(group.members).utility for group in state.groups.values()]
         ranks = np.empty(len(best))
+        # stable: of islands as good the first named gets the better rank, on every machine
         ranks[np.argsort([-utility for utility in best], kind="stable")] = np.arange(1, len(best) + 1)
         return rng.choice(len(best), size=count, replace=False, p=(1 / ranks) / (1 / ranks).sum())
 

@@ -49,6 +49,7 @@ class Spread:
         distance = 1.0 - behaviours.matrix([member.candidate for member in self.members])
         chosen = [max(range(len(self.members)), key=lambda k: (self.members[k].utility, -k))]
         nearest = distance[chosen[0]].copy()
+        # at distance 0 every further program behaves as a centre does
         while len(chosen) < self.count and nearest.max() > 0:
             chosen.append(int(nearest.argmax()))
             nearest = np.minimum(nearest, distance[chosen[-1]])
@@ -68,6 +69,7 @@ class FirstMap:
         similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in self.centres]]
         cells: dict[int, Member] = {}
         for member, cell in zip(self.members, similarity.argmax(axis=1).tolist(), strict=True):
+            # greater and not equal: the older of two as good stays, as in `register`
             if cell not in cells or member.utility > cells[cell].utility:
                 cells[cell] = member
         return Regrouped({str(cell): (cells[cell].candidate,) for cell in sorted(cells)})
@@ -105,6 +107,7 @@ class MapElites(Method[MapElitesSettings]):
             return None
         rng, cells = self.generator(candidate), list(state.islands)
         drawn = rng.choice(len(cells), size=min(self.settings.examples_per_prompt, len(cells)), replace=False)
+        # a cell holds one program, its elite
         elites = [state.members_of(cells[cell])[0] for cell in drawn]
         elites.sort(key=lambda member: member.merit)
         return question(candidate, elites, self.prompts.of("improve", elites))
@@ -119,6 +122,7 @@ class MapElites(Method[MapElitesSettings]):
         """Return that a program replaces the elite of its cell if it is better."""
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
+        # an initial program: there are no cells yet
         if candidate.compared is None:
             return Added(candidate.id, None)
         similarity = candidate.compared.to_members

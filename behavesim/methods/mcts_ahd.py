@@ -99,6 +99,7 @@ class Tree:
                 best[parent] = max(best[parent], best[candidate])
         utilities = [member.utility for member in self.members.values()]
         low, width = min(utilities), max(utilities) - min(utilities)
+        # if all programs score the same, none is preferred
         return {candidate: (value - low) / width if width else 1.0 for candidate, value in best.items()}
 
     def grown(self, node: CandidateId) -> int:
@@ -109,6 +110,7 @@ class Tree:
         """Return the child with the greatest UCT (eq. 4); ties go to the oldest."""
 
         def uct(child: CandidateId) -> float:
+            # + 1 as in the authors' code, so that the logarithm is never 0
             explored = math.sqrt(math.log(self.visits[node] + 1) / self.visits[child])
             return self.quality[child] + exploration * explored
 
@@ -150,6 +152,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         """
         tree = Tree.of(state)
         if tree.grown(ROOT) < self.settings.initial or not tree.members:
+            # the one in flight is to be shown to the next; where it fails, it is asked for again
             if tree.awaited.get(ROOT):
                 return None
             if not tree.members:
@@ -186,6 +189,7 @@ class MctsAhd(Method[MctsAhdSettings]):
                 return node, expansion[grown]
             if grown < self._allowed(tree, node) or not tree.children[node]:
                 return node, "e2"
+        # at the greatest depth: its children are not descended to, so it is expanded again in the same turns
         return node, expansion[grown % len(expansion)]
 
     def _allowed(self, tree: Tree, node: CandidateId) -> int:

@@ -41,6 +41,7 @@ class MethodSettings(Options):
     @classmethod
     def at_most_a_quarter(cls, setting: str, budget: int) -> int:
         """Return a setting's default number of candidates, or a quarter of the budget if that is less."""
+        # a quarter leaves most of a small budget to the search itself
         return min(int(cls.model_fields[setting].default), budget // 4)
 
 

@@ -58,6 +58,7 @@ class Election:
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
         """Return the elites. Of programs with equal scores the shorter comes first, then the older."""
+        # shorter before older: of equal programs the simpler one is shown to the model
         preferences = [(-member.utility, len(member.source), member.candidate) for member in self.archive]
         return Regrouped({ELITES: tuple(behaviours.elites(preferences, self.radius, self.count))}, selection=True)
 
@@ -96,6 +97,7 @@ class Niche(Method[NicheSettings]):
         if shared is not None:
             return shared
         elites = state.members_of(ELITES)
+        # no initial program was feasible, so there is nothing to improve on yet
         if not elites:
             return self.first_question(state, candidate)
         parents = self._parents(elites, self.generator(candidate))
@@ -117,4 +119,5 @@ class Niche(Method[NicheSettings]):
         size = min(self.settings.examples_per_prompt, len(elites))
         probabilities = softmax(-PRESSURE * np.arange(len(elites)) / len(elites))
         drawn = rng.choice(len(elites), size=size, replace=False, p=probabilities)
+        # elites come best first, and prompts show the best last
         return [elites[rank] for rank in sorted(drawn, reverse=True)]

@@ -120,6 +120,7 @@ class ReEvo(Method[ReEvoSettings]):
         start = registered - place
         if place >= self.settings.population:
             return start + self.settings.population
+        # this generation's children are not complete: the last that were are those before the latest mutants
         return start if generation == 0 else start - self.settings.mutants
 
     def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
@@ -159,6 +160,7 @@ class ReEvo(Method[ReEvoSettings]):
         parents = {m.candidate: m for m in (*state.members_of(POPULATION), *state.members_of(ELITE))}
         pool, rng = list(parents.values()), self.generator(candidate)
         one = pool[int(rng.integers(len(pool)))]
+        # different scores: a reflection is on what makes one of the two better
         others = [m for m in pool if m.score != one.score]
         if not others:
             return None

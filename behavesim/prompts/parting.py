@@ -43,6 +43,7 @@ class Parting:
     def _words(
         self, worse: Sequence[AlgorithmRun], better: Sequence[AlgorithmRun], count: int, behaviours: Behaviours
     ) -> str:
+        # the first instance on which they part at all; on the others they may do the same
         for index in self.order:
             step = first_difference(worse[index], better[index])
             if step is not None:
@@ -92,6 +93,7 @@ def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
         return b"".join(_beginning(run, states) for run in trajectory.runs)
     if trajectory.ends is None:
         return trajectory.data[:states].tobytes()
+    # where states end belongs to them: [1][2, 3] and [1, 2][3] hold the same data
     ends = trajectory.ends[:states]
     return ends.tobytes() + trajectory.data[: int(ends[-1])].tobytes()
 
@@ -104,6 +106,7 @@ def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
     if left == right:
         return None
     if isinstance(left, Samples) or isinstance(right, Samples):
+        # samples may differ in their number of runs; a run without a partner is compared with none
         pairs = zip(trajectories_of(left), trajectories_of(right), strict=False)
         return min((step for pair in pairs if (step := first_difference(*pair)) is not None), default=0)
     shared = min(len(left), len(right))

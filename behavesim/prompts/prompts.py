@@ -69,6 +69,7 @@ class Prompts:
 
         `number` is the candidate's; it chooses the angle. `template` is `RunState.template`, for its score.
         """
+        # by the candidate's number: the same candidate gets the same angle in a resumed run
         known = self.wording.angles if self.angles else []
         score = "" if template is None or self.feedback == "none" else said_score(template, self.objective)
         parts = {"angle": known[number % len(known)] if known else "", "template_score": score}
@@ -89,6 +90,7 @@ class Prompts:
         if PLACE not in asked.prompt.text:
             return asked
         worse, *_, better = (state.members[program].scores for program in shown_in(asked))
+        # where scores differ most, behaviour says most about why
         gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
         order = sorted(range(len(gains)), key=lambda index: (-gains[index], index))
         return Parting(asked, tuple(order), self.in_words, tuple(state.members))
@@ -100,6 +102,7 @@ class Prompts:
 
     def summary(self, name: str, before: str, hints: Sequence[str]) -> Prompt:
         """Return the prompt for a text that sums up the one `before` ("" for none) and the hints since."""
+        # a model's words are shown as prose, or they could open a block that is read as a program
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
         return self._prompt(
             name, {"known": known, "hints": "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)}

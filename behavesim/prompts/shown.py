@@ -67,6 +67,7 @@ def _listed(noun: str, programs: Sequence[Member], titles: Sequence[str]) -> str
     order = "; they score the same" if _are_equal(programs) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
     for number, (each, title) in enumerate(zip(programs, titles, strict=True), 1):
+        # replace and not format: a thought may hold braces
         said += [title.replace("{}", str(number), 1), fenced(each.source)]
     return "\n\n".join(said)
 
@@ -91,4 +92,5 @@ def _idea(program: Member) -> str:
 
 def prose(text: str, longest: int | None = None) -> str:
     """Return a model's words on one line, cut at `longest` characters. They cannot open a fenced block."""
+    # a back-quote could open a fenced block, which readers would take for a program
     return " ".join(text[:longest].replace("`", "'").split())

@@ -73,6 +73,7 @@ def wording_hash(name: str) -> str:
     """Return the SHA-256 of the texts of one's own; "" for `SHIPPED`, which the package's version identifies."""
     if name in SHIPPED:
         return ""
+    # resuming with other texts would ask other questions, so a run records this hash
     return hashlib.sha256(repr(sorted(_own(Path(name)).items())).encode()).hexdigest()
 
 

@@ -88,6 +88,7 @@ async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> F
     journal = MemoryJournal()
     await _searched(journal, settings)
     events = len(journal.rows)
+    # before the third event there is no run: it has no settings or no template yet
     for k in range(3, events, STRIDE):
         broken = MemoryJournal()
         broken.die_after = k
@@ -95,6 +96,7 @@ async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> F
             await _searched(broken, settings, random.Random(k))
         except Stop:
             broken.die_after = None
+        # other delays than before the stop, since a resumed run gets its replies in another order
         resumed = await _searched(broken, settings, random.Random(-k))
         if resumed.state.digest() != whole.state.digest():
             advice = "keep nothing in attributes, since a resumed run has the state alone"

@@ -52,8 +52,10 @@ class Watched(Method[Any]):
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
+        # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.brief)}
         before, own = _seen(state), deepcopy(vars(self._method), frozen)
+        # a decision that draws from a generator of its own, or counts, comes out otherwise the second time
         first, second = decide(), decide()
         if first != second:
             raise Impure(
@@ -69,6 +71,7 @@ class Watched(Method[Any]):
 
 def _seen(state: RunState) -> tuple[Any, ...]:
     """Return a copy of what a method sees of the state."""
+    # members are frozen, so copies of what holds them are enough
     groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
     opened = {candidate: copy(vars(each)) for candidate, each in state.open.items()}
     return state.asked, state.registered, dict(state.members), groups, list(state.ungrouped), opened, len(state.notes)

@@ -75,6 +75,7 @@ class ToyProposer:
         self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
+        # notes have negative numbers, which no seed may be; a repair's prompt draws anew
         rng = np.random.default_rng([self._seed, number % 2**32, prompt.text.count("rejected")])
         if number < -1:  # a note
             return Reply(f"Choose {rng.integers(40)}.", "toy", (Usage(prompt=9, cached=0, completion=3, reasoning=0),))
@@ -101,6 +102,7 @@ class ToyJudge:
         async with self._workers:
             await pause(self._delay)
         number = int(re.findall(r"return (\d+)", source)[0])
+        # 0 is the template's number, which must not fail
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)
         pairs = [(instance, np.array([number])) for instance in instances_of(self._task, "search")]
