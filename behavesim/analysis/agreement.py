@@ -39,9 +39,11 @@ class Agreement:
 
     def disagreements(self) -> list[Pair]:
         """All pairs, the one first whose ranks by the two similarities are farthest apart."""
+        from scipy.stats import rankdata  # scipy.stats takes half a second to load
+
         rows, columns = np.triu_indices(len(self.candidates), 1)
         behaviour, source = self.behaviour[rows, columns], self.source[rows, columns]
-        order = np.argsort(-np.abs(_ranks(behaviour) - _ranks(source)), kind="stable")
+        order = np.argsort(-np.abs(rankdata(behaviour) - rankdata(source)), kind="stable")
         return [
             Pair(self.candidates[rows[k]], self.candidates[columns[k]], float(behaviour[k]), float(source[k]))
             for k in order
@@ -69,13 +71,6 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
 def held(run: Run) -> list[int]:
     """The candidates that the run's groups hold, in the order of their numbers."""
     return sorted({member for group in run.state.groups.values() for member in group.members if member >= 0})
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rank of each value, those of equal ones their mean: scipy's `rankdata`, which takes a second to load."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    means: NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
-    return means[places]
 
 
 def _affordable(sources: list[str]) -> str:

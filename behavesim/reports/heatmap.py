@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from behavesim.base.errors import UsageError
+from behavesim.similarity.linkage import tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,11 +56,10 @@ def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str
 
 def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
     """The dendrogram of an (N, N) matrix by average linkage on 1 - similarity, as scipy lays it out, and its height."""
-    from scipy.cluster.hierarchy import dendrogram, linkage
-    from scipy.spatial.distance import squareform
+    from scipy.cluster.hierarchy import dendrogram
 
-    tree = linkage(squareform(np.maximum(1.0 - similarities, 0.0), checks=False), method="average")
-    return dendrogram(tree, no_plot=True), float(tree[-1, 2])
+    joined = tree(1.0 - similarities)
+    return dendrogram(joined, no_plot=True), float(joined[-1, 2])
 
 
 def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], size: int, height: float) -> None:
