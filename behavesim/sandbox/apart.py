@@ -12,6 +12,7 @@ import os
 import pickle
 import random
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from behavesim.sandbox.frames import ANSWER, FrameError, answer_size, decode_answer, encode_answer, encode_failed_answer
@@ -62,15 +63,24 @@ class Remote:
 
 
 def answer_questions(fd: int, source: str, entry_point: str, limit: int) -> None:
-    """Answer questions with a program until there are no more, or the program fails; this process is the program's."""
+    """Answer questions with a program until there are no more; this process is the program's.
+
+    What a call raises is the answer to it, so that a task's `solve` may go on. What ends a process ends this too.
+    """
     random.seed(0)  # again: a hook of the standard library seeds it by entropy in each fork
     try:
         function = function_of(source, entry_point)
         while (asked := _question(fd)) is not None:
-            arguments, named = asked
-            send(fd, encode_answer(function(*arguments, **named), limit))
+            send(fd, _answer(function, *asked, limit))
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         send(fd, encode_failed_answer(*why(error)))
+
+
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
+    try:
+        return encode_answer(function(*arguments, **named), limit)
+    except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
+        return encode_failed_answer(*why(error))
 
 
 def question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:

@@ -53,7 +53,7 @@ class Call:
     answer: NDArray[Any]
 
     def difference(self, again: Solution) -> str:
-        """How the program answered otherwise this time, in words; '' where it did not."""
+        """Return in words how this time's answer differs from the first; '' where it does not."""
         second = as_arrays(again)[""]
         if _same(self.answer, second):
             return ""
@@ -94,9 +94,9 @@ def calls_to_repeat(
     answers: Sequence[NDArray[Any]],
     draw: np.random.Generator,
 ) -> list[Call]:
-    """Some of a program's calls, drawn evenly from those on all instances and in a random order.
+    """Return some of a program's calls, drawn evenly from those on all instances, in a random order.
 
-    No program takes part in this. Raises InvalidSolution where there are no answers, or such as lead elsewhere.
+    No program takes part in this. Raises InvalidSolution where answers are missing, or lead to another solution.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")

@@ -138,6 +138,38 @@ async def test_a_program_apart_fails_with_its_own_reason(tmp_path: Path, reason:
         assert not isinstance(await pool.evaluate("def guess(shown):\n    return 1\n"), Failure)
 
 
+ON_ITS_SOCKET = {
+    "garbage": "os.write(fd, bytes(range(256)) * 9)",
+    "a claim of four gigabytes": "os.write(fd, b'\\xff' * 6)",
+    "half an answer, and no more": "os.write(fd, struct.pack('<IBB', 8, 3, 0)); os._exit(0)",
+    "a hundred answers ahead": "os.write(fd, struct.pack('<IBBq', 8, 7, 0, 5) * 100)",
+    "the end of it": "os.close(fd)",
+    "a pickle": "os.write(fd, struct.pack('<IBB', 40, 255, 0) + pickle.dumps(Bomb()).ljust(40, b'.'))",
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def online(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pool]:
+    reference = guesses(tmp_path_factory.mktemp("task"), "online")
+    limits = Limits(timeout_s=0.3, memory_mb=512, output_mb=1)
+    async with Pool(reference, "search", 1, limits, allow_weak_isolation=True, preloaded=()) as pool:
+        yield pool
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", ON_ITS_SOCKET)
+async def test_whatever_a_program_apart_does_to_its_socket_it_alone_fails(online: Pool, name: str) -> None:
+    failure = await online.evaluate(
+        "import os, pickle, struct\nclass Bomb:\n    def __reduce__(self): return os.abort, ()\n"
+        f"def guess(shown):\n    for fd in range(3, 64):\n        try: {ON_ITS_SOCKET[name]}\n"
+        "        except OSError: pass\n    return 1\n"
+    )
+    assert isinstance(failure, Failure), failure
+    assert failure.reason in ("output", "exit", "timeout", "exception"), failure
+    solved = await online.evaluate("def guess(shown):\n    return 1\n")
+    assert not isinstance(solved, Failure)
+
+
 async def test_cancelling_ends_both_processes_of_a_program_apart(tmp_path: Path) -> None:
     reference = guesses(tmp_path, "online")
     async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
@@ -181,6 +213,9 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     assert remote(grid).dtype == np.int16
     with pytest.raises(Unanswered, match="must be an array of numbers"):
         remote("word")
+    with pytest.raises(Unanswered, match="TypeError: unsupported operand"):
+        remote(None, None)
+    assert remote(7) == 7  # what a call raises is the answer to that call alone
 
 
 def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int]) -> None:
