@@ -56,8 +56,7 @@ class Endpoint:
         self._route = Route.of(url, proxy)
         self._client = _client(url, proxy)
         # An endpoint of one's own may do without a key; the package would send a placeholder.
-        is_open = not os.environ.get("OPENAI_API_KEY") and url.username is None
-        self._headers = {"Authorization": openai.Omit()} if is_open else {}
+        self._headers = {} if url.username is not None or _has_credentials() else {"Authorization": openai.Omit()}
         self._has_answered = False
         self._versioned = url.path.rstrip("/").endswith("/v1")
         self.host = self._route.host
@@ -231,6 +230,13 @@ def _refuse_unusable() -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
             raise UsageError(f"{name} holds a space, a line end or another character that no key has")
+
+
+def _has_credentials() -> bool:
+    """Whether the environment has a key, or a header in the place of one."""
+    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    named = {line.partition(":")[0].strip().lower() for line in headers}
+    return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named
 
 
 def _is_usable(url: str) -> bool:

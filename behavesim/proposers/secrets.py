@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from behavesim.base.text import one_line, storable
 
@@ -30,8 +30,9 @@ class Secrets:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """The values of all variables whose names end as those of secrets do."""
-        return cls.some(value for name, value in environment.items() if _SECRET_NAME.search(name))
+        """The values of all variables whose names end as those of secrets do, and the logins of all URLs."""
+        named = [value for name, value in environment.items() if _SECRET_NAME.search(name)]
+        return cls.some([*named, *(login for value in environment.values() for login in _logins(value))])
 
     @classmethod
     def of_endpoint(cls, environment: Mapping[str, str], *urls: str) -> Self:
@@ -80,8 +81,8 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _logins(url: str) -> Iterator[str]:
-    """The password of a URL, and user and password as they are sent; nothing where it has none."""
-    userinfo = urlsplit(url).netloc.rpartition("@")[0]
-    user, _, password = userinfo.partition(":")
-    if userinfo:
+    """The password of a URL, and user and password as they are sent; nothing if there is none, or no URL."""
+    userinfo = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    user, has_password, password = userinfo.partition(":")
+    if has_password:
         yield from (unquote(password), f"{unquote(user)}:{unquote(password)}")

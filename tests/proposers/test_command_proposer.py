@@ -86,6 +86,13 @@ async def test_a_failure_is_asked_again_and_its_words_are_shown_once_without_sec
     assert said == ["the command ended with exit code 3: no …; asking again until nobody has had a reply for 60 s"]
 
 
+async def test_a_password_in_a_url_of_the_environment_is_kept_out_of_what_a_command_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE", f"postgres://me:{SECRET}@host/name")
+    assert (await proposer("echo $DATABASE").propose(prompt(), 0)).text == "postgres://…@host/name\n"
+
+
 async def test_a_prompt_that_fails_while_others_are_answered_is_given_up_and_may_have_cost_something() -> None:
     command = 'if [ "$(cat)" = poison ]; then echo bad >&2; exit 5; fi; echo fine'
     asking = proposer(command, Patience(backoff_s=0.001, attempts=4))

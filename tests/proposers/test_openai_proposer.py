@@ -189,6 +189,25 @@ async def test_user_and_password_of_a_url_take_the_place_of_the_key(
     assert server.asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
 
 
+@pytest.mark.parametrize("key", ["", KEY])
+async def test_headers_of_the_environment_are_sent_as_the_package_reads_them_and_kept_secret(
+    server: Any, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv(
+        "OPENAI_CUSTOM_HEADERS", "Authorization: Digest 0123456789\nX-Gateway-Token: abcdefghijkl\nX-Team: us"
+    )
+    server.behaviour = chat.script(then=chat.says("Digest 0123456789, abcdefghijkl"))
+    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+        assert (await proposer.propose(prompt(), 0)).text == "…, …"
+    sent = {name.lower(): value for name, value in server.asked[0].headers.items()}
+    assert (sent["openai-organization"], sent["openai-project"], sent["x-team"]) == ("org-1", "proj-1", "us")
+    assert (sent["authorization"], sent["x-gateway-token"]) == ("Digest 0123456789", "abcdefghijkl")
+
+
 PASSWORD = "correct/horse battery"
 
 
