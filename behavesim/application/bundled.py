@@ -75,7 +75,7 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
         file.__package__ = name.rpartition(".")[0]
         sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
         sys.modules[name] = file
-        exec(compile(source, f"<{name}>", "exec", dont_inherit=True), vars(file))
+        exec(compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=0), vars(file))
     for name in BEHAVESIM:
         del sys.modules[name]
     sys.modules.update(before)
@@ -135,7 +135,7 @@ def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -
     np.random.seed(0)
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module
-    exec(compile(program, "<program>", "exec", dont_inherit=True), vars(module))
+    exec(compile(program, "<program>", "exec", dont_inherit=True, optimize=0), vars(module))
     frame = _encoded(task.solve(vars(module)[entry_point], instance))
     with open(fd, "wb") as file:
         file.write(frame)

@@ -84,7 +84,7 @@ class Audit:
         try:
             decision = due(self.state, self._method, self._rules, self._permits(event))
             return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
-        except (LookupError, ValueError, AssertionError, PartError) as error:
+        except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import signal
 import sys
+import textwrap
 import threading
 import traceback
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from behavesim.base.errors import BehavesimError, PartError, nearest
@@ -111,6 +114,11 @@ class _CompiledAnew(SourceFileLoader):
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("whether the file has changed is not asked")
 
+    def source_to_code(self, data: Any, path: Any) -> CodeType:  # type: ignore[override]
+        """Compile with asserts and docstrings, whatever PYTHONOPTIMIZE says: a task may need both."""
+        code: CodeType = compile(data, path, "exec", dont_inherit=True, optimize=0)
+        return code
+
 
 class TakesTooLong(Exception):
     """Code of somebody's own has used the CPU time that it has."""
@@ -164,6 +172,17 @@ def file_of(part: type) -> Path:
 def file_hash(part: type) -> str:
     """The SHA-256 of that file."""
     return hashlib.sha256(file_of(part).read_bytes()).hexdigest()
+
+
+def docstring(part: type) -> str:
+    """Return the docstring of a class, from its source where PYTHONOPTIMIZE=2 left it out; empty if it has none."""
+    if part.__doc__ or sys.flags.optimize < 2:
+        return inspect.cleandoc(part.__doc__ or "")
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    except OSError:  # nobody has its source
+        return ""
+    return (ast.get_docstring(definition) or "") if isinstance(definition, ast.ClassDef) else ""
 
 
 def is_own(part: type) -> bool:

@@ -108,7 +108,7 @@ class Parser:
             names = _names(tree)
             if may_multiply(code) and compiled_size(tree) > LARGEST_PROGRAM:
                 raise TooComplex("compiled, the program is too large: use fewer `finally` and `case` statements")
-            compile(tree, "<program>", "exec", dont_inherit=True)
+            compile(tree, "<program>", "exec", dont_inherit=True, optimize=0)
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             raise SyntaxError(f"{type(error).__name__}: {error}") from error
         return Parsed(code, tree, names)

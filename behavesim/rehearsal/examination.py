@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.base.config import described
 from behavesim.base.errors import BehavesimError
 from behavesim.base.finding import PROVOKED, Finding
-from behavesim.base.plugins import line_in
+from behavesim.base.plugins import docstring, line_in
 from behavesim.methods.installed import method_type
 from behavesim.rehearsal.watched import Impure, Watched
 from behavesim.rehearsal.world import MemoryJournal, Stop, search
@@ -60,7 +60,8 @@ async def examined(method: str) -> AsyncIterator[Finding]:
 
 def _documented(method: type) -> Finding:
     silent = [name for name, _, text in described(method.settings_type) if not text]  # type: ignore[attr-defined]
-    if not method.__doc__:
+    said = docstring(method)
+    if not said:
         return Finding("documented", "warning", "the class has no docstring; write one that says what the method does")
     if silent:
         return Finding(
@@ -68,7 +69,7 @@ def _documented(method: type) -> Finding:
             "warning",
             f"the setting {silent[0]} has no docstring below it; write one that says what it sets",
         )
-    return Finding("documented", "ok", method.__doc__.strip().splitlines()[0])
+    return Finding("documented", "ok", said.splitlines()[0])
 
 
 async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) -> Finding:

@@ -27,7 +27,9 @@ def function_of(source: str, entry_point: str) -> Callable[..., Any]:
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
-    code = compile(source, FILENAME, "exec", dont_inherit=True)  # our `from __future__` imports are not the program's
+    code = compile(
+        source, FILENAME, "exec", dont_inherit=True, optimize=0
+    )  # our `from __future__` imports are not the program's
     exec(code, module.__dict__)
     function = module.__dict__.get(entry_point)
     if not callable(function):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
-from behavesim.base.plugins import Kind, resolved
+from behavesim.base.plugins import Kind, docstring, resolved
 from behavesim.task.objective import Objective
 from behavesim.task.task import Task
 
@@ -63,6 +62,6 @@ def _complete(task: object, stem: str) -> Task:
             f"not {task.objective!r:.60}"
         )
     task.name = task.name or stem
-    task.description = task.description or inspect.cleandoc(type(task).__doc__ or "")
+    task.description = task.description or docstring(type(task))
     _ = task.entry_point  # refuses a template that has none
     return task

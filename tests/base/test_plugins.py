@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
+from behavesim.task import TaskReference
 from tests.packages import install
 
 METHODS = Kind("method", UsageError)
@@ -59,3 +61,43 @@ def test_a_file_is_read_as_it_is_however_soon_it_was_changed(tmp_path: Path, mon
         os.utime(file, (1, 1))
         assert METHODS.load(str(file)) == number
     assert list(tmp_path.iterdir()) == [file]
+
+
+OPTIMISED = """
+import sys
+from behavesim.sandbox.program import function_of
+from behavesim.task import TaskReference
+
+assert False  # this very check is left out
+print(TaskReference("tsp").load().description == sys.argv[2])
+task = TaskReference(sys.argv[1]).load()
+print(task.description)
+for checked in (lambda: task.score(None, None), function_of("def f(): assert False", "f")):
+    try:
+        checked()
+    except AssertionError:
+        print("checked")
+"""
+OWN_TASK = '''
+import behavesim as bs
+
+class Mine(bs.Task):
+    """What a prompt says."""
+
+    template = "def f():\\n    return 0\\n"
+    objective = bs.Objective("minimise")
+    instances = solve = trajectory = lambda *given: None
+
+    def score(self, instance, solution):
+        assert solution is not None
+
+task = Mine()
+'''
+
+
+def test_tasks_and_programs_are_the_same_whatever_python_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN_TASK)
+    description = TaskReference("tsp").load().description
+    command = [sys.executable, "-OO", "-c", OPTIMISED, str(tmp_path / "mine.py"), description]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == ["True", "What a prompt says.", "checked", "checked"]
