@@ -154,6 +154,8 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         tell(f"what has arrived is kept; go on with: behavesim resume {run}")
         raise typer.Exit(error.exit_code) from error
     _report_end(launch, as_json, ended)
+    if not ended.run.state.tally.feasible:  # nothing was answered, or no program could be used
+        raise typer.Exit(1)
 
 
 def _report_end(launch: Launch, as_json: bool, ended: session.Ended) -> None:

@@ -24,7 +24,7 @@ def summary(run: Run) -> Summary:
     return Summary(
         run=run.folder.run,
         state=stands,
-        stopped_by="killed" if stands == "failed" and state.stopped is None else state.stopped,
+        stopped_by="killed" if stands == "stopped" and state.stopped is None else state.stopped,
         task=settings.task,
         method=settings.method,
         proposer=settings.proposer,
@@ -51,7 +51,7 @@ def state_of(run: Run) -> State:
     """Whether a run goes on, and how it ended where it does not."""
     match run.state.stopped:
         case None:
-            return "running" if run.folder.is_running() else "failed"
+            return "running" if run.folder.is_running() else "stopped"  # its process was killed; nothing in it failed
         case "budget":
             return "finished"
         case "failed":

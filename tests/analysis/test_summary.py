@@ -52,7 +52,7 @@ def test_seconds_are_rounded_to_milliseconds(tmp_path: Path) -> None:
         ("failed", "failed", "failed"),
         ("max_cost", "stopped", "max_cost"),
         ("interrupted", "stopped", "interrupted"),
-        (None, "failed", "killed"),
+        (None, "stopped", "killed"),
     ],
 )
 def test_how_a_run_ended_is_told_from_its_last_event(tmp_path: Path, reason: str | None, state: str, by: str) -> None:

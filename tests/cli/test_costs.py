@@ -107,7 +107,7 @@ def test_a_price_that_nobody_knows_stays_unknown(behavesim: Command) -> None:
     assert (ended.code, ended.document["cost_usd"]) == (0, None)
     assert behavesim(*run, "--name", "priced", "--set", OWN).document["cost_usd"] == pytest.approx(4 * 0.005)
     capped = behavesim(*run, "--name", "capped", "--max-cost", 1)
-    assert (capped.code, capped.document["stopped_by"]) == (0, "unknown_price")
+    assert (capped.code, capped.document["stopped_by"]) == (1, "unknown_price")  # before any program was tried
 
 
 @pytest.mark.parametrize("begin", [("run", "tsp", "--name"), ("resume", "first", "--fork")], ids=["run", "fork"])

@@ -215,3 +215,13 @@ def test_the_commands_numeric_libraries_start_no_threads() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env={}, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "1 1"
+
+
+@pytest.mark.parametrize(
+    ("cap", "reason"), [((), "budget"), (("--set", "max_calls=2"), "max_calls"), (("--max-time", "0.01s"), "max_time")]
+)
+def test_a_run_in_which_nothing_was_feasible_or_answered_exits_1(
+    behavesim: Command, cap: tuple[str, ...], reason: str
+) -> None:
+    ended = behavesim("run", "tsp", *SHORT, "--proposer", "command:echo no", *cap, "--name", "empty", "--json")
+    assert (ended.code, ended.document["feasible"], ended.document["stopped_by"]) == (1, 0, reason)

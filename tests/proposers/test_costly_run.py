@@ -66,7 +66,7 @@ async def test_a_run_without_a_program_ends_with_what_was_replied_and_goes_on_wh
 ) -> None:
     server.behaviour = lambda asked: chat.says("Let us talk about \x1b[2J the weather instead.")
     done = await run("--budget", "300")
-    assert done.code == 0, done.stderr
+    assert done.code == 1, done.stderr
     said = done.stdout
     assert "stopped: 50 of the last 50 candidates were rejected (50 without the function)" in said
     assert "whose reply was: Let us talk about \\u001b[2J the weather instead." in said
@@ -90,7 +90,7 @@ async def test_prompts_that_are_all_given_up_end_a_run_in_the_words_of_the_endpo
     refusal = chat.fails(400, "This model's maximum context length is 10 tokens", "context_length_exceeded")
     server.behaviour = lambda asked: refusal
     done = await run("--budget", "300")
-    assert done.code == 0, done.stderr
+    assert done.code == 1, done.stderr
     assert "50 of the last 50 candidates were rejected (50 given up by the endpoint)" in done.stdout
     assert "maximum context length is 10 tokens" in done.stdout
     lines = [line for line in done.stderr.splitlines() if "is given up" in line]
