@@ -82,6 +82,6 @@ def _affordable(sources: list[str]) -> str:
 def _is_python(source: str) -> bool:
     try:
         ast.parse(source)
-    except (SyntaxError, ValueError):  # ValueError: a null byte
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a null byte; nested too deep
         return False
     return True

@@ -67,7 +67,10 @@ def _decoded(document: dict[str, Any]) -> Program | Failure:
 
 def main() -> None:
     """Read one reply: a Request comes in, a Program or Failure goes out, both in JSON."""
-    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_CPU, CPU_S), (resource.RLIMIT_AS, MEMORY_BYTES)):
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: CPU_S}
+    if sys.platform == "linux":  # elsewhere the kernel refuses it, or does nothing
+        limits[resource.RLIMIT_AS] = MEMORY_BYTES
+    for kind, most in limits.items():
         _, hard = resource.getrlimit(kind)
         limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (limit, limit))

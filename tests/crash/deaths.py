@@ -47,7 +47,7 @@ class Story:
 
 def _lasting(event: Responded | Evaluated | Rejected) -> Responded | Evaluated | Rejected:
     """Which of two equal programs was evaluated, and which is its copy, depends on which reply came first."""
-    return event if isinstance(event, Responded) else replace(event, copy_of=None, cpu_s=0.0)
+    return event if isinstance(event, Responded) else replace(event, copy_of=None)
 
 
 async def uninterrupted(
