@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -79,12 +79,15 @@ async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **ch
 
 
 def search_sync(task: str | Task, **arguments: Any) -> LoadedRun:
-    """`search` for where there is no `await`; also where a loop is running already, as in a notebook."""
+    """Call `search` without `await`, also where a loop is running already, as in a notebook.
+
+    Ctrl-C, and a notebook's stop button, stop the search in order and raise KeyboardInterrupt; `resume_sync` goes on.
+    """
     return _in_a_loop_of_its_own(search(task, **arguments))
 
 
 def resume_sync(run: str | Path | Run, **arguments: Any) -> LoadedRun:
-    """`resume` for where there is no `await`."""
+    """Call `resume` without `await`, as `search_sync` does for `search`."""
     return _in_a_loop_of_its_own(resume(run, **arguments))
 
 
@@ -94,7 +97,34 @@ def _in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        return _in_a_thread(thread, work)
+
+
+def _in_a_thread(thread: Executor, work: Coroutine[Any, Any, T]) -> T:
+    """Run the work in a thread and return its result; Ctrl-C cancels the work there, and then ends the call.
+
+    Python raises KeyboardInterrupt in the main thread alone, which only waits here. A second one cancels again.
+    """
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    loop = runner.get_loop()
+    working = loop.create_task(work)
+
+    async def worked() -> T:
+        return await working
+
+    def run() -> T:
+        with runner:
+            return runner.run(worked())
+
+    running = thread.submit(run)
+    while True:
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            with suppress(RuntimeError):  # the loop may just have been closed
+                loop.call_soon_threadsafe(working.cancel)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
 
 
 def _reference(kind: Kind, part: object) -> str:

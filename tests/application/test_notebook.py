@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import pytest
+from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
+
+from behavesim.analysis.run import load_run
+from behavesim.base.errors import BehavesimError
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "search.ipynb"
 
@@ -20,3 +28,37 @@ def test_the_notebook_searches_goes_on_and_compares(tmp_path: Path) -> None:
     assert any("array([[1." in text for text in texts)
     assert "def " in texts[-1]
     assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+CELL = "import behavesim as bs; bs.search_sync('bin_packing', proposer='genetic', budget=5000, name='cut')"
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
+    """A kernel's manager and its client."""
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def registered(run: Path) -> int:
+    """How many candidates a run has registered; 0 before it has begun."""
+    try:
+        return load_run(run).state.registered
+    except BehavesimError:
+        return 0
+
+
+def test_a_search_in_a_cell_is_stopped_in_order_by_an_interrupt(tmp_path: Path, kernel: tuple[Any, Any]) -> None:
+    manager, client = kernel
+    asked = client.execute(CELL)
+    while registered(tmp_path / "runs" / "cut") == 0:
+        time.sleep(0.1)
+    manager.interrupt_kernel()
+    while (reply := client.get_shell_msg(timeout=100))["parent_header"]["msg_id"] != asked:
+        pass  # the kernel's answer to what its start asked
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    left = load_run(tmp_path / "runs" / "cut").state
+    assert left.stopped == "interrupted"
+    assert left.registered < 5000
