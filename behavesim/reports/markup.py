@@ -48,17 +48,32 @@ def markdown(tables: Sequence[Table]) -> str:
 
 def html(tables: Sequence[Table]) -> str:
     """An HTML table for each, as notebooks show them."""
-    return "\n".join(map(_html, tables))
+    return "\n".join(map(html_table, tables))
 
 
-def _html(table: Table) -> str:
-    header, *rows = _cells(table, escape, "<b>{}</b>".format)
-    lines = (_html_row("th", header), *(_html_row("td", row) for row in rows))
-    return "\n".join(("<table>", f"<caption>{escape(table.title)}</caption>", *lines, "</table>"))
+def html_table(table: Table, first: Sequence[str] = ()) -> str:
+    """Return a table as HTML, all text escaped, its caption below it.
+
+    `first` are the cells of the first column where they are HTML already, such as links.
+    """
+    (heads, *rows), columns = _cells(table, in_html, "<b>{}</b>".format), table.known.columns
+    rows = [[cell, *row[1:]] for cell, row in zip(first, rows, strict=True)] if first else rows
+    kinds = ["" if column.unit is WORDS else ' class="number"' for column in columns]
+    title = f"<caption>{in_html(table.title)}</caption>" if table.title else ""
+    head = _html_row('th scope="col"', kinds, heads)
+    body = "".join(_html_row("td", kinds, row) for row in rows)
+    note = f'<p class="note">{in_html(table.caption)}</p>' if table.caption else ""
+    return f'<div class="table"><table>{title}<thead>{head}</thead><tbody>{body}</tbody></table></div>{note}'
 
 
-def _html_row(kind: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"
+def in_html(text: str) -> str:
+    """Return text as it stands in HTML, with escapes for what a browser would not show."""
+    return escape(printable(text))
+
+
+def _html_row(tag: str, kinds: Sequence[str], cells: Sequence[str]) -> str:
+    end = tag.split()[0]
+    return f"<tr>{''.join(f'<{tag}{kind}>{cell}</{end}>' for kind, cell in zip(kinds, cells, strict=True))}</tr>"
 
 
 def _latex(table: Table, label: str) -> str:

@@ -107,7 +107,7 @@ def beside_template(template: float, best: float, gain: float) -> str:
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
     """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
     rows = {
-        "state": _state(summary),
+        "state": state_in_words(summary),
         "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}",
         "proposer": summary.proposer,
         "candidates": _candidates(summary),
@@ -128,7 +128,8 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
     return Table("summary", f"run {summary.run}", columns, tuple(rows.items()))
 
 
-def _state(summary: Summary) -> str:
+def state_in_words(summary: Summary) -> str:
+    """Return the state of a run with what ended it before its budget was spent, such as "stopped: time is up"."""
     why = ENDED.get(summary.stopped_by or "", summary.stopped_by)
     return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state
 

@@ -7,8 +7,8 @@ from html import escape
 from urllib.parse import quote
 
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.table import WORDS, Table
-from behavesim.base.text import printable
+from behavesim.analysis.table import Table
+from behavesim.reports.markup import html, html_table, in_html
 from behavesim.reports.runs import runs_table
 
 STYLE = """
@@ -25,53 +25,27 @@ th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid ligh
 
 def tables_page(title: str, tables: Sequence[Table], home: str) -> str:
     """A page of tables, which leads back to `home`."""
-    body = "".join(_table(table, [list(map(_text, row)) for row in _cells(table)]) for table in tables)
-    body = body or "<p>There is nothing to compare: it takes runs on one task, under different settings.</p>"
+    body = html(tables) or "<p>There is nothing to compare: it takes runs on one task, under different settings.</p>"
     return _page(title, f'<p><a href="{escape(home)}">All runs</a></p>{body}')
 
 
 def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> str:
     """A page of runs, by their paths, each of which leads to `runs/PATH`; some can be marked to be compared."""
-    table = runs_table(summaries)
-    cells = [[_run(summary.run), *map(_text, row[1:])] for summary, row in zip(summaries, _cells(table), strict=True)]
-    rows = _table(table, cells) if summaries else "<p>There are no runs here yet.</p>"
-    damaged = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in unreadable.items())
+    names = [_run(summary.run) for summary in summaries]
+    rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
+    damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())
     rest = f"<h2>Not to be read</h2><ul>{damaged}</ul>" if damaged else ""
     return _page("Runs", f'<form action="compare">{rows}<p><button>Compare those marked</button></p></form>{rest}')
 
 
 def _run(name: str) -> str:
-    mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {_text(name)}">'
-    return f'{mark} <a href="runs/{quote(name)}">{_text(name)}</a>'
-
-
-def _cells(table: Table) -> list[list[str]]:
-    return [[column.text(cell) for column, cell in zip(table.columns, row, strict=True)] for row in table.rows]
-
-
-def _table(table: Table, cells: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are HTML already."""
-    kinds = ["" if column.unit is WORDS else ' class="number"' for column in table.columns]
-    heads = "".join(
-        f'<th scope="col"{kind}>{_text(column.heading)}</th>' for kind, column in zip(kinds, table.columns, strict=True)
-    )
-    rows = "".join(
-        f"<tr>{''.join(f'<td{kind}>{cell}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>" for row in cells
-    )
-    caption = f"<caption>{_text(table.title)}</caption>" if table.title else ""
-    note = f'<p class="note">{_text(table.caption)}</p>' if table.caption else ""
-    return (
-        f'<div class="table"><table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
-    )
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
+    mark = f'<input type="checkbox" name="run" value="{escape(name)}" aria-label="Compare {in_html(name)}">'
+    return f'{mark} <a href="runs/{quote(name)}">{in_html(name)}</a>'
 
 
 def _page(title: str, body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-        f'content="width=device-width, initial-scale=1"><title>{_text(title)} · behavesim</title>'
-        f"<style>{STYLE}</style></head><body><main><h1>{_text(title)}</h1>{body}</main></body></html>"
+        f'content="width=device-width, initial-scale=1"><title>{in_html(title)} · behavesim</title>'
+        f"<style>{STYLE}</style></head><body><main><h1>{in_html(title)}</h1>{body}</main></body></html>"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,20 @@ Preference = tuple[float, int, int]
 
 BASE = 100
 """The first so many distinct behaviours say what is far."""
+
+
+def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDArray[np.float64]]) -> list[int]:
+    """Return the ranks, ascending, of at most `count` of `size` ranked programs, each at least `apart` from all before.
+
+    `distances(rank)` are the (size,) distances of one of them to all, in the order of ranks.
+    """
+    free, chosen = np.ones(size, dtype=bool), list[int]()
+    while len(chosen) < count and free.any():
+        chosen.append(int(free.argmax()))
+        if apart > 0:
+            free &= distances(chosen[-1]) >= apart
+        free[chosen[-1]] = False
+    return chosen
 
 
 class Niches:
@@ -56,15 +70,10 @@ class Niches:
         with radius 0 no two need be apart, and behaviours only have to differ.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
-        free, chosen = np.ones(len(order), dtype=bool), list[int]()
         apart = radius * self._median() if radius else 0.0
         self._extend()
-        while len(chosen) < count and free.any():
-            place = int(free.argmax())
-            chosen.append(int(order[place]))
-            if apart > 0:
-                free &= self._distances(chosen[-1])[order] >= apart
-            free[place] = False
+        ranks = cleared(len(order), count, apart, lambda rank: self._distances(int(order[rank]))[order])
+        chosen = order[ranks].tolist()
         self._rows = {number: row for number, row in self._rows.items() if number in chosen}
         return [self._preferred[number][2] for number in chosen]
 

@@ -26,6 +26,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
 from behavesim.reports.heatmap import dendrogram_of
+from behavesim.reports.summary import state_in_words
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
@@ -104,6 +105,7 @@ class Document:
     budget: int
     distinct: Distinct
     sentence: str
+    stands: str
     notes: tuple[str, ...]
     convergence: tuple[Checkpoint, ...]
     top: tuple[TopProgram, ...]
@@ -135,6 +137,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
         budget=run.settings.budget,
         distinct=found.distinct,
         sentence=found.distinct.sentence,
+        stands=state_in_words(found.summary),
         notes=tuple(dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures))),
         convergence=found.convergence,
         top=found.top,

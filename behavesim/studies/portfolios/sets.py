@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.similarity import BehaveSim
+from behavesim.similarity.niches import cleared
 from behavesim.studies.portfolios.kept import TOP, KeptRun, Program
 from behavesim.task import Direction
 
@@ -46,13 +47,7 @@ class Ranking:
     def cleared(self, distances: Distances, least: float | None = None) -> Ranks:
         """Return, in rank order, programs at least `least` from all chosen before; None uses the clearing radius."""
         apart = least_of(distances, self.base) if least is None else least
-        chosen: list[int] = []
-        free = np.ones(len(distances), dtype=bool)
-        while len(chosen) < TOP and free.any():
-            chosen.append(int(free.argmax()))
-            free &= distances[chosen[-1]] >= apart
-            free[chosen[-1]] = False
-        return tuple(chosen)
+        return tuple(cleared(len(distances), TOP, apart, distances.__getitem__))
 
     def shuffled(self, seed: int) -> list[Ranks]:
         """Return cleared sets under randomly permuted distances, as a control."""

@@ -1,7 +1,6 @@
 // How the run stands, how it got there, and the best that it found.
 
-function drawHead({ summary }) {
-  const stands = summary.stopped_by && summary.stopped_by !== "budget" ? `${summary.state}: ${summary.stopped_by}` : summary.state;
+function drawHead({ summary, stands }) {
   document.getElementById("head").replaceChildren(
     h("h1", {}, summary.run),
     h("span", { class: `state ${summary.state}` }, stands),
