@@ -21,6 +21,7 @@ from behavesim.state.verdict import Failure
 
 SOURCE_PREFIX = struct.Struct("<I")
 QUESTION_PREFIX = struct.Struct("<Q")
+PLAIN = "call it with numbers, arrays and plain containers of them"
 _CHUNK = 1 << 16
 
 
@@ -111,19 +112,28 @@ def send(fd: int, frame: bytes) -> None:
 
 
 def _question(fd: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of the next call; None where nobody asks any more."""
+    """The arguments of the next call; None where nobody asks any more.
+
+    Raises FrameError where they are of a class that this process cannot know, such as one of the task's file.
+    """
     try:
-        (size,) = QUESTION_PREFIX.unpack(_exactly(fd, QUESTION_PREFIX.size))
-        asked: tuple[tuple[Any, ...], dict[str, Any]] = pickle.loads(_exactly(fd, size))
-    except EOFError:
+        data = _more(fd, b"", QUESTION_PREFIX.size)
+        (size,) = QUESTION_PREFIX.unpack_from(data)
+        data = _more(fd, data, QUESTION_PREFIX.size + size)
+    except ConnectionError:
         return None
+    try:
+        asked: tuple[tuple[Any, ...], dict[str, Any]] = pickle.loads(memoryview(data)[QUESTION_PREFIX.size :])
+    except (ImportError, AttributeError) as error:
+        what = f"what only the task's file knows ({error})"
+        raise FrameError(f"`solve` calls the function with {what}; {PLAIN}") from error
     return asked
 
 
 def _exactly(fd: int, size: int) -> bytes:
     data = os.read(fd, size)
     while len(data) < size:
-        chunk = os.read(fd, min(size - len(data), _CHUNK * 16))
+        chunk = os.read(fd, size - len(data))
         if not chunk:
             raise EOFError("the trusted process went away")
         data += chunk
@@ -131,10 +141,13 @@ def _exactly(fd: int, size: int) -> bytes:
 
 
 def _more(fd: int, data: bytes, size: int) -> bytes:
-    """The data with what follows until it is so long, and a little more where that has come; raises OSError."""
+    """The data with what follows until it is so long, or more where more has come.
+
+    Raises ConnectionError where the other end was closed before.
+    """
     while len(data) < size:
         chunk = os.read(fd, max(_CHUNK, size - len(data)))
         if not chunk:
-            raise ConnectionError("the program's process ended")
+            raise ConnectionError("the other process ended")
         data += chunk
     return data

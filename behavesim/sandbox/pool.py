@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.apart import question
+from behavesim.sandbox.apart import PLAIN, question
 from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
 from behavesim.sandbox.frames import FrameError, decode, whole_answer
 from behavesim.sandbox.isolation import LEVELS
@@ -232,8 +232,7 @@ def _as_question(arguments: tuple[Any, ...]) -> bytes:
     try:
         return question(arguments)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        advice = "call the function with numbers, arrays and plain containers of them"
-        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {advice}") from error
+        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {PLAIN}") from error
 
 
 def _no_frame(run: ProcessOutput, limits: Limits) -> Failure | None:

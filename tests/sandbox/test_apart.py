@@ -170,6 +170,21 @@ async def test_whatever_a_program_apart_does_to_its_socket_it_alone_fails(online
     assert not isinstance(solved, Failure)
 
 
+@pytest.mark.parametrize("kind", ["online", "stateless"])
+async def test_a_task_whose_function_is_called_with_a_class_of_its_file_is_told_what_to_do(
+    tmp_path: Path, kind: str
+) -> None:
+    reference = guesses(tmp_path, kind)
+    text = Path(reference.text).read_text()
+    text = text.replace("class Guesses", "class Shown(list):\n    pass\n\n\nclass Guesses")
+    Path(reference.text).write_text(text.replace("function(instance[:step])", "function(Shown(instance[:step]))"))
+    async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
+        task = reference.load()
+        failure = await SandboxJudge(task, "search", pool).evaluate(task.template)
+    assert isinstance(failure, Failure), failure
+    assert "call it with numbers, arrays and plain containers of them" in failure.message
+
+
 async def test_cancelling_ends_both_processes_of_a_program_apart(tmp_path: Path) -> None:
     reference = guesses(tmp_path, "online")
     async with Pool(reference, "search", 1, Limits(), allow_weak_isolation=True, preloaded=()) as pool:
