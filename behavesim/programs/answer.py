@@ -1,4 +1,4 @@
-"""What a model answers: its words without its thoughts, and its code out of what it was wrapped in."""
+"""The answer in a reply: without the model's thoughts, and with its code unwrapped from JSON."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _THOUGHT_BEGINS = re.compile(
 _THOUGHT_ENDS = re.compile(
     r"<\|channel\|>[^<]*(?:<\|constrain\|>\w*)?<\|message\|>|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]"
 )
-"""Of gpt-oss's channels any but `analysis` is addressed to somebody."""
+"""Where a thought ends. Of gpt-oss's channels, only `analysis` holds thoughts."""
 _BARE_CHANNEL = re.compile(r"analysis(?=[A-Z])")
-"""How a reply of gpt-oss begins where a server has left out its special tokens and nothing else."""
+"""How a reply of gpt-oss begins if a server has dropped the special tokens around it."""
 _SPECIAL_TOKEN = re.compile(r"<\|start\|>\w+|<\|[\w ]{1,40}\|>|</s>")
 _DOCUMENT_BEGINS = re.compile(r"^(?:[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n)?[ \t]*+(?=[{\[])", re.MULTILINE)
 _FENCE_ENDS = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
 _DOCUMENTS_TRIED = 20
 _DECODER = json.JSONDecoder(strict=False)
-"""Reads strings with line breaks in them, as models write them."""
+"""Accepts strings with line breaks in them, as models write them."""
 
 
 def interruption(finish_reason: str | None) -> Interruption | None:
-    """Why a reply ended before its end, where it did; the names are those that endpoints use."""
+    """Return why a reply broke off, by the finish reason of an endpoint; None if it did not."""
     if finish_reason == "content_filter":
         return "refusal"
     return "truncated" if finish_reason is not None and finish_reason.lower() in _TOO_LONG else None
 
 
 def answer(text: str, is_whole: bool = True) -> str:
-    """A reply without what the model thought aloud, special tokens and invisible characters.
+    """Return a reply without the model's thoughts, special tokens and invisible characters.
 
     Code within JSON (an object, the call of a tool) stands in fenced blocks instead. Where a model that ended by itself
     did nothing but think, that is its answer.
@@ -53,17 +53,17 @@ def answer(text: str, is_whole: bool = True) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with Unix line ends, and without byte-order marks and invisible spaces, which Python refuses."""
+    """Return the text with Unix line ends, without the byte-order marks and invisible spaces that Python refuses."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CLEAN)
 
 
 def written_out(document: object) -> str:
-    """What stands in JSON, be it decoded or not: its strings, those with code in fenced blocks."""
+    """Return the strings of a JSON document, decoded or as text; those with code stand in fenced blocks."""
     return _written(_strings(document))
 
 
 def _in_one_dialect(text: str) -> str:
-    """The text with all thoughts between `<think>` and `</think>`, and with line breaks for other special tokens."""
+    """Return the text with `<think>` and `</think>` around thoughts, and line breaks for other special tokens."""
     if _BARE_CHANNEL.match(text):
         text = f"<think>{text.replace('assistantfinal', '</think>')}"
     if any(mark in text for mark in _DIALECTS):
@@ -73,7 +73,7 @@ def _in_one_dialect(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """The text with the strings of every JSON document that holds a function instead of the document."""
+    """Replace every JSON document that holds a function by its strings."""
     if "def " not in text and "lambda" not in text:
         return text
     parts: list[str] = []
@@ -98,7 +98,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _strings(document: object) -> list[str]:
-    """The strings in a document, in their order; those of a document within a string instead of that string."""
+    """Return the strings in a document, in order. A string that is itself JSON is replaced by its strings."""
     found: list[str] = []
     waiting = [document]
     while waiting:
@@ -126,5 +126,5 @@ def _document(text: str) -> object:
 
 
 def _written(strings: Iterable[str]) -> str:
-    """Strings as they would stand in a reply that is not JSON, those with code in fenced blocks."""
+    """Join strings as in a reply that is not JSON: those with code in fenced blocks."""
     return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)

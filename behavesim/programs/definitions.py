@@ -13,7 +13,7 @@ _ALWAYS_THERE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "
 
 
 def missing_names(source: str) -> set[str]:
-    """The global names a program reads and nobody binds: neither its module level nor Python itself."""
+    """Return the global names that a program reads and that neither it nor Python's builtins define."""
     top = symtable.symtable(source, "<program>", "exec")
     read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
     bound = {symbol.get_name() for symbol in top.get_symbols() if _binds(symbol)}
@@ -39,7 +39,7 @@ class Definitions:
 
 
 def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at module level, those inside if, try and with among them, in the order of the text."""
+    """Yield the statements that run at module level, also those inside if, try and with, in the order of the text."""
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:
         node = waiting.pop()
@@ -51,7 +51,7 @@ def module_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def bound_by(alias: ast.alias) -> str:
-    """The name that one part of an import binds."""
+    """Return the name that one part of an import binds."""
     return alias.asname or alias.name.partition(".")[0]
 
 
@@ -66,7 +66,7 @@ def _inner(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _defined_by(statement: ast.stmt) -> set[str]:
-    """The names that an import, an assignment or a definition binds, but for `from __future__` imports."""
+    """Return the names that a statement binds: an import (not from `__future__`), an assignment or a definition."""
     match statement:
         case ast.ImportFrom(module="__future__"):
             return set()

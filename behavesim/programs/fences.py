@@ -1,4 +1,4 @@
-"""Where a reply keeps its code: Markdown's fenced blocks, as models really write them."""
+"""Markdown's fenced blocks, which hold a reply's code, as models really write them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 def fenced(source: str) -> str:
-    """A program in a fenced block of its own, with a fence longer than any that its text holds."""
+    """Return a program in a fenced block, with a fence longer than any in its text."""
     marks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", source))])
     return f"{marks}python\n{source.strip()}\n{marks}"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The inside of one fenced block, whether its closing fence came, and the lines it takes (from 0, end excluded)."""
+    """The inside of a fenced block, whether its closing fence came, and its lines in the reply (from 0, half-open)."""
 
     code: str
     closed: bool
@@ -27,7 +27,7 @@ class Block:
 
 @dataclass(frozen=True)
 class _Fence:
-    """A fence: its line, its characters, how deep the line is indented, what stands before and behind it."""
+    """A fence: its line, its characters, the line's indentation, and the text before and after it on the line."""
 
     line: int
     marks: str
@@ -37,12 +37,12 @@ class _Fence:
 
 
 def fenced_blocks(text: str) -> list[str]:
-    """The code of every fenced block in order, whatever its label; a last block left open reaches to the end."""
+    """Return the code of every fenced block in order, whatever its label. A block left open reaches to the end."""
     return [block.code for block in blocks(text)]
 
 
 def blocks(text: str) -> list[Block]:
-    """Every fenced block of a reply; fences inside a block's own (deeper indented) docstrings do not end it."""
+    """Return the fenced blocks of a reply. A fence in a docstring, which is indented deeper, does not end a block."""
     found: list[Block] = []
     opening: _Fence | None = None
     inside: list[str] = []
@@ -64,7 +64,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def outside(text: str, parts: Sequence[Block]) -> str:
-    """The lines of a text that stand in none of its blocks."""
+    """Return the lines of a text that are in none of its blocks."""
     if not parts:
         return text
     inside = {number for part in parts for number in range(part.begin, part.end)}
@@ -80,14 +80,14 @@ def _fence(number: int, line: str) -> _Fence | None:
 
 
 def _opens(fence: _Fence) -> bool:
-    """Alone on its line with any label, or (backticks only) behind a sentence with at most one word for a label."""
+    """Whether a fence opens a block: alone on its line, or after a sentence (backticks, at most one word as label)."""
     if "`" in fence.behind:
         return False
     return not fence.before.strip() or (fence.marks[0] == "`" and " " not in fence.behind)
 
 
 def _ends(fence: _Fence, opening: _Fence) -> bool:
-    """CommonMark's rule (as long as the opening, at most three columns deeper), and backticks right behind code.
+    """Whether a fence ends a block: by CommonMark's rule, or as backticks right after code.
 
     A labelled fence as shallow as the opening also ends the block: a model that forgot to close it begins the next.
     """
@@ -99,12 +99,12 @@ def _ends(fence: _Fence, opening: _Fence) -> bool:
 
 
 def _reopens(fence: _Fence) -> bool:
-    """Whether the fence that ended a block also begins one: it has a label."""
+    """Whether the fence that ended a block also begins the next: it has a label."""
     return bool(fence.behind) and " " not in fence.behind
 
 
 def _code(lines: list[str], closing: _Fence | None, margin: int) -> str:
-    """The block's lines without the indentation that its opening fence had."""
+    """Return the block's lines without the indentation of its opening fence."""
     if closing is not None and closing.before.strip():
         lines = [*lines, closing.before]
     return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)

@@ -1,4 +1,4 @@
-"""A program's normal form: what is left of its text when nothing counts that its behaviour cannot depend on."""
+"""A program's normal form: its text without layout, comments, docstrings and the names of its locals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 
 
 def normalise(source: str, tree: ast.Module | None = None) -> str:
-    """The program in a canonical text: one formatting, no comments, no docstrings, locals named in order of appearance.
+    """Return the program in a canonical text: one layout, no comments, no docstrings, locals named v0, v1, … in order.
 
     A normal form is the program with its locals renamed, so programs with equal ones are taken to be the same idea.
     Names are kept where a program could notice: globals, attributes, parameters that a call names. A program that can
@@ -70,7 +70,7 @@ def _is_docstring(statement: ast.AST) -> bool:
 
 
 def _may_rename(occurrence: Occurrence, names: Names) -> bool:
-    """Whether nobody can notice another name; a parameter's only where no call anywhere passes it by keyword."""
+    """Whether another name changes nothing: the name is local, and no call passes it as a keyword."""
     binding, name = occurrence.binding, occurrence.name
     if binding is None or binding.fixed or name.startswith("__"):
         return False
@@ -79,7 +79,7 @@ def _may_rename(occurrence: Occurrence, names: Names) -> bool:
 
 
 def _rename(names: Names) -> None:
-    """Give every local name that nobody can notice the next of v0, v1, …; where a kept name looks so, v_0, v_1, …"""
+    """Rename the locals to v0, v1, … in order of appearance; to v_0, v_1, … if a name that is kept looks like that."""
     kept: set[str] = set()
     renamed: list[tuple[Occurrence, Binding]] = []
     for each in names.occurrences:

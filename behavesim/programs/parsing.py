@@ -15,7 +15,7 @@ from behavesim.programs.scopes import children
 LONGEST_PROGRAM = 30_000
 """Characters of a program, some 800 lines: it will stand in prompts."""
 DEEPEST = 150
-"""Levels of a syntax tree: what Python does with deeper ones depends on how deep it is in calls itself."""
+"""Levels of a syntax tree. Whether Python can compile a deeper one depends on how many calls are under way."""
 LARGEST_PROGRAM = 100_000
 """Nodes that the compiler may write code for, copies included: it takes some 100 ms and 70 MB for them."""
 PARSED_AT_MOST = 100_000
@@ -37,9 +37,9 @@ class NeedsLimits(Exception):
 
 @dataclass(frozen=True)
 class Parsed:
-    """A program's text, its syntax tree, and the names in it, in whatever scope and whether read or bound.
+    """A program's text, its syntax tree, and all names in it, read or bound, in any scope.
 
-    `rest` says why what stood behind it was left out, where something was.
+    `rest` is the error for which text after the program was dropped; None if nothing was.
     """
 
     source: str
@@ -49,7 +49,7 @@ class Parsed:
 
     @cached_property
     def definitions(self) -> Definitions:
-        """What its statements define."""
+        """The names that its module level defines."""
         return Definitions.of(self.tree)
 
 
@@ -68,9 +68,9 @@ class Parser:
             raise TooComplex(f"to read the reply takes parsing more than {PARSED_AT_MOST} characters")
 
     def parse_beginning(self, code: str, tries: int) -> Parsed:
-        """The longest beginning of a text that is a program: what follows its last whole statement is taken for prose.
+        """Return the longest beginning of a text that is a program: what follows its last whole statement is prose.
 
-        Raises the SyntaxError of the whole where none of so many beginnings parses, the text itself being the first.
+        Raises the SyntaxError of the whole text if none of the first `tries` beginnings parses; the first is all of it.
         """
         code = code.strip("\n")
         lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
@@ -88,7 +88,7 @@ class Parser:
         raise first or SyntaxError("there is no code")
 
     def parse(self, code: str) -> Parsed:
-        """A program that compiles.
+        """Return the syntax tree of a program that compiles.
 
         Raises NeedsLimits if this process has none and the text is not plain. Raises TooLong, TooComplex, or another
         SyntaxError, also where Python gives up in another way (null characters, nesting too deep).
@@ -115,7 +115,7 @@ class Parser:
 
 
 def _names(tree: ast.Module) -> frozenset[str]:
-    """The names in a tree; raises SyntaxError where it is too deep for those who go through it after this."""
+    """Return the names in a tree; raises SyntaxError if it has more than DEEPEST levels."""
     level: list[ast.AST] = [tree]
     found: set[str] = set()
     for _ in range(DEEPEST):
@@ -129,7 +129,7 @@ def _names(tree: ast.Module) -> frozenset[str]:
 
 
 def _statement_start(lines: list[str], number: int) -> int:
-    """The line at or before `number` where a statement of the module begins: one without indentation."""
+    """Return the line at or before `number` (from 0) where a statement of the module begins: it is not indented."""
     while number > 0 and (not lines[number].strip() or lines[number][0] in " \t)]}"):
         number -= 1
     return number

@@ -25,7 +25,7 @@ from behavesim.programs.thought import prose_around, thought_in
 from behavesim.state.verdict import Failure
 
 Reason = Literal["signature", "truncated", "too-complex", "too-long", "syntax", "no-function", "refusal", "empty"]
-"""Why a reply holds no program; where its blocks fail for several reasons, the first of these is given."""
+"""Why a reply holds no program. If its blocks fail for several reasons, the first of these in this order is given."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
@@ -42,11 +42,11 @@ _CODE_BEGINS = re.compile(
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
 _STARTS_TRIED = 10
 _BEGINNINGS_TRIED = {True: 2, False: 20}
-"""How often a block, closed or not, is cut short where it ends to be a program."""
+"""Number of beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
 _BLOCKS_READ = 100
 _SAID = 10_000
 LONGEST_REPLY = 500_000
-"""Characters of a reply that is read, some 125 000 tokens: each pass over it holds up the whole process."""
+"""Characters of the longest reply that is read, some 125 000 tokens."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Wanted:
 
 
 def read(request: Request, parser: Parser) -> Program | Failure:
-    """The program that a reply ends up with, by these rules in their order.
+    """Return the program of a reply, by these rules in this order.
 
     1. What the model thinks aloud is set aside, and code is taken out of JSON.
     2. Each fenced block is read; without any, the text from the line on that begins a program.
@@ -136,14 +136,14 @@ def _template(source: str, entry_point: str) -> tuple[EntryPoint, Definitions]:
 
 
 def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
-    """Each block as a program; of a last one left open in the midst of the entry point, no draft before it is taken."""
+    """Read each block as a program. If the last one breaks off inside the entry point, earlier blocks are ignored."""
     readings = [_read(block, wanted.parser) for block in parts]
     begun = parts and not parts[-1].closed and f"def {wanted.entry.name}" in parts[-1].code
     return readings[-1:] if begun and isinstance(readings[-1], Failure) else readings
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
-    """A block as a program; prose behind its functions is left out, and no function with it."""
+    """Read a block as a program. Text after the last function is dropped if it holds no function."""
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
         if program.rest and not 0 < _functions(program.source) == _functions(block.code):
@@ -158,7 +158,7 @@ def _functions(code: str) -> int:
 
 
 def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
-    """The program of a reply without fences, if any: read from the first line from which the entry point is reached."""
+    """Read the program of a reply without fences: from the first line of code from which the entry point is defined."""
     text = textwrap.dedent(text)
     readings: list[Parsed | Failure] = []
     for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED):
@@ -171,7 +171,7 @@ def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """The last reading that defines the entry point, or the weightiest reason why none does."""
+    """Return the last reading that defines the entry point, or the first reason in REASONS why none does."""
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []
@@ -187,7 +187,7 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
 
 
 def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
-    """A program with what it lacks: from the nearest other block that has it, the template, the usual imports."""
+    """Add what a program lacks: from the nearest other block, else the template, else the usual imports."""
     donors = [*(other.definitions for other in programs), wanted.template, offered()]
     lacking = program.names - program.definitions.places.keys()  # or a local name: only a closer look tells
     if all(lacking.isdisjoint(donor.places) for donor in donors):
@@ -197,7 +197,7 @@ def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> P
 
 
 def _nothing(said: str) -> Failure:
-    """Why a reply without any code has none."""
+    """Return why a reply has no code."""
     if not said.strip():
         return Failure("empty", "the reply has no text")
     words = " ".join(said[:_SAID].split())

@@ -1,4 +1,4 @@
-"""Which binding every name of a program means: Python's rules of scope, for functions and comprehensions."""
+"""The binding that each name of a program refers to, by Python's rules of scope."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(eq=False)
 class Binding:
-    """A name bound in a function or comprehension; `fixed` where its statement has no room for another name."""
+    """A name bound in a function or comprehension; `fixed` if its statement allows no other name (`import a.b`)."""
 
     parameter: bool = False
     fixed: bool = False
 
 
 class Occurrence(NamedTuple):
-    """A name where it stands, what it is bound to (None: a global, a builtin, or a class's own), how to change it."""
+    """A name in the text, its binding (None: a global, a builtin or a class's own name), and a call that renames it."""
 
     name: str
     binding: Binding | None
@@ -32,12 +32,12 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True)
 class Names:
-    """What a program names."""
+    """The names in a program."""
 
     occurrences: Sequence[Occurrence]
     """Every name but attributes and keywords, in order of appearance."""
     keywords: frozenset[str | None]
-    """The keywords of all calls; None where a call passes a mapping (`**`), which may hold any."""
+    """The keywords of all calls; None is among them if a call passes a mapping (`**`), which may hold any."""
     words: frozenset[str]
     """The names it reads or assigns, its attributes, what it imports, and the words of its strings.
 
@@ -46,7 +46,7 @@ class Names:
 
 
 def names(tree: ast.Module) -> Names:
-    """What a program names.
+    """Return the names in a program.
 
     Raises ValueError for what it does not follow: type parameters, and global or nonlocal in a class's body.
     """
@@ -57,7 +57,7 @@ def names(tree: ast.Module) -> Names:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes within a node, without contexts and an operator, which hold nothing; faster than ast's own."""
+    """Return the child nodes without contexts and operators; faster than `ast.iter_child_nodes`."""
     if isinstance(node, _HOLDS_NOTHING):
         return []
     found: list[ast.AST] = []
@@ -72,7 +72,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 @dataclass
 class _Scope:
-    """What a function or comprehension binds, or a class or module, whose names are its own and keep them."""
+    """The bindings of a function or comprehension; a class or module also has a scope, but its names are kept."""
 
     outer: _Scope | None = None
     is_class: bool = True
@@ -86,7 +86,7 @@ class _Scope:
         binding.fixed |= fixed
 
     def meaning(self, name: str) -> Binding | None:
-        """What a name means here, once all is bound; only a class's own body sees what the class binds."""
+        """Return the binding of a name in this scope, once all is read. Only a class's own body sees its names."""
         scope: _Scope | None = self
         while scope is not None:
             if scope is self or not scope.is_class:
@@ -99,7 +99,7 @@ class _Scope:
 
 
 class _Reader(ast.NodeVisitor):
-    """Visits a program in the order of its text, and notes what it binds and names, and where."""
+    """Visits a program in the order of its text, and notes its bindings and names."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, _Scope, Callable[[str], None]]] = []
@@ -237,7 +237,7 @@ class _Reader(ast.NodeVisitor):
 
 
 def _evaluated_outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef) -> list[ast.AST]:
-    """The parts of a definition that run in the scope around it: decorators, bases, defaults and annotations."""
+    """Return the parts of a definition that run in the scope around it: decorators, bases, defaults, annotations."""
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *node.keywords]
     outside: list[ast.AST | None] = [*node.args.defaults, *node.args.kw_defaults]
@@ -253,7 +253,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _is_dotted(alias: ast.alias) -> bool:
-    """`import a.b` binds `a`, and `as` would bind b."""
+    """Whether an import has a dotted name: `import a.b` binds `a`, but `import a.b as a` would bind b."""
     return alias.asname is None and "." in alias.name
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from behavesim.programs.definitions import module_statements
 
 Arguments = ast.arguments | ast.AsyncFunctionDef
-"""The arguments of a function; a coroutine stands for itself."""
+"""The arguments of a function; for a coroutine, which cannot be called like one, its definition."""
 
 
 def callables(body: Sequence[ast.stmt]) -> dict[str, Arguments]:
-    """The arguments of every function of a module under the name it ends up with, the one defined last at the end."""
+    """Return the arguments of each function of a module by its final name, in the order of the last definitions."""
     functions: dict[str, Arguments] = {}
     for statement in module_statements(body):
         match statement:
@@ -34,7 +34,7 @@ def callables(body: Sequence[ast.stmt]) -> dict[str, Arguments]:
 
 
 def complaint(found: Arguments, wanted: ast.arguments) -> str:
-    """Why the function found cannot take the template's arguments by position, or '' where it can.
+    """Return why a function cannot take the template's arguments by position; '' if it can.
 
     Other names are fine, and so are further parameters with defaults; the template's names in another order are not.
     """
@@ -64,7 +64,7 @@ def _keyword_complaint(found: ast.arguments, wanted: ast.arguments) -> str:
 
 
 def _assigned(value: ast.expr | None, functions: Mapping[str, Arguments]) -> Arguments | None:
-    """The arguments behind `name = lambda …: …`, `name = other` and `name = wrapper(other)`, which passes them on."""
+    """Return the arguments of `lambda …: …`, `other` or `wrapper(other)`, which is taken to pass them on."""
     match value:
         case ast.Lambda(args=arguments):
             return arguments
@@ -74,7 +74,7 @@ def _assigned(value: ast.expr | None, functions: Mapping[str, Arguments]) -> Arg
 
 
 def positional(arguments: ast.arguments) -> list[str]:
-    """The names of the arguments that can be given by position."""
+    """Return the names of the arguments that can be given by position."""
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
 
 

@@ -1,4 +1,4 @@
-"""What a program uses and does not define: imports, constants and functions that others have."""
+"""What a program uses and does not define: imports, constants and functions from elsewhere."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from typing import (
     Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload,
 )
 """
-"""Imports that models take to have been made; what a program names of them is put into it."""
+"""Imports that models often take for granted. Those that a program uses are put into it."""
 
 
 @cache
 def offered() -> Definitions:
-    """What OFFERED imports."""
+    """Return what OFFERED imports."""
     return Definitions.of(ast.parse(OFFERED))
 
 
 def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int], None]) -> str:
-    """The program with the imports, constants and functions it lacks, taken from the first donor that defines each.
+    """Return the program with what it lacks (imports, constants, functions), each from the first donor that has it.
 
     Models often leave out what the prompt already showed them, or put the imports into a block of their own. `spend`
     takes the number of characters that are parsed on the way. Raises SyntaxError if a statement cannot be written.
@@ -53,7 +53,7 @@ def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int],
 
 
 def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
-    """The donor's statements that define the wanted names, and what those need in turn, in the donor's order."""
+    """Return the donor's statements that define the wanted names and all that those need, in the donor's order."""
     chosen: dict[int, str] = {}
     names: set[str] = set()
     waiting = sorted(wanted & donor.places.keys())
@@ -74,7 +74,7 @@ def _text(statement: ast.stmt) -> str:
 
 
 def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
-    """An import of no more than these names; '' for any other statement."""
+    """Return an import reduced to these names; '' for any other statement."""
     match statement:
         case ast.Import(names=aliases):
             return ast.unparse(ast.Import([alias for alias in aliases if bound_by(alias) in names]))
@@ -84,7 +84,7 @@ def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
 
 
 def _prepended(statements: Sequence[str], source: str) -> str:
-    """The statements before the program, but behind its `from __future__` imports, which must come first."""
+    """Put statements before the program, but after its `from __future__` imports, which must come first."""
     futures = [
         node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]

@@ -1,4 +1,4 @@
-"""What a model says of its program."""
+"""The sentence in which a model describes its program."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LIMIT = 500
 
 
 def thought_in(prose: str) -> str:
-    """What prose says of a program, on one line of at most 500 characters: the words in braces (EoH), else all."""
+    """Return the description in a text, on one line of at most 500 characters: the words in braces (EoH), else all."""
     braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
     words = " ".join(_LABEL.sub("", _TAG.sub(" ", prose) if braces is None else braces, count=1).split())
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
 
 
 def prose_around(text: str, parts: Sequence[Block]) -> str:
-    """What stands before the first fenced block, or behind the last where nothing does."""
+    """Return the text before the first fenced block; if that is blank, the text after the last one."""
     lines = text.split("\n")
     before, behind = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
     return before if before.strip() else behind

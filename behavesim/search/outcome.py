@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 
 
 def put_in(asked: Asked) -> Responded:
-    """The reply of a candidate that a person put in: its program, for which nobody was asked."""
+    """Return the reply of a candidate that a person put in: its program in a fenced block."""
     return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
 
 
@@ -37,7 +37,7 @@ def extracted(task: Task, asked: Asked, reply: Reply, at_once: bool = False) -> 
 
 
 def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
-    """The verdict, but a failure where the behaviour could not be compared: every later decision would fail of it."""
+    """Return the verdict, or a failure if its behaviour cannot be compared: later decisions would raise an error."""
     why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
     return Failure("incomparable", why, verdict.cpu_s) if why else verdict
 
@@ -48,7 +48,7 @@ def without_addresses(message: str) -> str:
 
 
 def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """What becomes of a program under a verdict."""
+    """Return the outcome of a program with this verdict."""
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
@@ -62,7 +62,7 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
 
 
 def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
-    """The outcome of a program whose text was evaluated before, as the outcome `first`; no CPU time is added."""
+    """Return the outcome of a program whose text was evaluated before, with the outcome `first`."""
     return replace(
         first,
         candidate=candidate,

@@ -15,10 +15,10 @@ from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
 
 AT_ONCE = 4_000
-"""Characters of a reply that is read in a millisecond or two: handing it to a thread would take nearly as long."""
+"""Characters of a reply that is read on the event loop: it takes a few milliseconds, hardly more than a thread."""
 
 Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
-"""What a verdict still has to pass; it comes back as it was, or as a failure."""
+"""A last check of a verdict: returns it unchanged, or a failure."""
 
 
 class Trials:
@@ -38,7 +38,7 @@ class Trials:
         self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
 
     def apply(self, event: Event) -> None:
-        """Take in an event, which is committed: where it is a result, twins may read it."""
+        """Take in a committed event. A result can be read from now on by candidates with the same text."""
         if isinstance(event, Evaluated | Rejected):
             if event.source:
                 self._first.setdefault(_text_hash(event.source), event.candidate)
@@ -48,7 +48,7 @@ class Trials:
             self._first.clear()  # what was found under another task or other limits is no result of this run
 
     async def outcome(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
-        """What becomes of a candidate that was answered."""
+        """Return the outcome of a candidate that was answered."""
         program = await self._read(asked, reply)
         if isinstance(program, Rejected):
             return program
@@ -61,7 +61,7 @@ class Trials:
         return judged(candidate, program, verdict if self._check is None else await self._check(verdict))
 
     async def _read(self, asked: Asked, reply: Reply) -> Program | Rejected:
-        """The program of a reply: one at a time, so that whatever arrives meanwhile is committed first."""
+        """Read the program of a reply, one at a time, so that what arrives meanwhile is committed first."""
         async with self._reading:
             if len(reply.text) <= AT_ONCE:
                 with suppress(NeedsLimits):
@@ -71,7 +71,7 @@ class Trials:
             return await asyncio.to_thread(extracted, self._task, asked, reply)
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
-        """The result of a program whose text was tried before, without trying it again."""
+        """Return the result of the candidate `first`, whose program has the same text, once it is committed."""
         if first in self._under_way:
             await self._under_way[first].wait()
         return copied(candidate, program, await self._journal.outcome(first, program.source))
