@@ -9,7 +9,10 @@ import pickle
 import platform
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
 from behavesim.base.plugins import file_hash, is_own
@@ -62,9 +65,16 @@ def value_hash(value: Any) -> str:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out what cached properties hold: an instance is the same before and after its first use."""
+    """Writes what an instance holds, and not where numpy keeps the code that reads it: that moves with its versions.
+
+    What cached properties hold is left out: an instance is the same before and after its first use.
+    """
 
     def reducer_override(self, value: Any) -> Any:
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
+        if isinstance(value, np.dtype):
+            return _described, (_described(value),)
         names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
         if not names:
             return NotImplemented
@@ -73,6 +83,24 @@ class _Pickler(pickle.Pickler):
             return reduced
         make, arguments, state, *rest = reduced
         return make, arguments, _without(state, names), *rest
+
+
+def _array(dtype: str, shape: tuple[int, ...], content: Any) -> NoReturn:
+    """What stands for an array in what is hashed, which nobody reads back."""
+    raise NotImplementedError
+
+
+def _described(dtype: Any) -> str:
+    """The kind of an array's elements in words that every version of numpy has; of records field by field."""
+    if dtype.names is None:
+        return str(dtype.str) if dtype.subdtype is None else f"{_described(dtype.base)}{dtype.shape}"
+    fields = {name: (_described(found[0]), found[1]) for name, found in dtype.fields.items()}
+    return f"{fields} of {dtype.itemsize}"
+
+
+def _content(array: NDArray[Any]) -> Any:
+    """The elements in C order, as bytes; as a list where they are objects or hold any."""
+    return array.tolist() if array.dtype.hasobject else array.tobytes()
 
 
 def _without(state: Any, names: set[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -9,13 +10,22 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.state.provenance import instances_hash
+from behavesim.state.provenance import _Pickler, instances_hash
 from behavesim.task import SPLITS, TaskReference
 
 NAMES = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
+ARRAYS = (
+    np.arange(6.0).reshape(2, 3),
+    np.float64(0.5),
+    np.dtype("<i4"),
+    np.array([1, "a", None], dtype=object),
+    np.array([(1, 2.0)], dtype=[("a", "<i4"), ("b", "<f8")]),
+    np.array("2020-01-02", dtype="datetime64[D]"),
+)
 ASK = """
 import json
 from behavesim.state.provenance import instances_hash
@@ -85,3 +95,32 @@ def test_other_instances_have_another_hash_and_cached_properties_none() -> None:
     assert used.square == 9
     assert hashed([used]) == hashed([Sized(3)]) != hashed([Sized(4)])
     assert hashed([used, Sized(4)]) != hashed([Sized(4), used])
+
+
+def test_no_place_in_numpy_is_part_of_the_hash() -> None:
+    written = io.BytesIO()
+    _Pickler(written, protocol=4).dump([Sized(3), *ARRAYS])  # type: ignore[arg-type]
+    assert b"numpy" not in written.getvalue()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.arange(6.0).reshape(3, 2),
+        np.arange(6.0).reshape(2, 3).astype(np.float32),
+        np.arange(6).reshape(2, 3),
+        np.arange(6.0).reshape(2, 3) + np.eye(2, 3),
+        np.arange(6.0),
+        [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]],
+    ],
+)
+def test_arrays_are_known_by_their_type_shape_and_elements(other: Any) -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    assert hashed([array]) == hashed([np.asfortranarray(array)]) == hashed([array.copy()[:, :]]) != hashed([other])
+
+
+def test_records_and_objects_are_known_by_their_fields_and_elements() -> None:
+    assert len({hashed([each]) for each in ARRAYS}) == len(ARRAYS)
+    renamed = ARRAYS[4].astype([("a", "<i4"), ("c", "<f8")])
+    assert hashed([ARRAYS[4]]) == hashed([ARRAYS[4].copy()]) != hashed([renamed])
+    assert hashed([ARRAYS[3]]) == hashed([ARRAYS[3].copy()]) != hashed([ARRAYS[3][::-1]])
