@@ -34,7 +34,7 @@ from behavesim.state.events import (
     RunStarted,
 )
 from behavesim.state.protocols import Judge, Responder
-from behavesim.state.provenance import DECISIVE
+from behavesim.state.provenance import changed_parts
 from behavesim.state.verdict import Failure
 from behavesim.store.damage import altered, damages
 from behavesim.store.database import count_registered, last_event
@@ -175,7 +175,7 @@ class Verifier:
                 break
             audit.take(folded)
         origin = run_provenance(settings, self._bench.task)
-        changed = [key for key in DECISIVE if event.provenance.get(key) != origin.get(key)]
+        changed = changed_parts(event.provenance, origin, self._bench.task)
         if seq < self._last_opening and changed:
             return Stretch(audit, None, None)
         if changed:

@@ -84,7 +84,8 @@ class Kind:
         if not path.is_file():
             meant = nearest(path.name, (other.name for other in path.parent.glob("*.py")))
             raise self.error(f"there is no {self.noun} file {path}{meant and f'; {meant}'}")
-        name = f"behavesim_{self.noun}_{path.stem}"
+        # files of one name in two folders are two modules: what is looked up by a module's name must find its own
+        name = f"behavesim_{self.noun}_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(name, path, loader=_CompiledAnew(name, str(path)))
         assert spec is not None and spec.loader is not None, "a path that ends in .py always has a loader"
         module = importlib.util.module_from_spec(spec)

@@ -12,7 +12,7 @@ from behavesim.proposers.prices import Prices, as_setting
 from behavesim.search.settings import recorded
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
-from behavesim.state.provenance import DECISIVE, instances_hash, provenance
+from behavesim.state.provenance import changed_parts, instances_hash, provenance
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
@@ -51,7 +51,7 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
 def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
     begun, now = _opening(folder), run_provenance(settings, task)
-    changed = [key for key in DECISIVE if now.get(key) != begun.provenance.get(key)]
+    changed = changed_parts(begun.provenance, now, task)
     first = _elsewhere(recorded(begun.settings), settings)
     moved = differences(first.model_copy(update={"budget": settings.budget}), settings)
     if settings.budget < first.budget:
@@ -73,7 +73,7 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
     moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
-    if run_provenance(settings, task)["instances"] != begun.provenance.get("instances"):
+    if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
 
 

@@ -7,8 +7,10 @@ import inspect
 import io
 import pickle
 import platform
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.metadata import version
+from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +23,9 @@ from behavesim.task import Split, Task, instances_made_anew, instances_of
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
 """The parts that decide what programs are worth."""
+
+OWN_TASK = "behavesim_task_"
+"""How the names of modules begin that task files are loaded as."""
 
 
 def provenance(task: Task, **parts: type) -> dict[str, str]:
@@ -43,6 +48,14 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
     }
 
 
+def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
+    """Return the decisive parts of a run's provenance that are others now; runs of before may have an older hash."""
+    changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
+    if "instances" in changed and then.get("instances") == older_value_hash(instances_of(task, "search")):
+        changed.remove("instances")
+    return changed
+
+
 def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
     """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
 
@@ -59,22 +72,24 @@ def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
 
 def value_hash(value: Any) -> str:
     """The same of any value; raises what pickle does for one that cannot be pickled."""
+    return _pickled_hash(_Pickler, value)
+
+
+def older_value_hash(value: Any) -> str:
+    """The hash that runs have whose instances were known by where numpy kept the code that reads arrays."""
+    return _pickled_hash(_OlderPickler, value)
+
+
+def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
     written = io.BytesIO()
-    _Pickler(written, protocol=4).dump(value)
+    pickler(written, protocol=4).dump(value)
     return hashlib.sha256(written.getvalue()).hexdigest()
 
 
-class _Pickler(pickle.Pickler):
-    """Writes what an instance holds, and not where numpy keeps the code that reads it: that moves with its versions.
-
-    What cached properties hold is left out: an instance is the same before and after its first use.
-    """
+class _OlderPickler(pickle.Pickler):
+    """Leaves out what cached properties hold: an instance is the same before and after its first use."""
 
     def reducer_override(self, value: Any) -> Any:
-        if type(value) is np.ndarray or isinstance(value, np.generic):
-            return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
-        if isinstance(value, np.dtype):
-            return _described, (_described(value),)
         names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
         if not names:
             return NotImplemented
@@ -85,8 +100,26 @@ class _Pickler(pickle.Pickler):
         return make, arguments, _without(state, names), *rest
 
 
+class _Pickler(_OlderPickler):
+    """Writes what an instance holds, and not where code stands that reads it: numpy's moves with its versions."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            return _array, (_described(value.dtype), value.shape, _content(np.asarray(value)))
+        if isinstance(value, np.dtype):
+            return _described, (_described(value),)
+        if isinstance(value, type | FunctionType) and value.__module__.startswith(OWN_TASK):
+            return _named, (value.__qualname__,)  # its module is named after the place of the task's file
+        return super().reducer_override(value)
+
+
 def _array(dtype: str, shape: tuple[int, ...], content: Any) -> NoReturn:
     """What stands for an array in what is hashed, which nobody reads back."""
+    raise NotImplementedError
+
+
+def _named(qualname: str) -> NoReturn:
+    """What stands for a class or function of the task's own file in what is hashed."""
     raise NotImplementedError
 
 

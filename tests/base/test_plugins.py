@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.base.plugins import Kind
+from behavesim.base.plugins import Kind, file_of
 from behavesim.task import TaskReference
 from tests.packages import install
 
@@ -101,3 +101,13 @@ def test_tasks_and_programs_are_the_same_whatever_python_leaves_out(tmp_path: Pa
     command = [sys.executable, "-OO", "-c", OPTIMISED, str(tmp_path / "mine.py"), description]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said == ["True", "What a prompt says.", "checked", "checked"]
+
+
+def test_files_of_one_name_are_modules_of_their_own(tmp_path: Path) -> None:
+    parts = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "mine.py").write_text("class Mine: pass\nmethod = Mine\n")
+        parts.append(METHODS.load(str(folder / "mine.py")))
+    assert [file_of(part) for part in parts] == [tmp_path / "1" / "mine.py", tmp_path / "2" / "mine.py"]

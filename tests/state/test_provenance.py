@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.state.provenance import _Pickler, instances_hash
+from behavesim.state.provenance import _Pickler, changed_parts, instances_hash, older_value_hash, provenance
 from behavesim.task import SPLITS, TaskReference
 
 NAMES = ("tsp", "tsp_hard", "asp", "cpp", "bin_packing")
@@ -124,3 +125,37 @@ def test_records_and_objects_are_known_by_their_fields_and_elements() -> None:
     renamed = ARRAYS[4].astype([("a", "<i4"), ("c", "<f8")])
     assert hashed([ARRAYS[4]]) == hashed([ARRAYS[4].copy()]) != hashed([renamed])
     assert hashed([ARRAYS[3]]) == hashed([ARRAYS[3].copy()]) != hashed([ARRAYS[3][::-1]])
+
+
+OWN = """
+import behavesim as bs
+
+class City:
+    def __init__(self, x):
+        self.x = x
+
+class Mine(bs.Task):
+    template, objective = "def f():\\n    return 0\\n", bs.Objective("minimise")
+    instances = lambda self, split: [City(3), City]
+    solve = score = trajectory = lambda *given: None
+
+task = Mine()
+"""
+
+
+def test_instances_of_a_class_in_the_tasks_file_are_known_again_wherever_the_file_is(tmp_path: Path) -> None:
+    hashes = set()
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "mine.py").write_text(OWN)
+        hashes.add(instances_hash(TaskReference(str(tmp_path / place / "mine.py")).load(), "search"))
+    assert len(hashes) == 1
+
+
+def test_a_run_that_knows_its_instances_by_the_older_hash_is_not_said_to_have_others() -> None:
+    task = TaskReference("tsp").load()
+    now = {**provenance(task), "instances": instances_hash(task, "search")}
+    older = {**now, "instances": older_value_hash(task.instances("search"))}
+    assert older != now
+    assert changed_parts(older, now, task) == []
+    assert changed_parts({**older, "instances": "another"}, now, task) == ["instances"]
