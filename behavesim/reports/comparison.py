@@ -33,12 +33,18 @@ def comparison_tables(found: RunComparison) -> list[Table]:
 
 
 def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
-    """Return the name of each task; with the hash of its instances where runs were made on several sets of them."""
-    names = [task_name(entry.task) for entry in tasks]
-    return [
-        name if names.count(name) == 1 else f"{name} (instances {entry.instances[:8] or 'unknown'})"
-        for name, entry in zip(names, tasks, strict=True)
-    ]
+    """Return the name of each task, unlike all others.
+
+    It is the path where two files have one name, with the hash of the instances where runs were made on several sets.
+    """
+    return [_family_name(entry, tasks) for entry in tasks]
+
+
+def _family_name(entry: TaskComparison, tasks: Sequence[TaskComparison]) -> str:
+    namesakes = [other for other in tasks if task_name(other.task) == task_name(entry.task)]
+    name = task_name(entry.task) if len({other.task for other in namesakes}) == 1 else entry.task
+    is_one_set = [other.task for other in namesakes].count(entry.task) == 1
+    return name if is_one_set else f"{name} (instances {entry.instances[:8] or 'unknown'})"
 
 
 def remarks(found: RunComparison) -> list[str]:

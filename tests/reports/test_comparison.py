@@ -10,7 +10,7 @@ from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.report import RunReport
-from behavesim.reports.comparison import comparison_tables, remarks
+from behavesim.reports.comparison import comparison_tables, family_names, remarks
 from tests.analysis.examples import grid, made, made_elsewhere, tried, unfinished, unknown_gaps
 from tests.reports.drawing import seen
 
@@ -78,6 +78,13 @@ def test_where_runs_were_made_on_several_sets_of_instances_each_is_named() -> No
     assert titles == [f"comparison on tsp (instances {each}): what was found" for each in ("2", "9")]
     (remark,) = remarks(found)
     assert remark.endswith("not compared with one another: tsp (instances 2), tsp (instances 9)")
+
+
+def test_two_task_files_of_one_name_are_told_apart_by_their_paths() -> None:
+    files = "/a/mine.py", "/b/mine.py"
+    found = comparison([made("eoh", seed, 0.1, task=file) for seed in range(2) for file in files])
+    assert family_names(found.tasks) == list(files)
+    assert remarks(found) == [], "their instances have one hash"
 
 
 def test_metrics_of_which_neither_end_is_better_are_not_shown_as_tested() -> None:
