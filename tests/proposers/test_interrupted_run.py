@@ -15,6 +15,7 @@ from behavesim.analysis.run import Run, load_run
 from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
+from behavesim.base.errors import ProposerError
 from behavesim.reports.ending import ending
 from behavesim.search.build import Launch
 from behavesim.search.loop import Search
@@ -124,6 +125,24 @@ async def goes_on_knowing_of_four(launch: Launch, changes: dict[str, Any]) -> No
     assert (ended.reason, summary(ended.run).unanswered) == ("budget", 4)
     resumed = [event for _, _, event in read_events(launch.folder.journal) if isinstance(event, RunResumed)]
     assert [event.unanswered for event in resumed] == [4]
+
+
+async def test_replies_without_content_that_were_billed_before_a_stop_are_counted_by_the_run(
+    launch: Launch, server: Any
+) -> None:
+    empty = {asked: chat.null_content() for asked in range(4)}
+    server.behaviour = lambda asked: empty.get(asked.number, chat.fails(401))
+
+    @asynccontextmanager
+    async def unseen(launch: Launch, search: Search) -> AsyncIterator[None]:
+        yield
+
+    with pytest.raises(ProposerError, match="check OPENAI_API_KEY"):
+        await session.begin(launch, unseen, pytest.fail)
+    run = load_run(launch.folder.path)
+    assert (run.state.stopped, run.state.tally.tokens) == ("failed", {})
+    # Requests that were refused are not billed; a request that the stop cut off may be.
+    assert 4 <= summary(run).unanswered <= 4 + 3
 
 
 async def test_a_session_that_is_cancelled_again_while_it_waits_leaves_at_once(launch: Launch, server: Any) -> None:
