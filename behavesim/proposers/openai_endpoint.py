@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import ssl
 from collections.abc import Collection, Mapping
 from contextlib import aclosing, suppress
@@ -32,6 +34,7 @@ CONNECT_S = 10.0
 PROBE_S = 3.0
 MOST_REDIRECTS = 5
 
+_HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 _KEEPALIVE_S = 15.0
 _AS_MANY_AS_ASKED = 0
 """aiohttp's way to set no limit on connections: the limiter decides how many there are."""
@@ -103,7 +106,7 @@ class Endpoint:
                 found = await self._sent(path, body)
         except openai.APIStatusError as error:
             found = error.response
-        except (openai.APIConnectionError, aiohttp.ClientError, OSError) as error:
+        except (openai.APIConnectionError, aiohttp.ClientError, OSError, UnicodeError) as error:
             if await self._is_at_ipv6():
                 return await self.response(path, body)
             return await diagnosed(error, self._route, self._timeout_s, is_new=not self._has_answered)
@@ -113,7 +116,11 @@ class Endpoint:
     async def _sent(self, path: str, body: Mapping[str, Any] | None) -> httpx2.Response:
         if body is None:
             return await self._client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
-        return await self._client.post(path, cast_to=httpx2.Response, body=body, options={"headers": self._headers})
+        # Escaped here, since the package's own UTF-8 cannot hold half a surrogate pair.
+        content = json.dumps(body).encode()
+        return await self._client.post(
+            path, cast_to=httpx2.Response, content=content, options={"headers": self._headers}
+        )
 
     async def _is_at_ipv6(self) -> bool:
         """Whether `localhost` listens at ::1 alone, which the resolver may not know; it is asked there from now on."""
@@ -128,7 +135,10 @@ class Endpoint:
 
     def _moved_to(self, response: httpx2.Response) -> str:
         """The URL that an endpoint redirects to, without the path of completions; empty if it leads nowhere."""
-        url = urljoin(str(response.request.url), response.headers["location"])
+        try:
+            url = urljoin(str(response.request.url), response.headers["location"])
+        except ValueError:
+            return ""
         leads_on = url.startswith(("http://", "https://")) and not _is_onward(response)
         return self.secrets.clean(url).removesuffix(PATH) if leads_on else ""
 
@@ -149,9 +159,13 @@ class _Client(openai.DefaultAioHttpClient):
 
 
 def _is_onward(response: httpx2.Response) -> bool:
-    """Whether an answer sends the same request to another address of the same host."""
+    """Whether an answer sends the same request to another address of the same host and port."""
     here, there = response.request, response.next_request
-    return there is not None and (there.method, there.url.host) == (here.method, here.url.host)
+    return there is not None and _asked(there) == _asked(here)
+
+
+def _asked(request: httpx2.Request) -> tuple[str, str, int | None]:
+    return request.method, request.url.host, request.url.port  # None for the usual port, of https as of http
 
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
@@ -227,6 +241,9 @@ def _refuse_unusable() -> None:
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
     if not url and not key:
         raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
+    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    if not all(_HEADER.fullmatch(line) for line in headers if ":" in line):
+        raise UsageError("OPENAI_CUSTOM_HEADERS must be lines such as X-Team: us, in ASCII")
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
             raise UsageError(f"{name} holds a space, a line end or another character that no key has")

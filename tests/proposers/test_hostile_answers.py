@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.proposers.hostile_answers import KEY, check, endpoint
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.proposers.openai_answers import Completion
+from behavesim.proposers.openai_endpoint import Endpoint
+from tests.proposers.hostile_answers import KEY, check, check_completion, check_fault, endpoint
 
 ASKED = endpoint()
 
@@ -66,3 +72,38 @@ def test_any_document_is_a_reply_or_a_fault(status: int, pause: str, document: A
 @settings(max_examples=200)
 def test_any_bytes_are_a_reply_or_a_fault(status: int, kind: str, body: bytes) -> None:
     check(ASKED, b"%d\n\n%b\n%b" % (status, kind.encode(), body))
+
+
+LINES = [
+    *(b"200 OK", b"204 No", b"304 Same", b"301 To", b"307 To", b"308 To", b"404 No", b"429 Slow", b"500 No", b"199 X"),
+    *(b"999 X", b"101 Up", b"100 On", b"200", b"2xx OK", b"200 \xff\xfe"),
+]
+HEADERS = [
+    *(b"Content-Type: text/html; charset=rot13", b"Content-Type: a/b; charset=utf-7", b"Content-Type: \xff\xfe"),
+    *(b"Location: http://[::1/", b"Location: //", b"Location: \xff", b"Location: ../x", b"Location: ftp://x/"),
+    *(b"Retry-After: \xff", b"Set-Cookie: a=b; Domain=\xff; Max-Age=x", b"Set-Cookie: =;;;", b"Content-Encoding: br"),
+    *(b"Content-Encoding: gzip, gzip", b"Content-Encoding: gzip, deflate, x", b"Transfer-Encoding: chunked"),
+    *(b"Content-Length: 5", b"Content-Length: 5, 6", b"Content-Length: -1", b"X:", b": y", b"X y"),
+    *(b"Connection: upgrade\r\nUpgrade: x", b"WWW-Authenticate: Basic", b"x-request-id: \xff"),
+]
+BODIES = [b"", b"{}", b"null", b"\xff\xfe", b"5\r\nhello\r\n0\r\n\r\n", b"zz\r\n", b"\x1f\x8b\x08"]
+
+
+async def test_whatever_comes_in_place_of_an_answer_is_a_value_and_nothing_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(5)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(2**16)
+        headers = b"".join(rng.choice(HEADERS) + b"\r\n" for _ in range(rng.randrange(4)))
+        writer.write(b"HTTP/1.1 " + rng.choice(LINES) + b"\r\n" + headers + b"\r\n" + rng.choice(BODIES))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        asked = Endpoint(0.3, Heartbeat(beat_s=0.02))
+        for _ in range(400):
+            found, _ = await asked.exchange(asked.path, {"model": "m", "messages": []}, ())
+            check_completion(found) if isinstance(found, Completion) else check_fault(found, found.message)
+        await asked.aclose()

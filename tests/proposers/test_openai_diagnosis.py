@@ -142,6 +142,8 @@ WRONG = [
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "broke off in the middle of its answer"),
     (b"SSH-2.0-OpenSSH_9.6\r\n", "something that is not HTTP .*SSH-2.0"),
     (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "something that is not HTTP"),
+    (b"HTTP/1.1 200 \xff\r\nContent-Length: 2\r\n\r\n{}", "something that is not HTTP"),
+    (b"HTTP/1.1 301 Gone\r\nLocation: http://[::1/\r\nContent-Length: 0\r\n\r\n", "redirects to nowhere"),
     (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", "something that is not HTTP"),
     (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "middle of its answer"),
     (b"HTTP/1.1 301 Gone\r\nLocation: ftp://elsewhere/\r\nContent-Length: 0\r\n\r\n", "redirects to nowhere"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from base64 import b64encode
 from typing import Any
 from urllib.parse import quote
@@ -206,6 +207,16 @@ async def test_headers_of_the_environment_are_sent_as_the_package_reads_them_and
     sent = {name.lower(): value for name, value in server.asked[0].headers.items()}
     assert (sent["openai-organization"], sent["openai-project"], sent["x-team"]) == ("org-1", "proj-1", "us")
     assert (sent["authorization"], sent["x-gateway-token"]) == ("Digest 0123456789", "abcdefghijkl")
+
+
+@pytest.mark.parametrize("headers", ["X-A: b\rc", "X-A: ü", "X A: b", ": b", "X-A: b\nX\x00: c"])
+def test_headers_of_the_environment_that_cannot_be_sent_are_refused(
+    monkeypatch: pytest.MonkeyPatch, headers: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_CUSTOM_HEADERS": headers})
+    with pytest.raises(UsageError, match="OPENAI_CUSTOM_HEADERS must be lines"):
+        OpenAIProposer(Sampling({"m": 1.0}))
 
 
 PASSWORD = "correct/horse battery"

@@ -40,6 +40,14 @@ async def test_half_an_emoji_costs_a_reply_nothing_else(proposer_of: Any, server
     assert len(server.asked) == 1
 
 
+async def test_half_an_emoji_in_a_prompt_is_sent_as_it_is(proposer_of: Any, server: Any) -> None:
+    async with proposer_of(system_prompt=f"be{HALF}", models={f"m{HALF}": 1.0}, extra_body={"k": [HALF]}) as proposer:
+        await proposer.propose(prompt(f"a{HALF}"), 0)
+    (asked,) = server.asked
+    assert [message["content"] for message in asked.body["messages"]] == [f"be{HALF}", f"a{HALF}"]
+    assert (asked.body["model"], asked.body["k"]) == (f"m{HALF}", [HALF])
+
+
 async def test_what_is_stored_of_a_reply_is_what_programs_are_read_from(proposer_of: Any, server: Any) -> None:
     server.behaviour = chat.script(then=chat.says(f"a{RAW}b"))
     async with proposer_of() as proposer:
