@@ -53,6 +53,7 @@ class Run:
         self._activity = Activity()
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._ranked: list[Candidate] | None = None
+        self._task: Task | None = None
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
@@ -153,7 +154,9 @@ class Run:
 
     def task(self) -> Task:
         """The run's task, by the run's own copy where its file is gone; raises UsageError where it cannot be had."""
-        return TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
+        if self._task is None:  # a file of one's own may read much, and every measure asks for it
+            self._task = TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
+        return self._task
 
     def measure(self) -> BehaveSim:
         """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
@@ -239,7 +242,7 @@ class Run:
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():
-                self.settings = recorded(event.settings)
+                self.settings, self._task = recorded(event.settings), None
 
     def _remember(self) -> None:
         """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""

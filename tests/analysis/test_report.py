@@ -46,6 +46,14 @@ def test_a_report_has_a_table_of_what_there_is(tmp_path: Path) -> None:
     assert {table.name for table in tried(failed).tables()} >= {"failures", "held_out"}
 
 
+def test_a_report_reads_the_file_of_a_task_once(tmp_path: Path) -> None:
+    file, read = tmp_path / "mine.py", tmp_path / "read"
+    file.write_text(f"open({str(read)!r}, 'a').write('.')\nfrom behavesim_tasks.tsp import task\n")
+    programs = feasible(0, 5.0), feasible(1, 4.0, [3, 2, 1, 0])
+    report(journalled(tmp_path / "first", started(task=str(file)), *programs))
+    assert read.read_text() == "."
+
+
 def test_the_held_out_table_names_the_recommended_program(tmp_path: Path) -> None:
     from behavesim.analysis.held_out import HeldOutProgram
 
