@@ -13,6 +13,7 @@ from behavesim.search.settings import recorded
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
 from behavesim.state.provenance import changed_parts, instances_hash, provenance
+from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
@@ -75,6 +76,23 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):
         raise UsageError("a fork keeps its instances, or scores would not mean the same; for others, start a new run")
+
+
+def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> None:
+    """Raise UsageError where a fork of `source` would compare what programs do, and that of one cannot be compared.
+
+    A run that compares nothing keeps such programs; each later decision of the fork would fail because of them.
+    """
+    if not method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
+        return
+    state, known = RunState(task.objective), Behaviours.of_run(settings, task)
+    for _, _, event in read_events(source.journal):
+        state.apply(event)
+        known.apply(event, state.members)
+    evaluated = (*state.members, *(each.id for each in state.open.values() if each.is_feasible))
+    for candidate in evaluated:
+        if why := known.refusal(known.algorithm(candidate)):
+            raise UsageError(f"a fork that compares behaviour cannot take candidate {candidate} over: {why}")
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:

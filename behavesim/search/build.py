@@ -24,6 +24,7 @@ from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.search.admission import (
     refuse_another_run,
     refuse_changes,
+    refuse_incomparable,
     refuse_unpriced,
     refuse_unsteady,
     refuse_unsuited,
@@ -153,6 +154,7 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
     Raises UsageError where what differs is part of what the journal is about, and another run is needed.
     """
     refuse_another_run(source, launch.settings, launch.task)
+    await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_unpriced, launch.settings)
     with launch.folder.created():
         launch.folder.keep_task(launch.settings.task)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
+from behavesim.audit.verify import verify
 from behavesim.base.errors import UsageError
-from behavesim.search.build import Launch, forked_search
+from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+from behavesim.search import build
+from behavesim.search.admission import run_provenance
+from behavesim.search.build import Launch, forked_search, new_search
 from behavesim.search.settings import amended, resolve
-from behavesim.state.events import RunStarted
+from behavesim.state.events import Prompt, Reply, RunForked, RunStarted
 from behavesim.state.provenance import provenance
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
@@ -48,3 +52,67 @@ def test_another_proposer_or_method_comes_without_the_settings_of_the_one_before
     assert "niche_radius" not in amended(begun, {"method": "eoh"}).flat()
     with pytest.raises(UsageError, match="belongs to method niche"):
         amended(begun, {"method": "eoh"}, ["niche_radius=0.5"])
+
+
+FLAT_OR_NOT = """
+import numpy as np
+import behavesim as bs
+
+class Mine(bs.Task):
+    template = "def number() -> int:\\n    return 1\\n"
+    objective = bs.Objective("maximise")
+    normaliser = 9.0
+    def instances(self, split): return [0]
+    def solve(self, number, instance): return [number()]
+    def score(self, instance, solution): return float(solution[0])
+    def trajectory(self, instance, solution): return bs.Trajectory.vectors(np.ones((3, int(solution[0]))))
+
+task = Mine()
+"""
+
+
+class InThePlane(Proposer[ProposerSettings]):
+    """Answers with a program whose states have two dimensions; the template's have one."""
+
+    @classmethod
+    def of(cls, settings: ProposerSettings, errand: Errand) -> Self:
+        raise NotImplementedError
+
+    async def propose(self, prompt: Prompt, number: int) -> Reply:
+        return Reply("```python\ndef number() -> int:\n    return 2\n```", "toy")
+
+
+async def in_the_plane(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+    """The launch of a finished run that compared nothing, and keeps programs that cannot be compared."""
+    (folder / "mine.py").write_text(FLAT_OR_NOT)
+    reference = TaskReference(str(folder / "mine.py"))
+    given = {"method": "funsearch", "budget": 4, "window": 1, "proposer": "command:true", "recommend": False}
+    monkeypatch.setattr(build, "_proposer", lambda launch: InThePlane())
+    launch = Launch(resolve({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first"))
+    async with new_search(launch) as search:
+        await search.run()
+    return launch
+
+
+async def test_a_fork_that_would_compare_what_cannot_be_compared_is_refused_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await in_the_plane(tmp_path, monkeypatch)
+    second = Launch(amended(first.settings, {"placement": "behaviour"}), first.task, RunFolder(tmp_path / "second"))
+    with pytest.raises(UsageError, match=r"cannot take candidate 0 over: .* cannot be compared"):
+        async with forked_search(second, first.folder):
+            pass
+    assert not second.folder.path.exists()
+
+
+async def test_what_came_before_a_fork_is_verified_by_what_held_then_however_many_programs_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await in_the_plane(tmp_path, monkeypatch)
+    now = amended(first.settings, {"placement": "behaviour"})
+    async with SqliteJournal(first.folder.journal) as journal:
+        await journal.append([RunForked("before", now.flat(), run_provenance(now, first.task))])
+    first.folder.write_settings(now.flat())
+    found = [await verify(first.folder, workers) for workers in (1, 8)]
+    assert found[0] == found[1]
+    assert (found[0].differences, found[0].evaluations) == ([], 2)
