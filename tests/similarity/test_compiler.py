@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -78,21 +77,6 @@ def test_a_kernel_is_compiled_again_after_a_change_of_what_it_calls_in_another_f
     replace(package / "parts.py", "x + 1.0", "x + 2.0")
     replace(package / "compiler.py", "builder.fma(*arguments)", "builder.fadd(arguments[0], arguments[1])")
     assert answer(package) == 14.0
-
-
-def test_a_numba_that_was_not_tried_reads_its_cache_in_its_own_way(package: Path):
-    replace(package / "compiler.py", f'"{compiler.TRIED}"', '"another"')
-    assert [answer(package), answer(package)] == [21.0, 21.0]
-
-
-@pytest.mark.skipif(not numba.__version__.startswith(compiler.TRIED), reason="another numba than was tried")
-def test_kernels_that_are_compiled_are_read_without_what_only_compiling_needs():
-    from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence  # noqa: F401 - compiled now, if not yet
-
-    code = "from behavesim.similarity.kernels import euclidean, prefix, scalar, sequence"
-    code += "; import sys; print(sorted({'numba.np.arraymath', 'scipy.linalg'} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_a_multiplication_and_an_addition_are_rounded_once():

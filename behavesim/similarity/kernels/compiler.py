@@ -1,4 +1,4 @@
-"""How kernels are compiled, and the three words of LLVM that numba has no name for."""
+"""How kernels are compiled, and three LLVM intrinsics that numba does not expose."""
 
 from __future__ import annotations
 
@@ -7,51 +7,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
 from numba import njit, types
-from numba.core.caching import FunctionCache
-from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-TRIED = "0.68."
-"""The versions of numba whose cache is read the short way."""
 SOURCES = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
-"""The digest of every file of this folder."""
-
-
-class _Cache(FunctionCache):
-    """numba's cache of one function, which reads machine code with what that needs, and no more.
-
-    numba makes all ready for compiling first, whether the code is there or not: a hundred modules, scipy among them,
-    and four times what reading takes. Where there is nothing to read, its compiler does the same by itself. In a numba
-    that this was not tried with, it is left as it is: machine code that misses a symbol ends the process.
-    """
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for a signature; None where it has to be compiled."""
-        if not numba.__version__.startswith(TRIED):
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        rtsys.initialize(target_context)  # compiled code calls it for every array that it makes
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+"""SHA-256 of all source files of this folder."""
 
 
 def kernel(*signatures: Any) -> Callable[[Function], Function]:
-    """Compile a function for these signatures, or read it from numba's cache.
+    """Return a decorator that compiles a function for these signatures, or reads it from numba's cache.
 
-    The cache knows a function by its name and the file that holds it, but not by what it calls in another file; with
-    the digest in its name it is never older than any of them. No fastmath and no contraction: a result has the same
-    bits on every machine.
+    The cache identifies a function by its name and its own file, and does not see changes in the files of functions
+    that it calls. So the digest of all files becomes part of the name. No fastmath and no contraction: a result has the
+    same bits on every machine.
     """
 
     def compiled(function: Function) -> Function:
         function.__qualname__ += f"-{SOURCES[:16]}"
         dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
-        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+        dispatcher.enable_caching()
         for signature in signatures:
             dispatcher.compile(signature)
         dispatcher.disable_compile()
@@ -61,13 +39,13 @@ def kernel(*signatures: Any) -> Callable[[Function], Function]:
 
 
 def inline(function: Function) -> Function:
-    """A part of a kernel, whose lines become those of the kernel: no call stands in the way of its loops."""
+    """Compile a function that is copied into each kernel that calls it, so that the kernel's loops stay vectorised."""
     return cast(Function, njit(inline="always", error_model="numpy")(function))
 
 
 @njit
 def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
-    """(rows, columns) numbers of any value, from the beginning of a line of the cache: registers fill twice as fast."""
+    """Return an uninitialised (rows, columns) array that starts at a cache line: registers load twice as fast."""
     numbers = np.empty(rows * columns + 64, dtype)
     start = (-numbers.ctypes.data % 64) // numbers.itemsize
     return numbers[start : start + rows * columns].reshape(rows, columns)
@@ -75,9 +53,9 @@ def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
 
 @intrinsic
 def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any:
-    """left * right + addend of float64, rounded once: asked for by name, it is the same on every machine.
+    """Return left * right + addend of float64, rounded once, so that the result is the same on every machine.
 
-    One instruction on today's machines, and a call where they have none.
+    It is one instruction where the processor has it, else a call.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -88,7 +66,7 @@ def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any
 
 @intrinsic
 def count_ones(typing_context: Any, bits: Any) -> Any:
-    """How many bits of an unsigned integer are set, as one of its kind."""
+    """Return how many bits of an unsigned integer are set, in the integer's own type."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(*arguments)
@@ -98,14 +76,13 @@ def count_ones(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def use_widest_registers(typing_context: Any) -> Any:
-    """Say at a kernel's beginning that its loops may fill registers of 512 bits, where the machine has them.
+    """Let the calling kernel use 512-bit registers where the processor has them; results are the same.
 
-    On some machines LLVM fills but half of them unless asked, so that a kernel takes 1.3 to 1.6 times as long; results
-    are the same.
+    On some processors LLVM uses 256 bits unless told otherwise, and a kernel takes 1.3 to 1.6 times as long.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Attributes are a set, whose own `add` takes those that every target has; this one is for x86.
+        # llvmlite's `add` refuses attributes that only some processors have, so the set's own is called.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
@@ -113,5 +90,5 @@ def use_widest_registers(typing_context: Any) -> Any:
 
 
 def read(element: Any, dimensions: int = 1) -> Any:
-    """The type of a contiguous array that a kernel only reads."""
+    """Return numba's type of a contiguous array that a kernel only reads."""
     return types.Array(element, dimensions, "C", readonly=True)
