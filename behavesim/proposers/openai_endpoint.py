@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import ssl
 from collections.abc import Collection, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
 import openai
 
-from behavesim.base.errors import UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
 from behavesim.proposers.openai_diagnosis import Route, diagnosed
+from behavesim.proposers.openai_environment import has_credentials, proxy_for, refuse_unusable
 from behavesim.proposers.openai_message import NO_USAGE
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.secrets import Secrets
@@ -34,7 +32,6 @@ CONNECT_S = 10.0
 PROBE_S = 3.0
 MOST_REDIRECTS = 5
 
-_HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 _KEEPALIVE_S = 15.0
 _AS_MANY_AS_ASKED = 0
 """aiohttp's way to set no limit on connections: the limiter decides how many there are."""
@@ -51,15 +48,15 @@ class Endpoint:
 
         Raises UsageError if the environment names no usable endpoint or proxy.
         """
-        _refuse_unusable()
+        refuse_unusable()
         self._timeout_s, self._clock = timeout_s, clock
         url = urlsplit(base_url())
-        proxy = _proxy(url)
+        proxy = proxy_for(url)
         self.secrets = Secrets.of_endpoint(os.environ, base_url(), proxy or "")
         self._route = Route.of(url, proxy)
         self._client = _client(url, proxy)
         # An endpoint of one's own may do without a key; the package would send a placeholder.
-        self._headers = {} if url.username is not None or _has_credentials() else {"Authorization": openai.Omit()}
+        self._headers = {} if url.username is not None or has_credentials() else {"Authorization": openai.Omit()}
         self._has_answered = False
         self._versioned = url.path.rstrip("/").endswith("/v1")
         self.host = self._route.host
@@ -215,53 +212,3 @@ async def _listens(address: str, port: int) -> bool:
         writer.transport.abort()
         return True
     return False
-
-
-def _proxy(url: SplitResult) -> str | None:
-    """The proxy that the environment names for a URL; raises UsageError if it cannot be used."""
-    if proxy_bypass(f"{url.hostname}:{url.port}" if url.port else url.hostname or ""):
-        return None
-    proxies = getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all") or ""
-    if proxy and "://" not in proxy:
-        proxy = f"http://{proxy}"
-    if proxy and not _is_usable(proxy):
-        name = f"{url.scheme.upper()}_PROXY"
-        raise UsageError(
-            f"{name} must be the URL of an HTTP proxy, such as http://host:3128; "
-            f"to go without one, set NO_PROXY={url.hostname}"
-        )
-    return proxy or None
-
-
-def _refuse_unusable() -> None:
-    """Raises UsageError if the environment's settings of the endpoint cannot be used."""
-    url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
-    if url and not _is_usable(url):
-        raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
-    if not url and not key:
-        raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
-    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
-    if not all(_HEADER.fullmatch(line) for line in headers if ":" in line):
-        raise UsageError("OPENAI_CUSTOM_HEADERS must be lines such as X-Team: us, in ASCII")
-    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
-        if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
-            raise UsageError(f"{name} holds a space, a line end or another character that no key has")
-
-
-def _has_credentials() -> bool:
-    """Whether the environment has a key, or a header in the place of one."""
-    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
-    named = {line.partition(":")[0].strip().lower() for line in headers}
-    return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named
-
-
-def _is_usable(url: str) -> bool:
-    """Whether a text is the URL of an HTTP server or proxy."""
-    try:
-        parts = urlsplit(url)
-        named = (parts.hostname or "").encode("idna")
-        httpx2.URL(url)
-        return parts.scheme in ("http", "https") and bool(named) and url.isprintable() and parts.port != 0
-    except (ValueError, httpx2.InvalidURL):  # of a port or a host that is none
-        return False

@@ -95,3 +95,11 @@ def test_importing_behavesim_loads_nothing_heavy() -> None:
         "httpx2",
         "pandas",
     }
+
+
+def test_one_module_asks_endpoints_and_it_does_so_with_the_package() -> None:
+    paths = list((ROOT / "behavesim").rglob("*.py"))
+    asking = [path.stem for path in paths if re.search(r"^\s*(?:import|from) openai\b", path.read_text(), re.MULTILINE)]
+    assert asking == ["openai_endpoint"]
+    by_hand = re.compile(r"ClientSession|urlopen|http\.client|AsyncClient|import requests")
+    assert not [path.name for path in paths if by_hand.search(path.read_text())]

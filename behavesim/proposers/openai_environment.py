@@ -1,0 +1,64 @@
+"""What the environment says of an endpoint: its URL, its key, its headers and the proxy before it."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from behavesim.base.errors import UsageError
+
+_HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
+
+
+def proxy_for(url: SplitResult) -> str | None:
+    """The proxy that the environment names for a URL; raises UsageError if it cannot be used."""
+    if proxy_bypass(f"{url.hostname}:{url.port}" if url.port else url.hostname or ""):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all") or ""
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    if proxy and not _is_usable(proxy):
+        name = f"{url.scheme.upper()}_PROXY"
+        raise UsageError(
+            f"{name} must be the URL of an HTTP proxy, such as http://host:3128; "
+            f"to go without one, set NO_PROXY={url.hostname}"
+        )
+    return proxy or None
+
+
+def refuse_unusable() -> None:
+    """Raises UsageError if the environment's settings of the endpoint cannot be used."""
+    url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
+    if url and not _is_usable(url):
+        raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
+    if not url and not key:
+        raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
+    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    if not all(_HEADER.fullmatch(line) for line in headers if ":" in line):
+        raise UsageError("OPENAI_CUSTOM_HEADERS must be lines such as X-Team: us, in ASCII")
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
+            raise UsageError(f"{name} holds a space, a line end or another character that no key has")
+
+
+def has_credentials() -> bool:
+    """Whether the environment has a key, or a header in the place of one."""
+    headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    named = {line.partition(":")[0].strip().lower() for line in headers}
+    return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named
+
+
+def _is_usable(url: str) -> bool:
+    """Whether a text is the URL of an HTTP server or proxy."""
+    try:
+        parts = urlsplit(url)
+        named = (parts.hostname or "").encode("idna")
+        httpx2.URL(url)
+        return parts.scheme in ("http", "https") and bool(named) and url.isprintable() and parts.port != 0
+    except (ValueError, httpx2.InvalidURL):  # of a port or a host that is none
+        return False
