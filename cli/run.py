@@ -36,13 +36,17 @@ from .options import (
 )
 from .output import busy, tell
 
-Budget = Annotated[int | None, typer.Option(help="Candidates to ask for, whatever becomes of them.")]
+Budget = Annotated[int | None, typer.Option(help="Number of programs to generate, including rejected ones.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
-Connections = Annotated[int | None, typer.Option(help="Requests to the model at once.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", metavar="USD", help="Stop before spending more.")]
-MaxTokens = Annotated[int | None, typer.Option(help="Stop before using more tokens, prompt and completion together.")]
+Connections = Annotated[int | None, typer.Option(help="Most requests to the model at once.")]
+MaxCost = Annotated[
+    float | None, typer.Option("--max-cost", metavar="USD", help="Send no request that could cost more in all.")
+]
+MaxTokens = Annotated[
+    int | None, typer.Option(help="Send no request that could exceed this many tokens, prompt and completion.")
+]
 MaxTime = Annotated[
-    str | None, typer.Option(help="Stop after so long, pauses left out: 90s, 30m, 2h; seconds where no unit stands.")
+    str | None, typer.Option(help="End the run after this active time: 90s, 30m, 2h; a number alone is seconds.")
 ]
 
 
@@ -52,14 +56,18 @@ def run(
     method: Annotated[str | None, typer.Option(help="The search method (default: funsearch+behavesim).")] = None,
     proposer: Annotated[str, typer.Option(help="auto, openai, genetic, command:CMD, folder:DIR, replay:RUN.")] = "auto",
     model: Models = None,
-    seed: Annotated[int | None, typer.Option(help="The seed of every draw.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
     workers: Workers = None,
     connections: Connections = None,
-    window: Annotated[int | None, typer.Option(help="Candidates in flight at most; part of what makes a run.")] = None,
+    window: Annotated[
+        int | None, typer.Option(help="Most candidates open at once; it changes what a run finds.")
+    ] = None,
     start_with: Annotated[
         str | None, typer.Option(metavar="DIR|RUN", help="Try a folder's programs first, or the ten best of a run.")
     ] = None,
-    repair: Annotated[int | None, typer.Option(help="Tries a rejected candidate gets, told why it was.")] = None,
+    repair: Annotated[
+        int | None, typer.Option(help="Further tries for a rejected candidate; the prompt says why.")
+    ] = None,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,

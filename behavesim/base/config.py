@@ -31,99 +31,99 @@ Value = TypeVar("Value")
 
 ADJUSTABLE = "adjustable"
 Adjustable = Annotated[Value, ADJUSTABLE]
-"""A setting that cannot change what a run finds, only how fast, how far or at what price; it may differ on resume."""
+"""A setting that changes how fast, how far or at what price a run goes, not what it finds; `resume` can change it."""
 
 
 class Settings(Options):
-    """All that a run can be told: what every run has, and what its method and its proposer bring; names are flat."""
+    """All settings of a run: those of every run, and those of its method and its proposer. Names are flat."""
 
     label: Adjustable[str] = ""
-    """A name for the group of runs this one belongs to; it changes nothing else."""
+    """Name of the group that this run belongs to; it has no other effect."""
     task: str
     """A task's name, or the path of a task file."""
     method: str = "funsearch+behavesim"
-    """How programs are chosen to be shown and kept: a method's name, or the path of a method file."""
+    """The search method, which chooses the programs to show and to keep: a name or a file's path."""
     proposer: str = "genetic"
     """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a proposer file."""
     seed: int = Field(0, ge=0)
-    """The seed of every draw."""
+    """Seed of all random numbers of the search."""
     budget: int = Field(2000, ge=1)
-    """Candidates to ask for, whatever becomes of them."""
+    """Number of programs to generate, including rejected ones."""
     window: int = Field(64, ge=1)
-    """Candidates in flight at most: candidate t is asked for when t - window is registered."""
+    """Most candidates open at once: candidate t is asked for once candidate t - window is registered."""
     start_with: str = ""
-    """What a new run tries first: a folder of programs, or the ten best of a run, each in place of a question."""
+    """Programs to try first: a folder of programs, or a run, whose ten best are taken. Each replaces one request."""
     repair: int = Field(0, ge=0)
-    """Further tries a rejected candidate gets, told why it was rejected."""
+    """Number of further tries for a rejected candidate; the prompt says why it was rejected."""
 
     prompts: str = "full"
-    """How a model is asked: full, paper (without the task's contract), or a folder with texts of one's own."""
+    """Wording of the prompts: full, paper (without the task's contract), or a folder with your own texts."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
-    """What prompts say of the programs they show: nothing, their scores, or also where what they do parts."""
+    """What prompts say about the programs they show: nothing, scores, or also the step where behaviours differ."""
     prompt_times: bool = False
-    """Say with the scores what CPU time the programs shown took; what is asked then depends on the machine's pace."""
+    """Show CPU times beside the scores in prompts. Prompts then depend on the speed of the machine."""
     prompt_angles: bool = False
-    """Let first prompts differ in what they begin from, for models that repeat themselves."""
+    """Give each of the first prompts another starting idea, for models that repeat themselves."""
 
     workers: Adjustable[int] = Field(1, ge=1)
     """Programs evaluated at once."""
     connections: Adjustable[int] = Field(8, ge=1)
-    """Requests to the model at once."""
+    """Most requests to the model at once."""
     max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
-    """Stop asking before more is spent."""
+    """Send no request that could bring the run's cost above this (USD)."""
     max_tokens: Adjustable[int | None] = Field(None, gt=0)
-    """Stop asking before more tokens are used, prompt and completion together."""
+    """Send no request that could bring the run's tokens above this, prompt and completion together."""
     max_calls: Adjustable[int | None] = Field(None, gt=0)
-    """Stop asking before more requests are made."""
+    """Most requests to the model, over all sessions of the run."""
     max_time_s: Adjustable[float | None] = Field(None, gt=0)
-    """End after so many active seconds, whatever is under way; pauses between sessions do not count."""
+    """End the run after this many active seconds, with what is under way; pauses between sessions do not count."""
     max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
-    """End when more than this share of the last 50 to 100 candidates was rejected; 1 is never."""
+    """End the run when more than this share of the last 50 to 100 candidates was rejected; 1 means never."""
 
     timeout_s: float = Field(50.0, gt=0)
-    """CPU seconds a program may take over all instances of the search; the wall clock ends it after twice that and 2 s,
-    without what it waits for a core. On other instances it has as much for each, and no less than in the search
-    altogether."""
+    """CPU seconds that a program may take over all search instances. By the clock it may take twice that and 2 s more,
+    without the time in which it waits for a core. On other instances it gets the same time for each instance, and at
+    least as much in total as in the search."""
     memory_mb: int = Field(2048, ge=64)
-    """Memory a program may take beside what the sandbox itself needs."""
+    """Memory that a program may take, in MB, in addition to what the sandbox needs."""
     output_mb: int = Field(8, ge=1)
-    """Size of what a program may return."""
+    """Largest size of what a program returns, in MB."""
     allow_weak_isolation: bool = False
-    """Run programs where the sandbox cannot be closed."""
+    """Run programs although this machine cannot isolate them fully."""
 
     recommend: Adjustable[bool] = True
     """Choose recommended.py on the validation instances when a run ends."""
     shortlist: int = Field(10, ge=1)
-    """Programs evaluated on the validation instances."""
+    """Number of programs evaluated on the validation instances."""
     shortlist_radius: float = Field(0.3, ge=0)
-    """How different those are, in units of the median distance."""
+    """Smallest distance between any two of them, as a multiple of the median distance."""
 
     measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
-    """How trajectories are compared."""
+    """How the distances of states become a similarity of trajectories."""
     truncate: float = Field(0.0, ge=0, lt=1)
-    """The last part of each trajectory that is left out (the paper's k)."""
+    """Fraction of each trajectory's end that is left out, from 0 to 1 (the paper's k)."""
     skip: int = Field(0, ge=0)
-    """States skipped between two that are kept (the paper's n)."""
+    """Number of states skipped between two that are compared (the paper's n)."""
     normaliser: Literal["constant", "pair"] = "constant"
-    """What distances are divided by: the task's constant, if it has one, or in each pair the longer solution."""
+    """What distances are divided by: the task's constant if it has one, or the longer solution's length."""
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
-    """USD per million tokens by model: prompt, completion, cached and cache_write; they win over list prices."""
+    """USD per million tokens by model: prompt, completion, cached, cache_write. They replace list prices."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
     of_proposer: SerializeAsAny[Options] = Field(Options(), exclude=True)
 
     def flat(self) -> dict[str, Any]:
-        """Every setting by its name, as plain values that JSON and TOML know."""
+        """Return every setting by its name, as plain values for JSON and TOML."""
         return {name: value for part in self._parts for name, value in part.model_dump(mode="json").items()}
 
     def decisive(self) -> dict[str, Any]:
-        """Those of `flat` that could change what the run finds: all that are not adjustable."""
+        """Return the settings of `flat` that could change what the run finds: all that are not adjustable."""
         fields = {name: field for part in self._parts for name, field in type(part).model_fields.items()}
         return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
 
     def measuring(self, constant: float | Literal["pair"]) -> dict[str, Any]:
-        """What `BehaveSim` is told of the run; `constant` is the task's normaliser."""
+        """Return the arguments of `BehaveSim` for this run; `constant` is the task's normaliser."""
         normaliser = "pair" if self.normaliser == "pair" else constant
         return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
 
@@ -133,21 +133,21 @@ class Settings(Options):
 
 
 OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
-"""The settings that every run has."""
+"""Names of the settings that every run has."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose settings they are, in words such as "method eoh"; None of a part that cannot be had any more."""
+    """The part that settings belong to, named as in "method eoh"; `options` is None if the part is not installed."""
 
     name: str
     options: type[Options] | None
 
 
 def validated(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Settings:
-    """Settings from plain values by their flat names; raises UsageError that names the first that does not fit.
+    """Return settings from plain values by flat names; raises UsageError naming the first that does not fit.
 
-    What an owner that is gone would know is left out.
+    If an owner's options are None, unknown settings are ignored: they may be that owner's.
     """
     rest = {key: value for key, value in values.items() if key not in OWN}
     parts = {"of_method": method, "of_proposer": proposer}
@@ -188,7 +188,7 @@ def _is_kept(value: Any) -> bool:
 
 
 class UnknownSetting(UsageError):
-    """A setting that neither every run has, nor the chosen method, nor the chosen proposer."""
+    """A setting that is unknown to every run, to the chosen method and to the chosen proposer."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no setting {key!r}; `behavesim settings` lists them all")
@@ -206,7 +206,7 @@ def _checked(model: type[T], values: Mapping[str, Any]) -> T:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A settings file's table; raises UsageError where it cannot be read."""
+    """Return the table of a settings file; raises UsageError where it cannot be read."""
     try:
         return tomllib.loads(read_text_file(path, "settings file"))
     except tomllib.TOMLDecodeError as error:
@@ -214,7 +214,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """A setting and its value from `key=value`, the value as TOML or else as text; raises UsageError."""
+    """Return a setting and its value from `key=value`; the value is TOML, else text. Raises UsageError."""
     key, separator, value = text.partition("=")
     if not separator:
         raise UsageError(f"--set takes key=value, not {text!r}")
@@ -225,14 +225,14 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def described(options: type[Options]) -> list[tuple[str, str, str]]:
-    """Every setting of an owner with its default, as TOML would have it, and what it does; required ones have none."""
+    """Return name, default and description of every setting of an owner; a required setting has the default ''."""
     said = dict(pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _said(owner))
     fields = options.model_fields.items()
     return [(name, _default(field.get_default()), said.get(name, "")) for name, field in fields if not field.exclude]
 
 
 def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
-    """What the docstring below each setting of a class says; read here, since a run has no use for it."""
+    """Yield each setting of a class and the docstring below it; read from the source, as Python does not keep it."""
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
     except OSError:  # nobody has its source
@@ -244,13 +244,13 @@ def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
 
 
 def _default(value: Any) -> str:
-    """A default for people: what is unset or required is empty."""
+    """Return a default as people write it; '' where it is unset or required."""
     if value is None or value is PydanticUndefined:
         return ""
     return json.dumps(value) if isinstance(value, bool | dict | list | tuple) else str(value)
 
 
 def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:
-    """The settings that differ and could change what a run finds, each with both values."""
+    """Return the settings that differ and could change what a run finds, each with both values."""
     left, right = ours.decisive(), theirs.decisive()
     return {name: (left.get(name), right.get(name)) for name in left | right if left.get(name) != right.get(name)}

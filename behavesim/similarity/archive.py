@@ -20,14 +20,14 @@ from behavesim.similarity.vectors import VectorEncoder
 from behavesim.trajectory import AlgorithmRun, Kind, Samples, Trajectory, described
 
 Algorithm = Sequence[AlgorithmRun | Sequence[AlgorithmRun]]
-"""What an algorithm did on each instance; where a task has several starting points, on each of them in order."""
+"""One run for each instance; or for each instance a sequence of runs, one for each starting point."""
 
 ENCODERS: dict[Kind, Callable[[], Encoder]] = {
     "prefixes": PrefixEncoder,
     "sequences": SequenceEncoder,
     "vectors": VectorEncoder,
 }
-"""How the distinct runs of a kind are encoded for the kernel that compares one with all of them."""
+"""The encoder of each kind of trajectory, for the kernel that compares one run with many."""
 
 KERNELS = {"prefixes": "prefix", "sequences": "sequence", "vectors": "euclidean", "sets": "scalar"}
 """The kernels that compare each kind of trajectory with an archive."""
@@ -37,9 +37,9 @@ Shape = tuple[int, ...]
 
 
 def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
-    """The runs of an algorithm, instance by instance, and how many there are of each instance.
+    """Return the runs of an algorithm, instance by instance, and the number of runs of each instance.
 
-    Raises TrajectoryError where there is no run, or something that is not one.
+    Raises TrajectoryError where an instance has no run, or something is not a run.
     """
     if isinstance(algorithm, Trajectory | Samples):
         raise TrajectoryError("an algorithm is a sequence of trajectories, one for each instance; got a single one")
@@ -58,7 +58,7 @@ def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
 
 
 def _entries(value: Any, expected: str) -> tuple[Any, ...]:
-    """What a sequence holds; raises TrajectoryError for what is none."""
+    """Return the entries of a sequence; raises TrajectoryError where the value is not a sequence."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
         raise TrajectoryError(f"an algorithm is made of {expected}; got {described(value)}")
     return tuple(value)
@@ -78,7 +78,7 @@ def check_shapes(left: Shape, right: Shape) -> None:
 
 
 class Column:
-    """The runs of all algorithms of an archive on one instance from one starting point; equal ones are kept once."""
+    """The runs of all algorithms of an archive on one instance from one starting point; equal runs are stored once."""
 
     def __init__(self) -> None:
         self.distinct: list[AlgorithmRun] = []
@@ -91,7 +91,7 @@ class Column:
         self._encoding = threading.Lock()
 
     def append(self, run: AlgorithmRun) -> None:
-        """Add the next algorithm's run; one that is known costs a look-up."""
+        """Add the next algorithm's run; a run that is stored already costs one look-up."""
         position = self._positions.setdefault(run, len(self.distinct))
         if position == len(self.distinct):
             self._has_encoder = self._has_encoder and isinstance(run, Trajectory) and run.kind in ENCODERS
@@ -103,13 +103,13 @@ class Column:
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """(algorithms,) where in `distinct` each algorithm's run is."""
+        """Return (algorithms,) the index in `distinct` of each algorithm's run."""
         return self._indices[: self._count]
 
     def encoded(self, granularity: Granularity) -> Batch | None:
-        """The distinct runs as the kernel reads them that compares one with all; None where no kernel takes them.
+        """Return the distinct runs encoded for the kernel of their kind; None where no kernel can compare them.
 
-        What was appended since the last time is encoded now; the lock lets several threads compare at once.
+        Runs appended since the last call are encoded now. The lock allows calls from several threads.
         """
         if not self._has_encoder:
             return None
@@ -124,9 +124,9 @@ class Column:
 
 
 class Archive:
-    """Algorithms, each given by its runs, one for each instance; the archive grows in place and is never changed.
+    """Algorithms, each given by its runs, one for each instance; algorithms can be appended, and never change.
 
-    It has one writer; comparing from other threads meanwhile is safe, and sees the archive as it was when it began.
+    One thread may append while others compare: a comparison sees the algorithms that were there when it began.
     Raises TrajectoryError where algorithms differ in the number of instances or starting points, or in kind.
     """
 
@@ -173,6 +173,6 @@ class Archive:
         return taken
 
     def warm(self) -> None:
-        """Load the kernels that its kinds need, which takes a moment, and longer when they are first compiled."""
+        """Load the kernels for the kinds of its runs: about 1 s, or up to 60 s to compile them first."""
         for kind in {column.distinct[0].kind for column in self.columns if column.distinct}:
             import_module(f"behavesim.similarity.kernels.{KERNELS[kind]}")

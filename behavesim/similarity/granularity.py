@@ -21,11 +21,11 @@ class Granularity:
     skip: int = 0
 
     def length(self, states: int) -> int:
-        """How many of so many states are left by truncation."""
+        """Return the number of states that truncation leaves of `states`, at least 1."""
         return max(1, states - math.floor(self.truncate * states + 1e-9))  # 0.29 * 100 is 28.999999999999996
 
     def kept(self, states: int) -> NDArray[np.intp]:
-        """The indices of the states that are compared, ascending."""
+        """Return the indices of the states that are compared, ascending, out of `states`."""
         last = self.length(states) - 1
         stride = np.arange(0, last + 1, self.skip + 1)
         return stride if stride[-1] == last else np.append(stride, last)

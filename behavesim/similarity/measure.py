@@ -57,7 +57,7 @@ class BehaveSim(MeasureSettings):
         return float(_expectation(sims, left_shape)[0])
 
     def one_vs_many(self, algorithm: Algorithm, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """(N,) BehaveSim of one algorithm and each of N; an Archive of them is encoded once, a list every time.
+        """Return (N,) BehaveSim of one algorithm and each of N; an Archive is encoded once, a list at every call.
 
         The kernels release the GIL. The result has the same bits whatever N is.
         """
@@ -87,7 +87,7 @@ class BehaveSim(MeasureSettings):
             check_coordinates(run)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """(N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
+        """Return (N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
         archive = _archive(algorithms)
         count = len(archive)
         if count == 0:
@@ -131,13 +131,13 @@ class BehaveSim(MeasureSettings):
         return np.concatenate(found), np.concatenate(sims)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """(instances, N, N) the same for each instance alone, whose mean the matrix is."""
+        """Return (instances, N, N) the similarities on each instance alone; `matrix` is their mean."""
         archive = _archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
-        """Whether no distance can exceed the normaliser: prefixes are no further apart than the longer one is long."""
+        """Return whether no distance can exceed the normaliser: that of two prefixes is at most the longer length."""
         compared = (run, *column.distinct)
         if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):
             return False

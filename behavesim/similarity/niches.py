@@ -1,4 +1,4 @@
-"""Niches: of programs that behave alike, the best one stands for all (clearing)."""
+"""Clearing: from each group of programs with similar behaviour, keep the best one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from behavesim.similarity.measure import BehaveSim
 from behavesim.trajectory import AlgorithmRun, packed
 
 Preference = tuple[float, int, int]
-"""What makes a program the better of two, smallest first: its negated utility, its length, its number."""
+"""Sort key of a program, best first: negated utility, length, number."""
 
 BASE = 100
-"""The first so many distinct behaviours say what is far."""
+"""Number of first distinct behaviours whose median distance is the unit of the radius."""
 
 
 def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDArray[np.float64]]) -> list[int]:
@@ -34,9 +34,9 @@ def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDAr
 
 
 class Niches:
-    """Programs by what they do; the cost of choosing the best grows with what is new since the last time.
+    """Programs grouped by behaviour. A call of `clear` costs what has been added since the last call.
 
-    Programs with equal trajectories share a behaviour, for which the preferred one of them stands.
+    Programs with equal trajectories share one behaviour, represented by the best of them.
     """
 
     def __init__(self, measure: BehaveSim) -> None:
@@ -50,7 +50,7 @@ class Niches:
         self._scale: tuple[int, float] = (0, 0.0)
 
     def add(self, algorithm: Sequence[AlgorithmRun], preference: Preference) -> None:
-        """Take in a program: what it does, and what it is worth."""
+        """Add a program: its runs, and its sort key."""
         number = self._behaviours.setdefault(packed(algorithm), len(self._algorithms))
         if number == len(self._algorithms):
             self._algorithms.append(algorithm)
@@ -64,10 +64,10 @@ class Niches:
         insort(self._ranking, (preference, number))
 
     def clear(self, radius: float, count: int) -> list[int]:
-        """At most `count` programs, preferred ones first, each far from every one before it.
+        """Return the numbers of at most `count` programs, best first, each far from all before it.
 
-        Far is 1 − BehaveSim of at least `radius` times the median distance of the first hundred distinct behaviours;
-        with radius 0 no two need be apart, and behaviours only have to differ.
+        Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred
+        distinct behaviours. With radius 0 behaviours only have to differ.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
         apart = radius * self._median() if radius else 0.0
@@ -86,13 +86,13 @@ class Niches:
         return self._scale[1]
 
     def _distances(self, number: int) -> NDArray[np.float64]:
-        """(N,) 1 − BehaveSim of a behaviour to all."""
+        """Return (N,) the distances, 1 − BehaveSim, of a behaviour to all."""
         if number not in self._rows:
             self._rows[number] = 1.0 - self._measure.one_vs_many(self._algorithms[number], self._archive)
         return self._rows[number]
 
     def _extend(self) -> None:
-        """Measure the behaviours kept the last time against those that have come since."""
+        """Compare the behaviours of the last selection with those added since."""
         if not self._rows:
             return
         known = len(next(iter(self._rows.values())))  # they were all brought up to date together

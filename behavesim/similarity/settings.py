@@ -1,4 +1,4 @@
-"""What a similarity depends on: the frozen settings of the measure, checked once."""
+"""The settings of the measure, checked when they are made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MeasureSettings:
 
     @cached_property
     def granularity(self) -> Granularity:
-        """How much of a trajectory is compared."""
+        """Truncation and sampling."""
         return Granularity(float(self.truncate), int(self.skip))
 
     @cached_property
@@ -65,7 +65,7 @@ class MeasureSettings:
 
     @cached_property
     def unit(self) -> float:
-        """What a sum of distances is divided by, beside the number of states."""
+        """What each distance is divided by; 1.0 for "pair", whose distances are divided in the kernels."""
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:

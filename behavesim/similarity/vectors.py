@@ -54,7 +54,7 @@ class VectorBatch:
 
 
 def _coordinates(run: Trajectory, length: int) -> NDArray[np.float64]:
-    """(length, dimensions) the first states, with as many zeros as the kernel needs: equal coordinates add nothing."""
+    """Return (length, dimensions) the first states, padded with zero coordinates to a multiple of COORDINATES."""
     from behavesim.similarity.kernels import euclidean
 
     states = run.data[:length]
@@ -62,5 +62,5 @@ def _coordinates(run: Trajectory, length: int) -> NDArray[np.float64]:
 
 
 def check_largest(sims: Sims, largest: Sims, settings: MeasureSettings) -> None:
-    """Raise TrajectoryError where a distance is above the normaliser; no distance at all is none in any unit."""
+    """Raise DistanceError where the largest distance of a pair is above the normaliser; equal runs are left out."""
     settings.check_distance(largest[sims != 1.0].max(initial=0.0))

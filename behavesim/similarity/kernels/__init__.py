@@ -1,4 +1,4 @@
-"""Compiled kernels: plain loops over one pair (`scalar`), or over one and many side by side.
+"""Compiled kernels: plain loops over one pair (`scalar`), or over one run and many others side by side.
 
-Importing one of them loads numba, which takes longer than all the rest.
+Importing one of them loads numba, which takes about a second.
 """
