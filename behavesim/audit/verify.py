@@ -209,7 +209,8 @@ class Verifier:
         elif (first := audit.tried(program)) is not None:
             self._result.copies += 1
             twin = read_outcome(self._folder.journal, first, program.source)
-            self._compare(seq, None if twin is None else copied(event.candidate, program, twin), event)
+            copy = None if twin is None else _lasting(copied(event.candidate, program, twin))
+            self._compare(seq, copy, _lasting(event))  # older runs say that a copy took no time
         elif event.copy_of is not None and not audit.may_be_older_copy(event):
             self._differ(seq, "no copy, as this text was not tried before", event)
         else:

@@ -86,7 +86,7 @@ def test_the_documents_of_run_resume_report_and_list_have_the_documented_keys(be
     longer = behavesim("resume", "first", "--budget", 20, "--set", "recommend=true", "--json").document
     assert longer["asked"] == 20
     report = behavesim("report", "first", "--json").document
-    assert set(report) == {"runs", "comparison", "ranks"}
+    assert set(report) == {"runs", "comparison", "ranks", "repeats", "untested"}
     assert set(report["runs"][0]) >= KEYS | {"convergence", "islands", "clusters", "diversity", "top"}
     assert {**report["runs"][0], "seconds": 0}.items() >= {**longer, "seconds": 0}.items()
     assert [each["run"] for each in behavesim("list", "--json").document] == ["first"]
