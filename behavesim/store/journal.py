@@ -34,10 +34,14 @@ PATIENCE_S = 5.0
 
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
 _OWNED = """
-CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events WHEN (SELECT token FROM main.owner) IS NOT '{token}'
+CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events
+WHEN (SELECT token FROM main.owner) IS NOT '{token}' OR NOT has_log()
 BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
 """
-"""Looks in each commit's transaction whether the journal is still this process's, wherever locks do nothing."""
+"""Looks in each commit's transaction whether the journal is still this process's, wherever locks do nothing.
+
+There, SQLite may also have removed the log under this process and begun another, which it would not see.
+"""
 
 Clock = Callable[[], float]
 
@@ -130,6 +134,7 @@ class SqliteJournal:
         )
         [(self._last,)] = await self._db.execute_fetchall(_LAST)
         await self._db.commit()
+        await self._db.create_function("has_log", 0, self._log.is_the_same())
         await self._db.execute_fetchall(_OWNED.format(token=token))
 
     async def _insert(self, rows: list[tuple[object, ...]], passages: dict[int, str]) -> None:

@@ -49,6 +49,18 @@ class WriteAheadLog:
         """What to tell SQLite: not to move the log by itself, and to cut it off once it has been moved."""
         return "PRAGMA wal_autocheckpoint = 0", f"PRAGMA journal_size_limit = {self._limit}"
 
+    def is_the_same(self) -> Callable[[], bool]:
+        """Return a function that says whether the log's file is still the one that is there now.
+
+        A log that is missing counts as the same: where the whole folder was moved, commits still reach the log in it.
+        """
+        now = self._log.stat()
+
+        def is_still_so() -> bool:
+            return not self._log.exists() or os.path.samestat(self._log.stat(), now)
+
+        return is_still_so
+
     def grew(self, size: int) -> None:
         """A commit added so many bytes; raises OSError or DatabaseError where the disk did not take earlier ones."""
         self._unflushed += size

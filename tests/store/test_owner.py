@@ -47,3 +47,13 @@ async def test_a_row_that_another_program_appends_meanwhile_is_not_written_over(
             await journal.append([RunStopped("b")])
     assert known(path) == [RunStopped("a"), RunStopped("a")]
     assert altered(path) == [(2, "RunStopped", None)]
+
+
+async def test_a_log_that_another_process_began_anew_is_noticed_by_the_next_commit(tmp_path: Path) -> None:
+    log = tmp_path / "run.db-wal"
+    async with SqliteJournal(tmp_path / "run.db") as journal:
+        await journal.append([RunStopped("a")])
+        log.rename(tmp_path / "elsewhere")
+        log.write_bytes(b"")
+        with pytest.raises(JournalError, match="another process writes this journal"):
+            await journal.append([RunStopped("b")])
