@@ -42,9 +42,9 @@ View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
 Tell = Callable[[str], None]
 
 REPLIES_S = 30.0
-"""How long a session that is cancelled waits for the replies to its requests, which may be billed in any case."""
+"""Seconds that a cancelled session waits for replies to its requests, which may be billed in any case."""
 LOOK_S = 0.5
-"""How often the inbox is looked into."""
+"""Seconds between two looks into the inbox."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
@@ -53,12 +53,12 @@ async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
 
 
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
-    """Make a run that goes on from where another is; raises UsageError where what was changed forbids it."""
+    """Make a run that continues another; raises UsageError where a changed setting forbids it."""
     return await _session(launch, forked_search(launch, source), view, tell)
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Go on with a run from its last event; raises UsageError where its task or a setting that matters changed."""
+    """Continue a run from its last event; raises UsageError where its task or a decisive setting changed."""
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
@@ -69,7 +69,7 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
 
 
 def interrupted(launch: Launch) -> Ended:
-    """A run as a session that was cancelled has left it."""
+    """Return the run as a cancelled session left it."""
     return Ended("interrupted", _read(launch))
 
 
@@ -83,7 +83,7 @@ async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search
 
 @asynccontextmanager
 async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
-    """Whatever is put into the inbox, before or after, is put into the search, and taken out once it is committed."""
+    """Inject the programs of the inbox into the search, now and as they come; remove each once it is committed."""
 
     async def look() -> None:
         for name, source in await asyncio.to_thread(inbox.waiting):
@@ -120,7 +120,7 @@ async def _ended_in_order(launch: Launch, search: Search) -> str:
 
 
 async def _settled(launch: Launch) -> None:
-    """Let what is being paid for arrive; the search goes on meanwhile, and asks nobody."""
+    """Wait for the replies that are under way; meanwhile the search goes on, and sends no request."""
     if under_way := launch.requests.under_way:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"
         launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")

@@ -1,4 +1,4 @@
-"""What a process does where a person or the system asks it to end."""
+"""How a process ends on SIGINT, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 @contextmanager
 def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` on SIGINT, SIGTERM and SIGHUP, amid whatever runs; one that is ignored (nohup does that) stays so."""
+    """Call `act` on SIGINT, SIGTERM and SIGHUP; a signal that is ignored, as by nohup, stays ignored."""
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in asked}
     heard = [number for number in asked if before[number] is not signal.SIG_IGN]
@@ -40,7 +40,7 @@ def _leave() -> NoReturn:
 
 
 def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
-    """Run to the end of some work, or until this process is asked to end: then it is cancelled, once.
+    """Run some work to its end, or cancel it, once, when this process is asked to end; return its result.
 
     `again` is called when it is asked once more. Asked a third time the process ends as by a kill, whatever holds it
     up: a task's own code can be waiting for ever, in a thread or on the event loop, which then hears nothing. Raises

@@ -1,4 +1,4 @@
-"""Deadlines that wait for whoever was asleep: time limits of an event loop by the time it has lived."""
+"""Time limits on an event loop that do not pass while the process is stopped or the machine sleeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from behavesim.base.clock import Clock, world_s
 
 BEAT_S = 0.25
-"""How often a loop with a deadline ahead looks at the clock."""
+"""Seconds between two readings of the clock while there is a deadline."""
 
 
 class Heartbeat(Clock):
@@ -27,7 +27,7 @@ class Heartbeat(Clock):
 
     @asynccontextmanager
     async def timeout(self, seconds: float) -> AsyncIterator[None]:
-        """As `asyncio.timeout`, within two beats: raises TimeoutError where the block takes longer."""
+        """Raise TimeoutError where the block takes longer, as `asyncio.timeout` does; up to two beats later."""
         async with asyncio.timeout(None) as scope:
             self._deadlines[scope] = self() + seconds
             self._go_on()
@@ -38,7 +38,7 @@ class Heartbeat(Clock):
                 self._rest()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until so many seconds have been lived; infinity is for ever."""
+        """Wait for some seconds by this clock; infinity waits for ever."""
         with suppress(TimeoutError):
             async with self.timeout(seconds):
                 await asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""What a person should know of a run as it happens: a line each, kept in its log and shown by whoever shows the run."""
+"""Notices: lines about a run that a person should see, written to its log and shown by its views."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from behavesim.base.text import printable
 
 OFTEN_S = 60.0
-"""How often the same thing is said again while it goes on."""
+"""Seconds until a notice of the same kind is given again."""
 LONG_S = 10.0
-"""From here on a person who waits wants to know for what, and how long."""
+"""Seconds of waiting from which a notice says what is waited for, and for how long."""
 LAST = 2
-"""Of what was said before somebody began to look, so much is told."""
+"""Number of earlier notices shown to somebody who begins to watch."""
 LOG_TIME = "%Y-%m-%d %H:%M:%S%z"
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One line, and when it was said."""
+    """One line, and when it was given."""
 
     at: datetime
     text: str
@@ -32,18 +32,18 @@ class Notice:
 
     @property
     def logged(self) -> str:
-        """The line as it stands in a log."""
+        """Return the line as the log has it."""
         return f"{self.at:{LOG_TIME}} {self.text}"
 
     @classmethod
     def read(cls, logged: str) -> Notice:
-        """The notice of a line of a log; raises ValueError where it begins with no time."""
+        """Return the notice of a log's line; raises ValueError where the line does not begin with a time."""
         day, time, text = logged.split(" ", 2)
         return cls(datetime.strptime(f"{day} {time}", LOG_TIME), text)
 
 
 class Notices:
-    """Takes a line at a time, and keeps all that were said in this session, in order, in `said`."""
+    """Takes notices, one line at a time; `said` holds those of this session in order."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         """`write` puts a line into the log."""
@@ -51,13 +51,13 @@ class Notices:
         self._write = write
 
     def __call__(self, text: str) -> None:
-        """Say a line: into the log, and to whoever shows the run."""
+        """Write a line to the log, and keep it for the views."""
         self._write(text)
         self.said.append(Notice(datetime.now().astimezone(), printable(text)))
 
 
 class LoggedNotices:
-    """What another process says of a run, in order, in `said`: what stood last in its log, and what comes."""
+    """Notices of another process, read from its log: `said` holds the last LAST ones and all that follow."""
 
     def __init__(self, log: Path) -> None:
         """`log` need not be there yet."""
@@ -68,7 +68,7 @@ class LoggedNotices:
         del self.said[:-LAST]
 
     def follow(self) -> None:
-        """Read on, to the end of the last whole line; one without a time, which somebody wrote by hand, is left out."""
+        """Read on to the end of the last whole line; lines without a time, written by hand, are ignored."""
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
@@ -82,9 +82,9 @@ class LoggedNotices:
 
 
 class Sparing:
-    """Says what happens again and again once a minute, by `clock`, and then how often it happened meanwhile.
+    """Gives a notice that is repeated at most once a minute by `clock`, with the number of those left out.
 
-    What goes on for long is said at once, and again whenever it turns out to go on much longer.
+    A notice about a long wait is given at once, and again when the wait becomes much longer.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
@@ -95,7 +95,7 @@ class Sparing:
         self._unsaid: Counter[str] = Counter()
 
     def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
-        """Say it, unless something of its kind was said less than a minute ago that lasts about as long."""
+        """Give a notice, unless one of its kind was given within a minute for about the same `lasts_s` (seconds)."""
         now = self._clock()
         goes_on = lasts_s >= LONG_S and now + lasts_s > self._ends_at.get(kind, now) + LONG_S / 2
         if now < self._next_at.get(kind, now) and not goes_on:

@@ -1,4 +1,4 @@
-"""Parts of one's own: a task, method, proposer or metric by the name of its entry point, or by the path of its file."""
+"""Load a task, method, proposer or metric by the name of its entry point or by the path of its file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 READING_S = 10.0
-"""CPU seconds that a file may take at its top level, which libraries that it imports count to."""
+"""CPU seconds that importing a file may take, libraries that it imports included."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class Kind:
 
     @property
     def group(self) -> str:
-        """The group of its entry points."""
+        """Return the group of its entry points."""
         return f"behavesim.{self.noun}s"
 
     def installed(self) -> list[str]:
-        """The names of all installed parts of this kind, sorted."""
+        """Return the names of all installed parts of this kind, sorted."""
         return sorted({point.name for point in _entry_points(self.group)})
 
     def load(self, text: str) -> Any:
-        """The part that `text` names; raises this kind's error where it cannot be had."""
+        """Return the part that `text` names; raises this kind's error where it cannot be loaded."""
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
     def place(self, text: str) -> str:
-        """Where the part that `text` names stands: a file's path, or MODULE:NAME. Raises this kind's error."""
+        """Return where the part that `text` names is: a file's path, or MODULE:NAME. Raises this kind's error."""
         return resolved(text) if text.endswith(".py") else self._entry_point(text).value
 
     def load_from(self, place: str) -> Any:
@@ -109,8 +109,9 @@ class Kind:
 
 
 class _CompiledAnew(SourceFileLoader):
-    """Keeps nothing of what it compiles: of a file that is being worked on, Python would take what it was before for
-    what it is now wherever both have one length and were written within a second."""
+    """Loads a file without Python's bytecode cache, which compares size and modification time (1 s resolution).
+
+    A file rewritten within a second could load its old code."""
 
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("whether the file has changed is not asked")
@@ -122,7 +123,7 @@ class _CompiledAnew(SourceFileLoader):
 
 
 class TakesTooLong(Exception):
-    """Code of somebody's own has used the CPU time that it has."""
+    """A plug-in's code used more CPU time than it may."""
 
 
 @contextmanager
@@ -152,7 +153,7 @@ def _entry_points(group: str) -> EntryPoints:
 
 @cache
 def _ours() -> dict[tuple[str, str], EntryPoint]:
-    """What this package brings itself, by group and name; it does not change while it runs."""
+    """Return the entry points of this package, by group and name."""
     from importlib.metadata import distributions
 
     points = (point for package in distributions(name="behavesim") for point in package.entry_points)
@@ -160,18 +161,18 @@ def _ours() -> dict[tuple[str, str], EntryPoint]:
 
 
 def resolved(text: str) -> str:
-    """A part's name, or its file's path, valid from any folder."""
+    """Return a part's name, or the absolute path of its file."""
     path = Path(text)
     return str(path.resolve()) if path.suffix == ".py" and path.is_file() else text
 
 
 def file_of(part: type) -> Path:
-    """The file a part's class stands in."""
+    """Return the file that defines a part's class."""
     return Path(str(sys.modules[part.__module__].__file__))
 
 
 def file_hash(part: type) -> str:
-    """The SHA-256 of that file."""
+    """Return the SHA-256 of that file, as hexadecimal digits."""
     return hashlib.sha256(file_of(part).read_bytes()).hexdigest()
 
 
@@ -187,13 +188,13 @@ def docstring(part: type) -> str:
 
 
 def is_own(part: type) -> bool:
-    """Whether a part comes from outside this package, so that a run depends on its file."""
+    """Return whether a part comes from outside this package, so that a run depends on its file."""
     return not part.__module__.startswith("behavesim.")
 
 
 @contextmanager
 def failures_named(part: type, noun: str) -> Iterator[None]:
-    """Turn what a part of one's own raises into PartError, which says where; what is ours raises what it raises."""
+    """Turn exceptions of a plug-in into PartError, which names its line; those of our own parts stay."""
     try:
         yield
     except BehavesimError:
@@ -208,7 +209,7 @@ def failures_named(part: type, noun: str) -> Iterator[None]:
 
 
 def line_in(part: type, error: BaseException) -> int | None:
-    """The last line of a part's file that an error came through; None where it came through none."""
+    """Return the last line of a part's file in an error's traceback; None where there is none."""
     return _line_in(str(file_of(part)), error)
 
 

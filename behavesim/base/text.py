@@ -1,4 +1,4 @@
-"""Text that others wrote: fit to be stored, and fit to be shown without doing anything to a terminal."""
+"""Text from outside made safe to store as UTF-8 and to show on a terminal; numbers and times as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = {"d": 86400, "h": 3600, "min": 60}
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair that has lost the other, which UTF-8 cannot hold.
+    """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot encode.
 
     Whole pairs become the character they stand for; nothing else changes, control characters included.
     """
@@ -16,7 +16,7 @@ def storable(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a visible escape, as in JSON, for whatever could move a cursor, hide or turn around what it says.
+    """Return the text with JSON escapes for characters that could move the cursor, hide text or reverse it.
 
     Line ends stay, and tabs become spaces. Inside a JSON document the escapes mean what they stand for.
     """
@@ -27,7 +27,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """The text on one line of at most so many characters, printable."""
+    """Return the text on one line of at most `limit` characters, printable."""
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
@@ -37,12 +37,12 @@ def comment(line: str) -> str:
 
 
 def number(count: int, noun: str) -> str:
-    """So many of them, such as 1 run and 3 runs."""
+    """Return a count with its noun, such as "1 run" and "3 runs"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """A time in the largest unit of which there are two, such as 9.6 s, 37 s or 2.5 h."""
+    """Return a time in the largest unit of which it has at least two, such as "9.6 s", "37 s" or "2.5 h"."""
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
     much = seconds / size
     return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"

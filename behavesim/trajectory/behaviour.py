@@ -1,4 +1,4 @@
-"""What an algorithm did on all instances, as it is stored: of most programs of a journal nobody ever looks at it."""
+"""A program's runs on all instances as stored bytes, decoded at first use: most are never looked at."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from behavesim.trajectory.samples import AlgorithmRun, pack, unpack
 
 
 class Behaviour(Sequence[AlgorithmRun]):
-    """What `pack` made bytes of, instance by instance, read when it is first looked at; equal to a tuple of the same.
+    """A sequence of runs, instance by instance, from the bytes of `pack`; decoded at first use. It equals a tuple.
 
     Raises ValueError where there are no bytes, and TrajectoryError, once it is looked at, where they are damaged.
     """
@@ -25,7 +25,7 @@ class Behaviour(Sequence[AlgorithmRun]):
 
     @property
     def runs(self) -> tuple[AlgorithmRun, ...]:
-        """What it did on each instance."""
+        """Return the run on each instance."""
         if self._runs is None:
             try:
                 self._runs = unpack(self.packed)
@@ -57,5 +57,5 @@ class Behaviour(Sequence[AlgorithmRun]):
 
 
 def packed(runs: Sequence[AlgorithmRun]) -> bytes:
-    """The same as bytes, which are equal where the behaviours are."""
+    """Return the runs as bytes; equal behaviours have equal bytes."""
     return runs.packed if isinstance(runs, Behaviour) else pack(runs)

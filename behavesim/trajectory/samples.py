@@ -16,7 +16,7 @@ Recorder = Callable[[np.random.Generator], Trajectory]
 
 _LENGTH = struct.Struct("<I")
 _SAMPLES = b"\xff"
-"""Begins what is stored of samples; a trajectory begins with the index of its kind."""
+"""First byte of stored samples; a stored trajectory begins with the index of its kind, which is smaller."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class Samples:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the runs."""
+        """Return the kind of the runs."""
         return self.runs[0].kind
 
     def __len__(self) -> int:
-        """The number of steps: the states of the longest run."""
+        """Return the number of steps: the states of the longest run."""
         return max(len(run) for run in self.runs)
 
     def values(self) -> list[list[object]]:
-        """Plain lists for JSON: the values of each run."""
+        """Return plain lists for JSON: the values of each run."""
         return [run.values() for run in self.runs]
 
     def to_bytes(self) -> bytes:
-        """The runs one after another, behind a byte that no trajectory begins with; see `unpack`."""
+        """Return the runs as bytes, after a first byte that no trajectory begins with; see `unpack`."""
         return _SAMPLES + pack(self.runs)
 
 
@@ -63,28 +63,28 @@ AlgorithmRun = Trajectory | Samples
 
 
 def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
-    """The trajectories that it is made of: one, or each of the samples."""
+    """Return the trajectories of a run: one, or each of the samples."""
     return run.runs if isinstance(run, Samples) else (run,)
 
 
 def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
-    """The algorithm's behaviour in `samples` independent runs; 16 already tell two laws apart and equal ones alike."""
+    """Return the behaviour in `samples` independent runs; 16 are enough to distinguish two distributions."""
     return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
 
 
 def fixed_seed(record: Recorder, seed: int = 0) -> Trajectory:
-    """The algorithm's behaviour under one seed: reproducible and cheap, but biased (paper, option 2)."""
+    """Return the behaviour under one seed: reproducible and cheap, but biased (paper, option 2)."""
     return record(np.random.default_rng(seed))
 
 
 def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
-    """What an algorithm did, instance by instance, each behind its length in bytes (32-bit little-endian)."""
+    """Return the runs of all instances as bytes, each after its length in bytes (32-bit little-endian)."""
     encoded = [run.to_bytes() for run in behaviour]
     return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
 
 
 def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
-    """What `pack` made a blob of; raises ValueError where it is cut off, or something else."""
+    """Return the runs from the bytes of `pack`; raises ValueError where the bytes are cut off or are something else."""
     return tuple(_unpacked(part) for part in _parts(blob))
 
 
