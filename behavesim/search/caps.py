@@ -53,19 +53,19 @@ class Caps:
 
     @property
     def limits_requests(self) -> bool:
-        """Whether what one request takes decides whether there is another."""
+        """Return whether a cap depends on what requests take."""
         return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost_usd))
 
-    def reached(self, state: RunState, unasked: int = 0) -> str | None:
-        """The name of the limit that forbids another request; None while there is none. `unasked` as below."""
-        return "budget" if state.asked >= self.budget and not unasked else self.exhausted(state, unasked)
+    def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
+        """Return the name of the limit that forbids another candidate, or None. `unasked` as in `forbids_request`."""
+        return "budget" if state.asked >= self.budget and not unasked else self.forbids_request(state, unasked)
 
-    def exhausted(self, state: RunState, unasked: int = 0) -> str | None:
-        """The name of the cap that one more request could overrun, be it for a candidate, a repair or a note.
+    def forbids_request(self, state: RunState, unasked: int = 0) -> str | None:
+        """Return the cap that one more request could overrun, for a candidate, repair or note; or None.
 
-        So many of the questions that wait for a reply are `unasked`: a resumed run has not sent them again yet.
+        `unasked` is the number of open questions that a resumed run has not sent again yet.
         """
-        if (ended := self.ended(state)) is not None:
+        if (ended := self.ends_run(state)) is not None:
             return ended
         if not self.limits_requests:
             return None
@@ -87,8 +87,8 @@ class Caps:
             return "max_cost"
         return None
 
-    def ended(self, state: RunState) -> str | None:
-        """The name of what ends the run at once, whatever is under way; None while nothing does."""
+    def ends_run(self, state: RunState) -> str | None:
+        """Return the name of the cap that ends the run at once, with what is under way; or None."""
         if self.left_s() <= 0:
             return "max_time"
         if rejected_share(state) > self.max_rejected_share:
@@ -98,20 +98,20 @@ class Caps:
         return None
 
     def spending(self, state: RunState) -> Spending:
-        """What the run has taken so far."""
+        """Return what the run has taken so far."""
         return Spending.of(state.tally.tokens, self.price)
 
     def active_s(self) -> float:
-        """Seconds the run has been active, pauses between sessions left out."""
+        """Return the seconds that the run has been active, without pauses between sessions."""
         return self.active_before_s + self.clock() - self.since
 
     def left_s(self) -> float:
-        """Seconds until the run's time is up; infinity where it has no limit."""
+        """Return the seconds until the run's time is up; infinity without a limit."""
         return math.inf if self.max_time_s is None else self.max_time_s - self.active_s()
 
 
 def is_capped(settings: Settings) -> bool:
-    """Whether something else than the budget and the candidates themselves may end the run's asking."""
+    """Return whether a cap on calls, tokens, money or time is set."""
     caps = (
         settings.max_calls,
         settings.max_tokens,
@@ -122,7 +122,7 @@ def is_capped(settings: Settings) -> bool:
 
 
 def rejected_share(state: RunState) -> float:
-    """The share of rejected ones among the last candidates registered, 0 to 1; 0 while they are too few to tell."""
+    """Return the share of rejected candidates among the last registered, 0 to 1; 0 for fewer than ENOUGH."""
     recent = state.tally.recent
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 

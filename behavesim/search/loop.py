@@ -149,7 +149,7 @@ class Search:
                 await self._journal.append([RunStopped("failed", self.requests.unreported)])
             raise failure from None
         await self._commit()
-        reason = self._stopped_by or self.caps.reached(self.state, len(self._unasked)) or "budget"
+        reason = self._stopped_by or self.caps.forbids_candidate(self.state, len(self._unasked)) or "budget"
         await self.record(RunStopped(reason, self.requests.unreported))
         return reason
 
@@ -159,12 +159,12 @@ class Search:
         while self._stopped_by is None:
             if self._arrived or len(self._decided) >= at_once:
                 await self._commit()
-            if (ended := self.caps.ended(self.state)) is not None:
+            if (ended := self.caps.ends_run(self.state)) is not None:
                 self.stop(ended)
                 return
             while self._steps:
                 self._advance(self._steps.popleft())
-            while self._unasked and self.caps.exhausted(self.state, len(self._unasked)) is None:
+            while self._unasked and self.caps.forbids_request(self.state, len(self._unasked)) is None:
                 self._advance(self._unasked.popleft())
             if (decision := self._clock_reading() or self._decision()) is not None:
                 self._decide(decision)
@@ -174,7 +174,7 @@ class Search:
                 if self._measurements is not None:
                     self._measurements.warm()
                 await self._woken.wait()
-            elif self.caps.reached(self.state, len(self._unasked)) is None:
+            elif self.caps.forbids_candidate(self.state, len(self._unasked)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
                     "mend it (`behavesim method check` says where), then resume"
@@ -237,7 +237,7 @@ class Search:
         """The decision that is due; None where none is, or while behaviours are being measured for it."""
         if self._is_measuring:
             return None
-        may_pay = not self._unasked and self.caps.exhausted(self.state) is None
+        may_pay = not self._unasked and self.caps.forbids_request(self.state) is None
         permits = Permits(
             regroup=self.state.registered < self.caps.budget,  # or islands would be emptied for nobody
             repair=may_pay,

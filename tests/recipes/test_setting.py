@@ -18,10 +18,11 @@ from behavesim.task import Objective
 settings = resolve({"task": "tsp"}, ["max_cpu_s=3"])
 state = RunState(Objective("minimise"))
 caps = Caps.of(settings, lambda model, tokens: 0.0, Heartbeat(), 0.0)
-before = caps.exhausted(state)
+before = caps.forbids_request(state)
 state.tally.cpu_s = 3.0
 print(json.dumps([
-    before, caps.exhausted(state), is_capped(settings), settings.flat()["max_cpu_s"], "max_cpu_s" in settings.decisive()
+    before, caps.forbids_request(state), is_capped(settings),
+    settings.flat()["max_cpu_s"], "max_cpu_s" in settings.decisive()
 ]))
 """
 
