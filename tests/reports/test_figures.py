@@ -13,6 +13,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
+from behavesim.reports import figure_files
 from behavesim.reports.figure_files import write_figures
 from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, written
 from tests.analysis.examples import grid, made
@@ -91,6 +92,16 @@ def test_a_run_in_which_nothing_was_found_has_figures_all_the_same(tmp_path: Pat
     assert [file.name for file in files] == ["convergence.pdf", "convergence.svg"]
     with pytest.raises(bs.BehavesimError, match="no islands"):
         run.plot.diversity()
+
+
+def test_runs_of_one_name_in_different_folders_are_both_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels: list[list[str]] = []
+    monkeypatch.setattr(figure_files, "draw_diversity", lambda axes, runs: labels.append(list(runs)))
+    run = made("eoh", 0, 0.2)
+    others = [replace(run, origin=replace(run.origin, folder=Path(folder, "x"))) for folder in ("a", "b")]
+    other_name = replace(run, summary=replace(run.summary, run="alone"))
+    write_figures(comparison([*others, other_name]), [], tmp_path)
+    assert labels == [["a/x", "b/x", "alone"]]
 
 
 def test_the_figures_of_one_run_and_of_several_have_names_that_stay(behavesim: Command, tmp_path: Path) -> None:
