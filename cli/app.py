@@ -17,6 +17,7 @@ from behavesim.base.version import __version__
 
 from .commands import COMMANDS, EXAMPLES, PLAIN, Command
 from .output import tell
+from .streams import lenient_streams
 
 
 class Commands(TyperGroup):
@@ -93,11 +94,9 @@ def main() -> None:
     """Run the command; what behavesim itself reports becomes one line on stderr and the error's exit code."""
     for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):  # read on loading; no sum of ours is worth a thread,
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # and OpenBLAS ends a process that may have none
-    try:
-        app(prog_name="behavesim")  # however it was started
-    except BehavesimError as error:
-        tell(str(error))
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
+    with lenient_streams():
+        try:
+            app(prog_name="behavesim")  # however it was started
+        except BehavesimError as error:
+            tell(str(error))
+            sys.exit(error.exit_code)

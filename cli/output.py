@@ -26,4 +26,6 @@ def busy(text: str) -> None:
 
 def print_json(document: object) -> None:
     """Print one JSON document on stdout, where `--json` lets nothing else through."""
-    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=False)), file=sys.__stdout__)
+    assert sys.__stdout__ is not None, "the command opens it where it is closed"
+    holds_all = sys.__stdout__.encoding.lower().startswith("utf")
+    typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=not holds_all)), file=sys.__stdout__)

@@ -35,6 +35,7 @@ from .options import (
     weighted_models,
 )
 from .output import busy, tell
+from .streams import take_loss
 
 Budget = Annotated[int | None, typer.Option(help="Number of programs to generate, including rejected ones.")]
 Workers = Annotated[int | None, typer.Option(help="Programs evaluated at once (default: the cores of this machine).")]
@@ -170,3 +171,5 @@ def _report_end(launch: Launch, as_json: bool, ended: session.Ended) -> None:
     from .ended import report_end  # needed when all is done: a run's first request does not wait for it
 
     report_end(launch, as_json, ended)
+    if loss := take_loss():
+        tell(f"the result cannot be printed: {loss.strerror}; see it with: behavesim report {launch.folder.argument}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 
+from behavesim.application.outlet import Outlet
 from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices
 from behavesim.base.plugins import failures_named
@@ -39,18 +41,11 @@ POLL_S = 0.5
 """How often to look whether a run of another process is still going on."""
 
 
-class Screen(Console):
-    """Stderr; whoever reads it may go, as `tee` does at Ctrl-C, and the run goes on."""
-
-    def on_broken_pipe(self) -> None:
-        """Say nothing more; rich's own way would end the process, and with it requests that are being paid for."""
-        self.quiet = True
-
-
 @asynccontextmanager
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
     """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
-    console = Screen(stderr=True, markup=False, emoji=False, highlight=False)
+    outlet = Outlet(sys.stderr)
+    console = Console(file=cast(IO[str], outlet), markup=False, emoji=False, highlight=False)
     draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
     view = asyncio.create_task(draw)
     try:
@@ -58,6 +53,7 @@ async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
     finally:
         view.cancel()
         await asyncio.gather(view, return_exceptions=True)
+        await asyncio.to_thread(outlet.close)
 
 
 async def _live(console: Console, moment: Callable[[], Moment]) -> None:

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import io
+import fcntl
+import os
 import re
 import sys
+import tempfile
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import BinaryIO, TextIO
 
 import pytest
 from rich.console import Console, ConsoleDimensions
 
-from behavesim.application import console
+from behavesim.application import console, outlet
 from behavesim.reports.moment import Moment
 from tests.reports.test_panels import moment
 
 CLEARED = "\x1b[2J"
 
 
-class Terminal(io.StringIO):
+class Terminal:
     """A terminal that keeps what is written to it."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the terminal
 
     def isatty(self) -> bool:
         return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def getvalue(self) -> str:
+        return os.pread(self.fileno(), 1 << 24, 0).decode()
 
 
 @pytest.mark.parametrize(("term", "is_live"), [("dumb", False), ("xterm", True)])
@@ -45,29 +60,64 @@ async def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(
     assert ("\x1b" in screen.getvalue()) is is_live
 
 
-async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "REFRESH_S", 0.001)
-    monkeypatch.setattr(console, "LINE_S", 0.001)
-    tried: list[str] = []
+@pytest.fixture
+def pipe() -> Iterator[tuple[BinaryIO, TextIO]]:
+    """What is read, and what is written to as stderr."""
+    read, write = os.pipe()
+    with os.fdopen(read, "rb", 0) as ours, os.fdopen(write, "w") as theirs:
+        yield ours, theirs
 
-    def refuse(text: str) -> None:
-        tried.append(text)
-        raise BrokenPipeError
 
-    screen = io.StringIO()
-    monkeypatch.setattr(screen, "write", refuse)
-    monkeypatch.setattr(sys, "stderr", screen)
-    looks = 0
+async def _looks(count: int) -> None:
+    """Show a run until it has been looked at so often."""
+    seen = 0
 
     def look() -> Moment:
-        nonlocal looks
-        looks += 1
+        nonlocal seen
+        seen += 1
         return moment()
 
     async with console.shown(look):
-        while looks < 5:
+        while seen < count:
             await asyncio.sleep(0.001)
-    assert len(tried) == 1
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+@pytest.mark.parametrize("is_read", [False, True])
+async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO], is_terminal: bool, is_read: bool
+) -> None:
+    """Its reader is gone, as `tee` at Ctrl-C, or has stopped to read, as a terminal at Ctrl-S."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(outlet, "PATIENCE_S", 0.01)
+    for name in ("REFRESH_S", "LINE_S"):
+        monkeypatch.setattr(console, name, 0.001)
+    monkeypatch.setattr(console, "MOST", 1.0)
+    ours, theirs = pipe
+    monkeypatch.setattr(theirs, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "stderr", theirs)
+    if is_read:
+        fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(theirs.fileno(), bytes(4096))
+    else:
+        ours.close()
+    await _looks(5)
+
+
+def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO]
+) -> None:
+    monkeypatch.setattr(outlet, "LIMIT", 10)
+    monkeypatch.setattr(outlet, "PATIENCE_S", 60.0)
+    ours, theirs = pipe
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(theirs.fileno(), bytes(4096))
+    slow = outlet.Outlet(theirs)
+    for text in ("first ", "last", "dropped"):
+        assert slow.write(text) == len(text)
+    assert ours.read(4096) == bytes(4096)
+    slow.close()
+    assert ours.read(100) == b"first last"
 
 
 async def test_a_terminal_that_is_given_another_size_is_cleared_and_filled_anew(

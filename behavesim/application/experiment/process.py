@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from behavesim.application import session
@@ -50,7 +51,8 @@ def main() -> None:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(f"behavesim: {printable(text)}\n")
+    with suppress(OSError):  # a log that cannot be written ends no run
+        sys.stderr.write(f"behavesim: {printable(text)}\n")
 
 
 def _clear(folder: RunFolder) -> None:
