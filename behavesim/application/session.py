@@ -74,7 +74,7 @@ def interrupted(launch: Launch) -> Ended:
 
 
 async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> Ended:
-    async with beginning as search, view(launch, search), _taking_from(launch.folder.inbox, search):
+    async with beginning as search, view(launch, search):
         reason = await _ended_in_order(launch, search)
     run = _read(launch)
     await _recommend(launch, run, tell)
@@ -105,7 +105,7 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
 
 
 async def _ended_in_order(launch: Launch, search: Search) -> str:
-    running = asyncio.create_task(search.run())
+    running = asyncio.create_task(_searched(launch.folder.inbox, search))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -117,6 +117,11 @@ async def _ended_in_order(launch: Launch, search: Search) -> str:
             running.cancel()
             await asyncio.wait([running])
         raise
+
+
+async def _searched(inbox: Inbox, search: Search) -> str:
+    async with _taking_from(inbox, search):
+        return await search.run()
 
 
 async def _settled(launch: Launch) -> None:

@@ -77,6 +77,21 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
     assert load_run(cut.folder.path).state.digest() == load_run(calm.path).state.digest()
 
 
+async def test_a_session_cancelled_before_its_first_step_ends_in_order_too(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def cancelling(launch: Launch, search: Search) -> AsyncIterator[None]:
+        this = asyncio.current_task()
+        assert this is not None
+        this.cancel()
+        yield
+
+    cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
+    with pytest.raises(asyncio.CancelledError):
+        await session.begin(cut, cancelling, pytest.fail)
+    left = load_run(cut.folder.path).state
+    assert (left.stopped, left.asked) == ("interrupted", 0)
+
+
 async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended_if_none_is(first: RunFolder) -> None:
     told: list[str] = []
     again = next_launch(first, {"recommend": True})

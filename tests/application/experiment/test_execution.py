@@ -12,10 +12,11 @@ import pytest
 from behavesim.analysis.run import load_run
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
-from behavesim.base.errors import UsageError
+from behavesim.base.errors import JournalError, UsageError
 from behavesim.search.settings import resolve
 from behavesim.state.events import Added, NotAdded, Recommended
 from behavesim.store.folder import RunFolder
+from behavesim.store.progress import progress
 from tests.store.written import written
 
 
@@ -81,11 +82,18 @@ async def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path: Path) ->
     assert "run.db" in (tmp_path / "broken.log").read_text()
 
 
+def _has_registered(journal: Path) -> bool:
+    try:
+        return progress(journal).registered > 0
+    except JournalError:  # it is still being made
+        return False
+
+
 async def test_an_experiment_that_is_cancelled_lets_its_runs_end_in_order(tmp_path: Path) -> None:
     told: list[str] = []
     runs = [planned("going-on", budget=100_000), planned("not-begun")]
     executing = asyncio.create_task(Execution(runs, tmp_path, jobs=1, workers=1, tell=told.append).run())
-    while not RunFolder(tmp_path / "going-on").has_begun():
+    while not _has_registered(RunFolder(tmp_path / "going-on").journal):
         await asyncio.sleep(0.02)
     executing.cancel()
     with pytest.raises(asyncio.CancelledError):
