@@ -12,7 +12,7 @@ import statistics
 import time
 from pathlib import Path
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
@@ -21,7 +21,7 @@ from behavesim.task import TaskReference
 
 async def measure(folder: Path) -> str:
     """A row of the table; raises SystemExit where a reply is not the one recorded."""
-    run = load_run(folder)
+    run = Run.load(folder)
     events = [event for _, _, event in read_events(run.folder.journal, only=(Asked, Responded))]
     asked = [event for event in events if isinstance(event, Asked)]
     recorded = {event.candidate: event.reply.text for event in events if isinstance(event, Responded)}

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from behavesim.analysis.difference import difference
-from behavesim.analysis.run import load_run
+from behavesim.analysis.difference import program_difference
+from behavesim.analysis.run import Run
 from behavesim.reports.difference import show_difference
 
 from .options import RUNS, AsJson, NamedRun, RunsDir, run_folder
@@ -25,7 +25,7 @@ def diff(
     """Show how two programs of a run differ: their text, and on each instance the step at which they part."""
     folder = run_folder(runs_dir, run)
     busy(f"reading {folder.run}")
-    found = difference(load_run(folder.path), a, b)
+    found = program_difference(Run.load(folder.path), a, b)
     if as_json:
         print_json(asdict(found))
     else:

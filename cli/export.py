@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.reports.export import LINES, write_export
 
 from .options import RUNS, NamedRun, RunsDir, run_folder
@@ -25,7 +25,7 @@ def export(
     """Write the distinct programs of a run as files NNNNN.py, and all its candidates as JSON lines."""
     source = run_folder(runs_dir, run)
     busy(f"reading {source.run}")
-    loaded = load_run(source.path)
+    loaded = Run.load(source.path)
     count = write_export(loaded, folder, every)
     programs = "1 program" if count == 1 else f"{count} programs"
     typer.echo(f"wrote {programs} to {folder}, and all {len(loaded.candidates)} candidates to {folder / LINES}")

@@ -11,7 +11,7 @@ import typer
 
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.recommendation import shortlist_table
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.recommendation import assembled, recommended
@@ -48,7 +48,7 @@ def recommend(
     folders = [run_folder(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    task = TaskReference(folders[0].with_task_at_hand(load_run(folders[0].path).settings).task).load()
+    task = TaskReference(folders[0].with_task_at_hand(Run.load(folders[0].path).settings).task).load()
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
     chosen = _recommended(folders[0], task) if is_one else None
     found = None if portfolio is None else _assembled(folders, task, portfolio)
@@ -58,7 +58,7 @@ def recommend(
         print_json({**(document or {}), **members} if members else document)
         return
     if is_one:
-        show([shortlist_table(load_run(folders[0].path))])
+        show([shortlist_table(Run.load(folders[0].path))])
     if chosen is not None:
         typer.echo(f"recommended program: {folders[0].recommended} ({named(chosen.candidate)})")
     elif is_one:
@@ -71,7 +71,7 @@ def recommend(
 def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
     """The program that is chosen, and recorded with the run."""
     busy(f"trying the best programs of {folder.run} on validation instances")
-    run = load_run(folder.path)
+    run = Run.load(folder.path)
     asyncio.run(recommended(run, task))
     return summary(run).recommended
 

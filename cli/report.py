@@ -11,7 +11,7 @@ import typer
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.held_out import reported
 from behavesim.base.errors import UsageError
 from behavesim.base.text import number
@@ -76,7 +76,7 @@ def report(
     if html is not None and len(folders) > 1:
         raise UsageError(f"--html writes the page of one run; got {len(folders)}")
     busy(f"reading {folders[0].run if len(folders) == 1 else number(len(folders), 'run')}")
-    loaded = [load_run(folder.path) for folder in folders]
+    loaded = [Run.load(folder.path) for folder in folders]
     reports = asyncio.run(reported(loaded, tell, held_out))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
     for each in reports:

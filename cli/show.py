@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from behavesim.analysis.run import load_run
-from behavesim.analysis.shown import shown
+from behavesim.analysis.run import Run
+from behavesim.analysis.shown import candidate_details
 from behavesim.reports.shown import show_candidate
 
 from .options import RUNS, AsJson, NamedRun, RunsDir, run_folder
@@ -26,7 +26,7 @@ def show(
     """Show a program of a run: what it is worth, where it came from, and what it behaves like."""
     folder = run_folder(runs_dir, run)
     busy(f"reading {folder.run}")
-    found = shown(load_run(folder.path), candidate)
+    found = candidate_details(Run.load(folder.path), candidate)
     if as_json:
         print_json(asdict(found))
     else:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.table import Table
 from behavesim.application.held_out import held_out_scores
 from behavesim.base.errors import UsageError
@@ -139,7 +139,7 @@ def ablation() -> None:
 
 
 def _loaded(runs_dir: Path, run: str) -> Run:
-    return load_run(RunFolder.find(runs_dir, run).path)
+    return Run.load(RunFolder.find(runs_dir, run).path)
 
 
 def _point_to(name: str, paid: str, free: str) -> None:

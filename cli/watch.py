@@ -6,7 +6,7 @@ import asyncio
 
 import typer
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.standing import in_force, state_of
 from behavesim.application.console import moment_of
 from behavesim.application.console import watch as watched
@@ -23,7 +23,7 @@ def watch(
     runs_dir: RunsDir = RUNS,
 ) -> None:
     """Follow a run from another terminal until it ends; looks, and touches nothing."""
-    followed = load_run(run_folder(runs_dir, run).path)
+    followed = Run.load(run_folder(runs_dir, run).path)
     try:
         asyncio.run(watched(followed))
     except KeyboardInterrupt:

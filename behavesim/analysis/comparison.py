@@ -13,13 +13,20 @@ from behavesim.analysis.metric import Metric, measured
 from behavesim.analysis.metrics import CHOICE_GAIN, CHOICE_GAP, METRICS
 from behavesim.analysis.ranks import Ranks, ranks
 from behavesim.analysis.report import RunReport
-from behavesim.analysis.statistics import Difference, Paired, Sample, difference, holm, mean_of_known, paired, sample
+from behavesim.analysis.statistics import (
+    SIGNIFICANCE,
+    MeanDifference,
+    Paired,
+    Sample,
+    holm,
+    mean_difference,
+    mean_of_known,
+    paired,
+    sample,
+)
 
 Pairs = Sequence[tuple[str, str]]
 """Labels of the groups whose differences are tested, decided before the results were seen."""
-
-LEVEL = 0.05
-"""Below so small a corrected p-value a difference stands out."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class GroupResult:
 
 
 @dataclass(frozen=True)
-class GroupTest(Difference):
+class GroupTest(MeanDifference):
     """The difference between two groups in a metric; `p_holm` is corrected for all tests of that metric."""
 
     metric: str
@@ -63,11 +70,11 @@ class GroupTest(Difference):
     @property
     def stands_out(self) -> bool:
         """Whether chance is an unlikely cause of it."""
-        return self.p_holm is not None and self.p_holm < LEVEL
+        return self.p_holm is not None and self.p_holm < SIGNIFICANCE
 
 
 @dataclass(frozen=True)
-class Choice(Paired):
+class ChoiceTest(Paired):
     """What choosing the winner on validation instances was worth, over the runs of all groups.
 
     The mean, its interval and the test take the mean of a seed's runs as one value: they begin alike. `runs` have a
@@ -93,7 +100,7 @@ class TaskComparison:
     instances: str
     groups: tuple[GroupResult, ...]
     tests: tuple[GroupTest, ...]
-    choice: tuple[Choice, ...]
+    choice: tuple[ChoiceTest, ...]
 
 
 @dataclass(frozen=True)
@@ -205,17 +212,17 @@ def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Me
                 continue
             a, b = _values(by_label[first], metric), _values(by_label[second], metric)
             if a and b:
-                tests.append(GroupTest(**vars(difference(a, b)), metric=metric, a=first, b=second))
+                tests.append(GroupTest(**vars(mean_difference(a, b)), metric=metric, a=first, b=second))
     return tests
 
 
-def _choices(groups: Sequence[RunGroup]) -> list[Choice]:
+def _choices(groups: Sequence[RunGroup]) -> list[ChoiceTest]:
     """By gap and by gain on the template, as far as they are known."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
 
 
-def _choice(metric: Metric, tried: Sequence[RunReport]) -> Choice | None:
+def _choice(metric: Metric, tried: Sequence[RunReport]) -> ChoiceTest | None:
     by_seed: dict[int, list[float]] = {}
     for run in tried:
         if (value := run.metrics[metric.name]) is not None:
@@ -223,7 +230,7 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> Choice | None:
     values = [value for alike in by_seed.values() for value in alike]
     if not values:
         return None
-    return Choice(
+    return ChoiceTest(
         **vars(paired([sum(alike) / len(alike) for alike in by_seed.values()])),
         metric=metric.name,
         runs=len(values),
@@ -235,7 +242,7 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> Choice | None:
     )
 
 
-Tested = TypeVar("Tested", GroupTest, Choice)
+Tested = TypeVar("Tested", GroupTest, ChoiceTest)
 
 
 def _corrected(by_family: Mapping[Family, Sequence[Tested]]) -> dict[Family, tuple[Tested, ...]]:

@@ -14,7 +14,7 @@ from behavesim.task import instances_of
 
 
 @dataclass(frozen=True)
-class Side:
+class DiffedProgram:
     """One of the two programs: its number, -1 for the template, and its score and gap, None where unknown."""
 
     candidate: int
@@ -41,7 +41,7 @@ class InstanceDifference:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProgramDifference:
     """Two programs of a run: `diff` leads from the text of `a` to that of `b`, as a unified diff, empty if equal.
 
     `similarity` is BehaveSim by the run's own measure, in [0, 1]; it is None, and there are no instances, where one of
@@ -49,8 +49,8 @@ class Difference:
     """
 
     run: str
-    a: Side
-    b: Side
+    a: DiffedProgram
+    b: DiffedProgram
     diff: str
     similarity: float | None
     instances: tuple[InstanceDifference, ...]
@@ -74,13 +74,13 @@ class Difference:
         )
 
 
-def difference(run: Run, a: int, b: int) -> Difference:
+def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     """How two candidates of a run differ; raises UsageError where one is not there, or has no program."""
     one, other = run.candidate(a), run.candidate(b)
     diff = _diff(one, other)
     are_feasible = one.status == other.status == "feasible"
     similarity, instances = _behaviour(run, one, other) if are_feasible else (None, ())
-    return Difference(run.folder.run, _side(run, one), _side(run, other), diff, similarity, instances)
+    return ProgramDifference(run.folder.run, _side(run, one), _side(run, other), diff, similarity, instances)
 
 
 def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple[InstanceDifference, ...]]:
@@ -122,5 +122,5 @@ def _source(candidate: Candidate) -> str:
     return candidate.source
 
 
-def _side(run: Run, candidate: Candidate) -> Side:
-    return Side(candidate.candidate, candidate.status, candidate.score, run.gap(candidate.score))
+def _side(run: Run, candidate: Candidate) -> DiffedProgram:
+    return DiffedProgram(candidate.candidate, candidate.status, candidate.score, run.gap(candidate.score))

@@ -9,7 +9,7 @@ from behavesim.analysis.scored import TOP
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctCounts:
     """Counts: feasible candidates, the programs among them, the behaviours among those.
 
     Programs are equal when their normal forms are, behaviours when all their trajectories are. `top` counts the
@@ -40,8 +40,8 @@ class Distinct:
         )
 
 
-def distinct(run: Run) -> Distinct:
+def distinct(run: Run) -> DistinctCounts:
     """The counts of a run as it stands."""
     programs = run.ranked()
     behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
-    return Distinct(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))
+    return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))

@@ -11,7 +11,7 @@ from behavesim.analysis.table import COUNT, FRACTION, Column, Table
 
 
 @dataclass(frozen=True)
-class Reason:
+class RejectionReason:
     """One reason at one stage.
 
     `share` is a fraction of all candidates that something has become of; `example` is the most frequent message, and
@@ -26,7 +26,7 @@ class Reason:
     example: str
 
 
-def failures(run: Run) -> tuple[Reason, ...]:
+def failures(run: Run) -> tuple[RejectionReason, ...]:
     """The reasons for which candidates were rejected, most frequent first."""
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
@@ -37,13 +37,13 @@ def failures(run: Run) -> tuple[Reason, ...]:
     return tuple(sorted(found, key=lambda each: (-each.count, each.stage, each.reason)))
 
 
-def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> Reason:
+def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> RejectionReason:
     messages = Counter(candidate.message for candidate in rejected)
     example = max(rejected, key=lambda candidate: messages[candidate.message])
-    return Reason(stage, reason, len(rejected), len(rejected) / total, example.candidate, example.message)
+    return RejectionReason(stage, reason, len(rejected), len(rejected) / total, example.candidate, example.message)
 
 
-def failures_table(reasons: tuple[Reason, ...]) -> Table:
+def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
     """The reasons, each with an example."""
     columns = (
         Column("stage"),

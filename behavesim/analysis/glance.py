@@ -32,10 +32,10 @@ def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     seal, _, text = (folder.read_summary() or "").partition("\n")
     if seal == _seal(folder, last_event(folder.journal), text):
         return _summary(text)
-    from behavesim.analysis.run import load_run  # which loads much, and mostly is not needed
+    from behavesim.analysis.run import Run  # a slow import, needed only if the kept summary is out of date
     from behavesim.analysis.standing import summary
 
-    run = load_run(folder.path)
+    run = Run.load(folder.path)
     return kept_summary(run) if is_kept else summary(run)
 
 

@@ -66,13 +66,13 @@ class HeldOut:
     by the search's instances."""
 
     @property
-    def choice(self) -> float | None:
+    def recommended_gain_advantage(self) -> float | None:
         """How much more the recommended program gains on the template than the best of the search does."""
         ours, other = self.recommended.improvement, self.best.improvement
         return None if ours is None or other is None else ours - other
 
     @property
-    def choice_gap(self) -> float | None:
+    def recommended_gap_advantage(self) -> float | None:
         """How much smaller the recommended program's gap is than that of the best of the search."""
         ours, other = self.recommended.gap, self.best.gap
         return None if ours is None or other is None else other - ours

@@ -13,7 +13,7 @@ from behavesim.analysis.table import Column, Unit
 from behavesim.base.errors import UsageError
 from behavesim.base.text import one_line
 
-Direction = Literal["lower", "higher", "task"]
+BetterEnd = Literal["lower", "higher", "task"]
 """Which values are better; `task`: those that the task's objective prefers."""
 
 About = Literal["search", "held-out", "behaviour"]
@@ -34,7 +34,7 @@ class Metric:
     name: str
     title: str
     unit: Unit
-    direction: Direction | None
+    direction: BetterEnd | None
     of: Callable[[RunReport], float | None]
     about: About | None = "search"
     instead_of: str | None = None
@@ -46,7 +46,7 @@ class Metric:
         self._check(
             "unit", _can_write_means(self.unit), 'a behavesim.Unit that can write 0.5, such as Unit(".2f", "s")'
         )
-        self._check("direction", self.direction in (None, *get_args(Direction)), "lower, higher, task or None")
+        self._check("direction", self.direction in (None, *get_args(BetterEnd)), "lower, higher, task or None")
         self._check("of", callable(self.of), "a function of a run's report")
         self._check("about", self.about in (None, *get_args(About)), "search, held-out, behaviour or None")
 

@@ -30,9 +30,16 @@ def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], floa
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
-CHOICE_GAP = Metric("held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda tried: tried.choice_gap), None)
+CHOICE_GAP = Metric(
+    "held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda tried: tried.recommended_gap_advantage), None
+)
 CHOICE_GAIN = Metric(
-    "held_out_choice", "gain on the template", FRACTION, "higher", _tried(lambda tried: tried.choice), None
+    "held_out_choice",
+    "gain on the template",
+    FRACTION,
+    "higher",
+    _tried(lambda tried: tried.recommended_gain_advantage),
+    None,
 )
 
 

@@ -79,7 +79,7 @@ class Clearing:
 
 
 @dataclass(frozen=True)
-class Member:
+class PortfolioProgram:
     """A program of a portfolio: the run and the candidate that it is, and its score and gap in the search.
 
     `together` is the mean over the search's instances of the best score of this program and those before it, and
@@ -111,7 +111,7 @@ class Portfolio:
     """
 
     wanted: int
-    members: tuple[Member, ...]
+    members: tuple[PortfolioProgram, ...]
     failed: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -159,7 +159,7 @@ class Portfolio:
         """The numbers of the search's instances, from 1."""
         return range(1, len(self.members[0].scores) + 1) if self.members else range(0)
 
-    def _named(self, member: Member) -> str:
+    def _named(self, member: PortfolioProgram) -> str:
         """The candidate, and its run where they are of several."""
         is_one = len({each.run for each in self.members}) == 1
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
@@ -204,7 +204,7 @@ def _members(
     alike: Mapping[bytes, int],
     clearing: Clearing,
     validation: Mapping[tuple[str, int], Scores | None],
-) -> tuple[Member, ...]:
+) -> tuple[PortfolioProgram, ...]:
     objective = clearing.objective
     together = _together([each.scores for each in kept], objective)
     there = [validation.get(each.key) or () for each in kept]
@@ -213,7 +213,7 @@ def _members(
     columns = list(zip(*(each.scores for each in kept), strict=True))
     winners = [column.index(best(column)) for column in columns]  # of programs that tie, the first
     return tuple(
-        Member(
+        PortfolioProgram(
             run=each.run,
             candidate=each.candidate,
             score=each.score,

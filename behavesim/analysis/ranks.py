@@ -10,8 +10,7 @@ import numpy as np
 
 from behavesim.analysis.groups import Family, RunGroup
 from behavesim.analysis.metric import Metric
-
-LEVEL = 0.05
+from behavesim.analysis.statistics import SIGNIFICANCE
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
     blocks, size = table.shape
     means = rankdata(table, axis=1).mean(axis=0).tolist()
     differ = size > 2 and bool((table != table[:, :1]).any())
-    spread = float(studentized_range.ppf(1 - LEVEL, size, np.inf)) / math.sqrt(2)
+    spread = float(studentized_range.ppf(1 - SIGNIFICANCE, size, np.inf)) / math.sqrt(2)
     return Ranks(
         metric=metric,
         means=dict(zip(labels, means, strict=True)),

@@ -16,7 +16,7 @@ ASPECTS = ("prompt", "program", "outcome", "score", "group")
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayDifference:
     """A run beside the one whose replies it had, for the candidates that both were asked for.
 
     `differing` counts the candidates that differ in each aspect, `first` is the first of them.
@@ -28,13 +28,13 @@ class Replayed:
     first: dict[str, CandidateId]
 
 
-def beside_original(run: Run) -> Replayed | None:
+def beside_original(run: Run) -> ReplayDifference | None:
     """How a replay differs from the run whose replies it had; None of any other run."""
     kind, _, original = run.settings.proposer.partition(":")
     return replayed(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
 
 
-def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
+def replayed(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
     """Compare a replay with its original; raises JournalError where one of them cannot be read."""
     left, right = _candidates(ours), _candidates(theirs)
     both = sorted(left.keys() & right.keys())
@@ -45,7 +45,7 @@ def replayed(ours: RunFolder, theirs: RunFolder) -> Replayed:
             if left[candidate].get(aspect) != right[candidate].get(aspect):
                 differing[aspect] += 1
                 first.setdefault(aspect, candidate)
-    return Replayed(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
+    return ReplayDifference(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
 
 
 def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from behavesim.analysis.clusters import Cluster, Clustering, Join, clustering, clusters_table, joins_table
 from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
-from behavesim.analysis.distinct import Distinct, distinct
+from behavesim.analysis.distinct import DistinctCounts, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
-from behavesim.analysis.failures import Reason, failures, failures_table
+from behavesim.analysis.failures import RejectionReason, failures, failures_table
 from behavesim.analysis.held_out import HeldOut, held_out_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.portfolio import Portfolio
@@ -55,8 +55,8 @@ class RunReport:
     islands: tuple[IslandSummary, ...]
     clusters: tuple[Cluster, ...]
     joins: tuple[Join, ...]
-    failures: tuple[Reason, ...]
-    distinct: Distinct
+    failures: tuple[RejectionReason, ...]
+    distinct: DistinctCounts
     diversity: Diversity
     diversity_over_time: tuple[DiversityAt, ...]
     top: tuple[TopProgram, ...]

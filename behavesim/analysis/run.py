@@ -251,11 +251,6 @@ class Run:
             self.archives.append((self.state.registered, islands))
 
 
-def load_run(path: str | Path) -> Run:
-    """See `Run.load`."""
-    return Run.load(path)
-
-
 def _objective(provenance: Mapping[str, str]) -> Objective:
     direction, best_known = provenance.get("direction"), provenance.get("best_known")
     if direction not in get_args(Direction):

@@ -30,7 +30,7 @@ class Neighbour(Scored):
 
 
 @dataclass(frozen=True)
-class Shown:
+class CandidateDetails:
     """A candidate of a run, or its template (-1); what is unknown, or is not there, is None.
 
     `scores` has the score of each instance, `gap` is a fraction. `stage`, `reason` and `message` say where and why a
@@ -80,11 +80,11 @@ class Shown:
         return tuple(table for table in tables if table.rows)
 
 
-def shown(run: Run, number: int) -> Shown:
+def candidate_details(run: Run, number: int) -> CandidateDetails:
     """A candidate of a run, or its template (-1); raises UsageError where there is none of that number."""
     candidate, journal = run.candidate(number), run.folder.journal
     prompt, reply = read_prompt(journal, number), read_reply(journal, number)
-    return Shown(
+    return CandidateDetails(
         run=run.folder.run,
         candidate=number,
         status=candidate.status,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LEVEL = 0.95
+SIGNIFICANCE = 0.05
+"""Level of the tests, and 1 − the coverage of the intervals: the convention of the field."""
 RESAMPLES = 10_000
 EXACT = 100
 """Values of both groups together up to which the Mann–Whitney test is exact; above, it is the normal approximation."""
@@ -31,7 +32,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """The mean of a less the mean of b with a 95 % bootstrap interval, tested by Mann and Whitney (two-sided).
 
     `superiority` is the chance that a run of a has a greater value than one of b, ties counting half (Vargha and
@@ -103,13 +104,13 @@ def sample(values: Sequence[float]) -> Sample:
     return Sample(tuple(values), mean, float(np.std(values, ddof=1)), low, high)
 
 
-def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
+def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
     """How the values of a and b differ; each has at least one."""
     between = float(np.mean(a) - np.mean(b))
     if len(a) < 2 or len(b) < 2:
-        return Difference(between, None, None, None, None)
+        return MeanDifference(between, None, None, None, None)
     low, high = _interval(_resampled_means(a, 0) - _resampled_means(b, 1))
-    return Difference(between, low, high, mann_whitney(a, b), superiority(a, b))
+    return MeanDifference(between, low, high, mann_whitney(a, b), share_greater(a, b))
 
 
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
@@ -134,7 +135,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     return _two_sided(ways[-1] / ways[-1].sum(), int(ranks[: len(a)].sum()))
 
 
-def superiority(a: Sequence[float], b: Sequence[float]) -> float:
+def share_greater(a: Sequence[float], b: Sequence[float]) -> float:
     """Return the share of pairs in which the value of a is greater; ties count half."""
     levels = np.array(_levels([*a, *b]))
     left, right = levels[: len(a), None], levels[None, len(a) :]
@@ -175,5 +176,5 @@ def _resampled_means(values: Sequence[float], stream: int) -> NDArray[np.float64
 
 
 def _interval(means: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    low, high = np.quantile(means, [SIGNIFICANCE / 2, 1 - SIGNIFICANCE / 2]).tolist()
     return low, high

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
 from behavesim.application.evaluation import read_program
 from behavesim.base.config import Settings
@@ -70,7 +70,7 @@ def _of_replayed(proposer: str, runs: Path) -> tuple[Injected | ClockRead, ...]:
 def _of_run(text: str, runs: Path) -> list[tuple[str, str]]:
     if not any((path / "run.db").is_file() for path in (runs / text, Path(text))):
         return []
-    run = load_run(RunFolder.find(runs, text).path)
+    run = Run.load(RunFolder.find(runs, text).path)
     return [(f"{run.folder.run}-{each.candidate}", each.source or "") for each in run.ranked()[:TOP]]
 
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from behavesim.analysis.portfolio import Member, Portfolio, Scores
+from behavesim.analysis.portfolio import Portfolio, PortfolioProgram, Scores
 from behavesim.analysis.recommendation import recommend
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
 from behavesim.base.errors import UsageError
 from behavesim.reports.summary import named, percent
@@ -64,7 +64,7 @@ async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Por
     for runs on different tasks, or fewer than one program.
     """
     with folders[0].locked():
-        run, *others = [load_run(folder.path) for folder in folders]
+        run, *others = [Run.load(folder.path) for folder in folders]
         sources = {each.folder.run: each for each in (run, *others)}
         async with AsyncExitStack() as stack:
             event = await portfolio_of(run, others, count, await _validating(run, task, stack))
@@ -125,5 +125,5 @@ def _bundled(task: Task, found: Portfolio, sources: Sequence[str]) -> str:
     )
 
 
-def _said(member: Member) -> str:
+def _said(member: PortfolioProgram) -> str:
     return f"run {member.run}, candidate {member.candidate}: score {member.score!r}"

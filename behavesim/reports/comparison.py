@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from behavesim.analysis.comparison import Choice, GroupResult, GroupTest, RunComparison, TaskComparison
+from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, RunComparison, TaskComparison
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Column, Estimate, Table
@@ -184,7 +184,7 @@ def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> T
     return Table("choice", title, columns, rows, caption)
 
 
-def _choice(choice: Choice) -> tuple[int | Estimate | float | None, ...]:
+def _choice(choice: ChoiceTest) -> tuple[int | Estimate | float | None, ...]:
     mean = Estimate(choice.mean, None, choice.low, choice.high)
     counts = (choice.runs, choice.better, choice.equal, choice.worse, choice.unknown, choice.seeds)
     return (*counts, mean, choice.p, choice.p_holm)

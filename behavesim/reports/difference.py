@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.difference import Difference, Side
+from behavesim.analysis.difference import DiffedProgram, ProgramDifference
 from behavesim.analysis.table import DISTANCE, Column, Table
 from behavesim.reports.summary import named, worth
 from behavesim.reports.terminal import show, show_text
 
 
-def show_difference(found: Difference) -> None:
+def show_difference(found: ProgramDifference) -> None:
     """Print on stdout how the texts of two programs differ, what each is worth, and where what they do parts."""
     show_text(found.diff or "the two programs have the same text", "diff")
     show([programs_table(found), *([found.table()] if found.instances else [])])
 
 
-def programs_table(found: Difference) -> Table:
+def programs_table(found: ProgramDifference) -> Table:
     """What each of the two is worth, and how alike they are."""
     is_known = found.similarity is not None
     alike = DISTANCE.text(found.similarity) if is_known else "unknown: not both are feasible"
@@ -23,7 +23,7 @@ def programs_table(found: Difference) -> Table:
     return Table("programs", title, (Column("what", title=""), Column("value", title="")), rows)
 
 
-def _worth(program: Side) -> str:
+def _worth(program: DiffedProgram) -> str:
     if program.score is None:
         return f"{program.status} ({named(program.candidate)})"
     return worth(program.candidate, program.score, program.gap)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.replayed import Replayed
+from behavesim.analysis.replayed import ReplayDifference
 
 
-def replay_lines(beside: Replayed) -> list[str]:
+def replay_lines(beside: ReplayDifference) -> list[str]:
     """A line for each aspect in which candidates differ, or one that says that none does."""
     if not beside.differing:
         return [f"as {beside.of} in every one of {beside.candidates} candidates"]

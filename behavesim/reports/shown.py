@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.shown import Shown
+from behavesim.analysis.shown import CandidateDetails
 from behavesim.analysis.table import Column, Table
 from behavesim.reports.summary import named, worth
 from behavesim.reports.terminal import show, show_text
 
 
-def show_candidate(shown: Shown, with_prompt: bool = False, with_reply: bool = False) -> None:
+def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_reply: bool = False) -> None:
     """Print a candidate on stdout: its program, what is known of it, and its prompt and reply where they are wanted."""
     if shown.source is not None:
         show_text(shown.source, "python")
@@ -19,7 +19,7 @@ def show_candidate(shown: Shown, with_prompt: bool = False, with_reply: bool = F
             show_text(f"there is no {title}" if text is None else text, "markdown")
 
 
-def facts_table(shown: Shown) -> Table:
+def facts_table(shown: CandidateDetails) -> Table:
     """What is known of a candidate in a line each; what is not has none."""
     facts = {
         "status": shown.status,
@@ -37,7 +37,7 @@ def facts_table(shown: Shown) -> Table:
     return Table("candidate", title, (Column("what", title=""), Column("value", title="")), rows)
 
 
-def _rejected(shown: Shown) -> str | None:
+def _rejected(shown: CandidateDetails) -> str | None:
     if shown.reason is None:
         return None
     why = f": {shown.message}" if shown.message else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.search.build import judging
 from behavesim.similarity import BehaveSim
 from behavesim.state.protocols import Judge
@@ -40,7 +40,7 @@ AT_ONCE = 50
 
 async def make(file: Path, folders: Sequence[Path]) -> None:
     """The kept runs, and the scores of all programs of their sets on the fresh instances that the file has."""
-    loaded = [load_run(folder) for folder in folders]
+    loaded = [Run.load(folder) for folder in folders]
     runs = sorted(map(kept, loaded), key=lambda run: (run.method, run.seed))
     stem = runs[0].task
     write_runs(FOLDER / f"{stem}.jsonl.xz", runs)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.convergence import Checkpoint
-from behavesim.analysis.distinct import Distinct
+from behavesim.analysis.distinct import DistinctCounts
 from behavesim.analysis.diversity import Diversity, DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
@@ -53,7 +53,7 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         joins=(),
         clusters=(),
         failures=(),
-        distinct=Distinct(feasible=100, programs=90, behaviours=60, top=4),
+        distinct=DistinctCounts(feasible=100, programs=90, behaviours=60, top=4),
         diversity=Diversity((), None),
         diversity_over_time=(
             DiversityAt((0.1, None), None, registered=10),

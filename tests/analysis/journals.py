@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
 from behavesim.search.settings import resolve
 from behavesim.state.events import (
@@ -92,7 +92,7 @@ def stopped(reason: str) -> list[Event]:
 def journalled(folder: Path, *parts: Iterable[Event], seconds: Iterator[float] | None = None) -> Run:
     """The run of some events, which come a second after one another unless `seconds` says when."""
     write(folder, *parts, seconds=seconds)
-    return load_run(folder)
+    return Run.load(folder)
 
 
 def write(folder: Path, *parts: Iterable[Event], seconds: Iterator[float] | None = None) -> None:

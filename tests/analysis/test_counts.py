@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.distinct import Distinct, distinct
+from behavesim.analysis.distinct import DistinctCounts, distinct
 from behavesim.analysis.diversity import Diversity
-from behavesim.analysis.failures import Reason, failures, failures_table
+from behavesim.analysis.failures import RejectionReason, failures, failures_table
 from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.scored import Scored, TopProgram, cells, top, top_table
 from tests.analysis.journals import asked, clustered, feasible, journalled, rejected, started
@@ -26,20 +26,20 @@ def test_programs_and_behaviours_that_repeat_are_counted(tmp_path: Path) -> None
         feasible(3, 6.0, B),
         rejected(4, "timeout"),
     )
-    assert distinct(run) == Distinct(feasible=4, programs=3, behaviours=2, top=2)
+    assert distinct(run) == DistinctCounts(feasible=4, programs=3, behaviours=2, top=2)
 
 
 def test_behaviours_are_counted_among_the_ten_best_as_well(tmp_path: Path) -> None:
     same = (feasible(number, 5.0, A) for number in range(10))
     run = journalled(tmp_path / "first", started(), *same, feasible(10, 6.0, B))
-    assert distinct(run) == Distinct(feasible=11, programs=11, behaviours=2, top=1)
+    assert distinct(run) == DistinctCounts(feasible=11, programs=11, behaviours=2, top=1)
 
 
 def test_repetitions_are_shares_of_what_could_repeat() -> None:
-    found = Distinct(feasible=100, programs=90, behaviours=60, top=4)
+    found = DistinctCounts(feasible=100, programs=90, behaviours=60, top=4)
     assert found.repeated_programs == pytest.approx(0.1)
     assert found.repeated_behaviours == pytest.approx(1 / 3)
-    nothing = Distinct(0, 0, 0, 0)
+    nothing = DistinctCounts(0, 0, 0, 0)
     assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
     assert found.sentence == (
         "60 different behaviours in 90 different programs of 100 feasible candidates; "
@@ -60,9 +60,9 @@ def test_failures_are_counted_by_stage_and_reason_most_frequent_first(tmp_path: 
         asked(6),
     )
     assert failures(run) == (
-        Reason("evaluation", "exception", 3, 0.5, 1, "IndexError"),
-        Reason("evaluation", "timeout", 1, 1 / 6, 3, "b"),
-        Reason("extraction", "syntax", 1, 1 / 6, 4, "a"),
+        RejectionReason("evaluation", "exception", 3, 0.5, 1, "IndexError"),
+        RejectionReason("evaluation", "timeout", 1, 1 / 6, 3, "b"),
+        RejectionReason("extraction", "syntax", 1, 1 / 6, 4, "a"),
     )
 
 
@@ -72,7 +72,7 @@ def test_where_nothing_failed_there_is_no_reason(tmp_path: Path) -> None:
 
 
 def test_a_reason_has_a_row() -> None:
-    table = failures_table((Reason("evaluation", "timeout", 3, 0.25, 4, "too long"),))
+    table = failures_table((RejectionReason("evaluation", "timeout", 3, 0.25, 4, "too long"),))
     assert [column.heading for column in table.columns] == ["stage", "reason", "candidates", "share %", "most often"]
     assert table.rows == (("evaluation", "timeout", 3, 0.25, "too long"),)
 

@@ -88,8 +88,8 @@ def test_programs_are_tried_beside_the_template(tmp_path: Path) -> None:
     assert found.best == HeldOutMean(pytest.approx(0.125), pytest.approx(0.375))
     assert found.top10 == HeldOutMean(pytest.approx((0.125 + 0.25) / 2), pytest.approx((0.375 + 0.5) / 2))
     assert found.recommended == HeldOutMean(pytest.approx(0.25), 0.5)
-    assert found.choice == pytest.approx(0.125)
-    assert found.choice_gap == pytest.approx(-0.125)
+    assert found.recommended_gain_advantage == pytest.approx(0.125)
+    assert found.recommended_gap_advantage == pytest.approx(-0.125)
 
 
 def test_the_template_gains_nothing_on_itself_where_it_is_recommended(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_program_that_fails_there_leaves_means_unknown(tmp_path: Path) -> None
     assert found.programs[1] == HeldOutProgram(1, 6.0, None, None, None, "timeout")
     assert found.best.gap is not None
     assert found.top10 == found.recommended == HeldOutMean(None, None)
-    assert (found.choice, found.choice_gap) == (None, None)
+    assert (found.recommended_gain_advantage, found.recommended_gap_advantage) == (None, None)
 
 
 def test_a_program_that_is_better_than_the_template_in_the_search_alone_is_named(tmp_path: Path) -> None:

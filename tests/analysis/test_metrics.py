@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from behavesim.analysis.distinct import Distinct
+from behavesim.analysis.distinct import DistinctCounts
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.metrics import BY_NAME, METRICS
@@ -16,7 +16,7 @@ from behavesim.analysis.summary import RecommendedProgram
 from tests.analysis.examples import made
 
 BARE = made("eoh", 0, None)
-BARE = replace(BARE, diversity_over_time=(), distinct=Distinct(0, 0, 0, 0))
+BARE = replace(BARE, diversity_over_time=(), distinct=DistinctCounts(0, 0, 0, 0))
 
 
 def full() -> RunReport:

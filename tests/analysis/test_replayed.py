@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from behavesim.analysis.replayed import Replayed, beside_original, replayed
+from behavesim.analysis.replayed import ReplayDifference, beside_original, replayed
 from behavesim.state.events import Added, Asked, Evaluated, Prompt
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import answered, asked, feasible, journalled, rejected, started
@@ -12,7 +12,7 @@ from tests.analysis.journals import answered, asked, feasible, journalled, rejec
 
 def test_a_run_is_as_itself(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), feasible(0, 5.0), rejected(1, "timeout"), asked(2))
-    assert replayed(run.folder, run.folder) == Replayed("first", 3, {}, {})
+    assert replayed(run.folder, run.folder) == ReplayDifference("first", 3, {}, {})
 
 
 def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
@@ -54,4 +54,4 @@ def test_only_a_replay_has_an_original(tmp_path: Path) -> None:
     journalled(tmp_path / "first", started(), feasible(0, 5.0))
     assert beside_original(journalled(tmp_path / "other", started(), feasible(0, 5.0))) is None
     replay = journalled(tmp_path / "replay", started(proposer="replay:first"), feasible(0, 6.0))
-    assert beside_original(replay) == Replayed("first", 1, {"score": 1}, {"score": 0})
+    assert beside_original(replay) == ReplayDifference("first", 1, {"score": 1}, {"score": 0})

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import Evaluated, Event, NotAdded, RunForked, RunResumed, RunStarted
@@ -186,7 +186,7 @@ def test_a_journal_that_does_not_begin_with_settings_is_refused(tmp_path: Path) 
     for number, events in enumerate(([template, NotAdded(0)], [])):
         write(tmp_path / f"{number}", events)
         with pytest.raises(JournalError, match=f"run {number} does not begin with its settings"):
-            load_run(tmp_path / f"{number}")
+            Run.load(tmp_path / f"{number}")
 
 
 def test_a_candidate_has_the_status_that_the_journals_view_gives_it(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_journal_that_does_not_say_what_scores_mean_is_refused(
 ) -> None:
     write(tmp_path / "first", [RunStarted({"task": "tsp"}, provenance, "strong")])
     with pytest.raises(JournalError, match=said):
-        load_run(tmp_path / "first")
+        Run.load(tmp_path / "first")
 
 
 @pytest.mark.parametrize("choice", [recommended(0, c0=None), recommended(1, c1=2.0), recommended(7, c7=2.0)])
@@ -223,9 +223,9 @@ def test_a_recommended_program_without_a_score_is_refused(tmp_path: Path, choice
 def test_a_run_is_found_by_its_path_or_by_its_name_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "runs" / "first", started())
     monkeypatch.chdir(tmp_path)
-    assert load_run("first").folder.run == load_run(tmp_path / "runs/first").folder.run == "first"
+    assert Run.load("first").folder.run == Run.load(tmp_path / "runs/first").folder.run == "first"
     with pytest.raises(UsageError, match="there is no run 'second'"):
-        load_run("second")
+        Run.load("second")
 
 
 def test_candidates_make_a_data_frame(tmp_path: Path) -> None:
@@ -242,6 +242,6 @@ def test_candidates_make_a_data_frame(tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_followed_is_closed_at_once(tmp_path: Path) -> None:
     write(tmp_path / "first", started(), [answered(7)])
     with pytest.raises(JournalError, match="candidate 7 is not open") as raised:
-        load_run(tmp_path / "first")
+        Run.load(tmp_path / "first")
     files = [path.resolve() for path in Path("/proc/self/fd").iterdir()]
     assert [path for path in files if path.is_relative_to(tmp_path)] == [], f"while somebody holds {raised.value}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.shown import Neighbour, Parent, shown
+from behavesim.analysis.shown import Neighbour, Parent, candidate_details
 from behavesim.base.errors import UsageError
 from behavesim.state.events import Added, Asked, Evaluated, Prompt, Reply, Responded
 from behavesim.trajectory import Trajectory
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_feasible_candidate_is_shown_with_all_that_led_to_it(run: Run) -> None:
-    found = shown(run, 5)
+    found = candidate_details(run, 5)
     assert (found.run, found.candidate, found.status, found.stage) == ("first", 5, "feasible", "evaluation")
     assert (found.score, found.gap, found.scores) == (2.5, 0.25, (2.0, 3.0))
     assert found.tables()[0].rows == ((1, 2.0), (2, 3.0))
@@ -46,7 +46,7 @@ def test_a_feasible_candidate_is_shown_with_all_that_led_to_it(run: Run) -> None
 
 
 def test_its_neighbours_are_the_other_programs_nearest_first_and_of_those_as_near_the_best(run: Run) -> None:
-    found = shown(run, 5).neighbours
+    found = candidate_details(run, 5).neighbours
     similarity = dict(zip((5, 0, 1, 2), run.matrix([5, 0, 1, 2])[0].tolist(), strict=True))
     assert [each.candidate for each in found] == [2, 0, 1]
     assert found[0] == Neighbour(2, 3.5, 0.75, 1.0)
@@ -55,17 +55,17 @@ def test_its_neighbours_are_the_other_programs_nearest_first_and_of_those_as_nea
 
 
 def test_a_copy_of_its_program_is_no_neighbour(run: Run) -> None:
-    assert {each.candidate for each in shown(run, 3).neighbours} == {1, 2, 5}
-    assert {each.candidate for each in shown(run, 0).neighbours} == {1, 2, 5}
+    assert {each.candidate for each in candidate_details(run, 3).neighbours} == {1, 2, 5}
+    assert {each.candidate for each in candidate_details(run, 0).neighbours} == {1, 2, 5}
 
 
 def test_at_most_five_neighbours_are_shown(tmp_path: Path) -> None:
     run = journalled(tmp_path / "many", started(), *(feasible(number, float(number + 3)) for number in range(9)))
-    assert [each.candidate for each in shown(run, 4).neighbours] == [0, 1, 2, 3, 5]
+    assert [each.candidate for each in candidate_details(run, 4).neighbours] == [0, 1, 2, 3, 5]
 
 
 def test_a_rejected_and_an_open_candidate_have_neither_score_nor_neighbours(run: Run) -> None:
-    failed, waiting = shown(run, 4), shown(run, 6)
+    failed, waiting = candidate_details(run, 4), candidate_details(run, 6)
     assert (failed.status, failed.stage, failed.reason, failed.message) == (
         "rejected",
         "evaluation",
@@ -80,7 +80,7 @@ def test_a_rejected_and_an_open_candidate_have_neither_score_nor_neighbours(run:
 
 
 def test_the_template_is_shown_as_number_minus_one(run: Run) -> None:
-    found = shown(run, -1)
+    found = candidate_details(run, -1)
     assert (found.source, found.score, found.parents, found.operator) == ("template", 10.0, (), "template")
     assert (found.prompt, found.reply) == (None, None)
     assert [each.candidate for each in found.neighbours] == [5, 2, 0, 1]
@@ -88,7 +88,7 @@ def test_the_template_is_shown_as_number_minus_one(run: Run) -> None:
 
 def test_an_unknown_candidate_is_refused_with_the_numbers_there_are(run: Run, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="run first has no candidate 7; there are 0 to 6, and -1 is the template"):
-        shown(run, 7)
+        candidate_details(run, 7)
     empty = journalled(tmp_path / "empty", started()[:1])
     with pytest.raises(UsageError, match=r"run empty has no candidate -1; there are none yet$"):
-        shown(empty, -1)
+        candidate_details(empty, -1)

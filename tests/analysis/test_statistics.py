@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, rankdata
 
-from behavesim.analysis.statistics import difference, holm, mann_whitney, paired, sample, signed_rank, superiority
+from behavesim.analysis.statistics import (
+    holm,
+    mann_whitney,
+    mean_difference,
+    paired,
+    sample,
+    share_greater,
+    signed_rank,
+)
 
 TIED = st.integers(0, 4).map(float)
 """Values among which there are ties."""
@@ -45,8 +53,8 @@ def test_a_sample_has_a_mean_a_spread_and_an_interval_around_it() -> None:
 
 def test_one_value_says_nothing_of_its_spread() -> None:
     assert (sample([2.0]).sd, sample([2.0]).low) == (None, None)
-    assert difference([2.0], [1.0, 3.0]).p is None
-    assert difference([2.0], [1.0, 3.0]).difference == 0.0
+    assert mean_difference([2.0], [1.0, 3.0]).p is None
+    assert mean_difference([2.0], [1.0, 3.0]).difference == 0.0
 
 
 def test_two_values_have_a_spread_and_an_interval_from_one_to_the_other() -> None:
@@ -57,7 +65,7 @@ def test_two_values_have_a_spread_and_an_interval_from_one_to_the_other() -> Non
 
 def test_a_report_can_be_made_again() -> None:
     assert sample([1.0, 2.0, 5.0]) == sample([1.0, 2.0, 5.0])
-    assert difference([1.0, 2.0, 5.0], [2.0, 3.0]) == difference([1.0, 2.0, 5.0], [2.0, 3.0])
+    assert mean_difference([1.0, 2.0, 5.0], [2.0, 3.0]) == mean_difference([1.0, 2.0, 5.0], [2.0, 3.0])
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
@@ -118,15 +126,15 @@ def test_values_that_differ_by_rounding_alone_are_ties() -> None:
     assert signed_rank(rounded) == signed_rank([1.0, 1.0, -2.0, 0.0])
     a, b = [0.3 - 0.2, 0.5], [0.2 - 0.1, 0.7]
     assert mann_whitney(a, b) == mann_whitney([1.0, 5.0], [1.0, 7.0])
-    assert superiority(a, b) == superiority([1.0, 5.0], [1.0, 7.0])
+    assert share_greater(a, b) == share_greater([1.0, 5.0], [1.0, 7.0])
 
 
 def test_superiority_counts_pairs() -> None:
-    assert superiority([2.0, 4.0], [1.0, 2.0, 3.0]) == pytest.approx((1 + 0.5 + 3) / 6)
+    assert share_greater([2.0, 4.0], [1.0, 2.0, 3.0]) == pytest.approx((1 + 0.5 + 3) / 6)
 
 
 def test_a_difference_is_signed_and_its_interval_excludes_zero_where_the_samples_part() -> None:
-    found = difference([1.0, 1.1, 0.9, 1.0], [2.0, 2.1, 1.9, 2.0])
+    found = mean_difference([1.0, 1.1, 0.9, 1.0], [2.0, 2.1, 1.9, 2.0])
     assert found.difference == pytest.approx(-1.0)
     assert found.high is not None and found.high < 0
     assert found.superiority == 0.0

@@ -12,7 +12,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.base.errors import BehavesimError
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "search.ipynb"
@@ -45,7 +45,7 @@ def kernel(tmp_path: Path) -> Iterator[tuple[Any, Any]]:
 def registered(run: Path) -> int:
     """How many candidates a run has registered; 0 before it has begun."""
     try:
-        return load_run(run).state.registered
+        return Run.load(run).state.registered
     except BehavesimError:
         return 0
 
@@ -59,6 +59,6 @@ def test_a_search_in_a_cell_is_stopped_in_order_by_an_interrupt(tmp_path: Path, 
     while (reply := client.get_shell_msg(timeout=100))["parent_header"]["msg_id"] != asked:
         pass  # the kernel's answer to what its start asked
     assert reply["content"]["ename"] == "KeyboardInterrupt"
-    left = load_run(tmp_path / "runs" / "cut").state
+    left = Run.load(tmp_path / "runs" / "cut").state
     assert left.stopped == "interrupted"
     assert left.registered < 5000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.search.build import Launch
@@ -69,12 +69,12 @@ async def test_a_cancelled_session_ends_in_order_and_the_next_ends_as_if_nothing
     cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
     with pytest.raises(asyncio.CancelledError):
         await session.begin(cut, cancelled(times), pytest.fail)
-    left = load_run(cut.folder.path).state
+    left = Run.load(cut.folder.path).state
     assert left.stopped == stopped
     assert left.registered < 12
     assert left.registered >= 5 or stopped is None, "decisions that were not committed are taken again"
     assert (await session.resume(next_launch(cut.folder, {}), unseen, pytest.fail)).reason == "budget"
-    assert load_run(cut.folder.path).state.digest() == load_run(calm.path).state.digest()
+    assert Run.load(cut.folder.path).state.digest() == Run.load(calm.path).state.digest()
 
 
 async def test_a_session_cancelled_before_its_first_step_ends_in_order_too(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended
 
 
 async def test_a_fork_leaves_the_run_it_comes_from_as_it_is(first: RunFolder, tmp_path: Path) -> None:
-    digest = load_run(first.path).state.digest()
+    digest = Run.load(first.path).state.digest()
     fork = next_launch(first, {"budget": 16}, fork=RunFolder.named(tmp_path, "second"))
     assert (await session.fork(fork, first, unseen, pytest.fail)).reason == "budget"
-    assert load_run(fork.folder.path).state.registered == 16
-    assert load_run(first.path).state.digest() == digest
+    assert Run.load(fork.folder.path).state.registered == 16
+    assert Run.load(first.path).state.digest() == digest

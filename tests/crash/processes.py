@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.state.events import Asked, NoteAsked, NoteReceived, Responded, RunResumed
 from behavesim.store.reading import read_events
 from tests import forks
@@ -163,7 +163,7 @@ class Subject:
     @property
     def digest(self) -> str:
         """The digest of the run as its journal tells it."""
-        return load_run(self.folder).state.digest()
+        return Run.load(self.folder).state.digest()
 
     async def killed(self, rng: random.Random, longest_s: float, budget_events: int) -> None:
         """Start it, and kill it at a random time or after a random event: the daemon alone, or its process group."""

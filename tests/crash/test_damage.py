@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import verify
@@ -217,7 +217,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     if harm is smear:
         ended = await Subject(target.path, []).finish()
         assert ended.code == 0, ended.stderr
-        assert load_run(target.path).state.registered == BUDGET
+        assert Run.load(target.path).state.registered == BUDGET
 
 
 def test_no_damage_invents_an_event(sound: Path, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ async def test_a_run_of_which_all_can_be_read_is_recovered_as_it_was(run: RunFol
     target = RunFolder(run.path.with_name("recovered"))
     done = await recover(run, target, workers=2)
     assert done.lost == ()
-    assert load_run(target.path).state.digest() == load_run(sound).state.digest()
+    assert Run.load(target.path).state.digest() == Run.load(sound).state.digest()
     assert (await verify(target)).is_sound
 
 
@@ -272,7 +272,7 @@ async def test_a_forked_run_is_recovered_under_the_settings_of_each_time(
     target = RunFolder(tmp_path / "recovered")
     done = await recover(run, target, workers=2)
     assert (done.lost, done.missing) == ((), int(missing is not None))
-    assert load_run(target.path).state.digest() == load_run(forked).state.digest()
+    assert Run.load(target.path).state.digest() == Run.load(forked).state.digest()
     assert (await verify(target, workers=2)).is_sound
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.base.errors import JournalError
 from behavesim.state.events import RunStopped
 from behavesim.store.folder import RunFolder
@@ -113,7 +113,7 @@ async def test_a_folder_copied_while_its_run_goes_on_is_a_run(tmp_path: Path, ca
     assert len(set(lengths)) > 1
     middle = copies[len(copies) // 2]
     assert (await Subject(middle, []).finish()).code == 0
-    assert load_run(middle).state.digest() == calm.digest
+    assert Run.load(middle).state.digest() == calm.digest
 
 
 async def test_a_run_killed_in_its_first_instant_says_what_to_do(tmp_path: Path, calm: Subject) -> None:

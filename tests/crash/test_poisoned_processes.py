@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from tests.crash.model import endpoint
 from tests.crash.processes import FEW_CITIES, Subject, asked_again, ended
 from tests.proposers.chat_server import Answer, Asked, ChatServer, improving, says
@@ -52,7 +52,7 @@ async def test_a_forged_frame_ends_neither_the_run_nor_its_resume(tmp_path: Path
             await ended(process)
         done = await subject.finish()
     assert done.code == 0, done.stderr
-    run = load_run(subject.folder)
+    run = Run.load(subject.folder)
     assert run.state.registered == 24
     assert run.state.tally.rejected["output"] > 3
     assert asked_again(subject.folder) >= 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.launch import new_launch
 from behavesim.audit.verify import verify
 from behavesim.search.build import new_search
@@ -48,7 +48,7 @@ async def test_a_run_that_is_asked_to_end_ends_in_order_and_goes_on(tmp_path: Pa
         assert f"interrupted; what has arrived is kept, go on with: behavesim resume {subject.folder}\n" in said.stderr
         assert "Traceback" not in said.stderr
         assert said.stdout.count("interrupted") == 1
-        assert load_run(subject.folder).state.stopped == "interrupted"
+        assert Run.load(subject.folder).state.stopped == "interrupted"
     process = await subject.start()
     await subject.reached(subject.events() + 10)
     os.killpg(process.pid, signal.SIGSTOP)  # as a laptop that is closed
@@ -133,11 +133,11 @@ def test_what_changed_is_named_and_a_fork_goes_on_with_it(behavesim: Command, tm
     first, second = ([e for _, _, e in read_events(tmp_path / name / "run.db")] for name in ("first", "second"))
     assert second[: len(first)] == first
     assert isinstance(second[len(first)], RunForked)
-    run = load_run(tmp_path / "second")
+    run = Run.load(tmp_path / "second")
     assert (run.state.registered, run.settings.flat()["p_s1"]) == (52, 0.5)
     # the founding, the restart that was overdue at the fork, and the one at 50
     assert sum(isinstance(event, Regrouped) for event in second) == 3
-    assert load_run(tmp_path / "first").state.registered == 40
+    assert Run.load(tmp_path / "first").state.registered == 40
     verified = behavesim("verify", "second", *here)
     assert verified.code == 0, verified.out
     islands = behavesim("resume", "first", "--set", "islands=3", "--fork", "third", *here)
@@ -166,7 +166,7 @@ def test_a_changed_task_is_named_and_a_fork_judges_by_it(behavesim: Command, tmp
     assert refused.code == 2
     assert "its task changed" in refused.err
     assert behavesim("resume", "first", "--fork", "second", *here).code == 0
-    scores = {c.candidate: c.score for c in load_run(tmp_path / "second").feasible if c.score is not None}
+    scores = {c.candidate: c.score for c in Run.load(tmp_path / "second").feasible if c.score is not None}
     assert all((score > 100) == (candidate >= 10) for candidate, score in scores.items())
     assert max(scores) >= 10
     found = asyncio.run(verify(RunFolder(tmp_path / "second"), workers=2))

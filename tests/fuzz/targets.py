@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.audit.salvage import Salvage
 from behavesim.base.errors import BehavesimError, JournalError
 from behavesim.programs.extract import REASONS, Program, extract
@@ -243,5 +243,5 @@ def _read(path: Path) -> None:
         assert all("\n" not in line for line in damages(path))
     Salvage.of(event for _, event in salvaged(path).events.values())
     with suppress(BehavesimError):
-        run = load_run(path.parent)
+        run = Run.load(path.parent)
         json.dumps([run.state.digest(), run.best and run.best.score], allow_nan=False)

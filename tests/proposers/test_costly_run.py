@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.base.tokens import estimated_tokens
 from behavesim.state.events import Asked, Responded
 from behavesim.store.reading import read_events
@@ -72,7 +72,7 @@ async def test_a_run_without_a_program_ends_with_what_was_replied_and_goes_on_wh
     assert "whose reply was: Let us talk about \\u001b[2J the weather instead." in said
     assert f"behavesim resume {tmp_path}/costly --set max_rejected_share=1" in said
     assert len(server.asked) <= 50 + 64
-    assert load_run(tmp_path / "costly").state.registered == 50
+    assert Run.load(tmp_path / "costly").state.registered == 50
     asked = len(server.asked)
     again = await run("--json", verb="resume")
     assert json.loads(again.stdout)["stopped_by"] == "max_rejected_share"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
@@ -59,7 +59,7 @@ async def interrupted(launch: Launch, then: Callable[[], object] = lambda: None)
 
     with pytest.raises(asyncio.CancelledError):
         await session.begin(launch, view, pytest.fail)
-    return load_run(launch.folder.path)
+    return Run.load(launch.folder.path)
 
 
 async def test_replies_that_are_under_way_are_waited_for_and_no_others_are_asked_for(
@@ -139,7 +139,7 @@ async def test_replies_without_content_that_were_billed_before_a_stop_are_counte
 
     with pytest.raises(ProposerError, match="check OPENAI_API_KEY"):
         await session.begin(launch, unseen, pytest.fail)
-    run = load_run(launch.folder.path)
+    run = Run.load(launch.folder.path)
     assert (run.state.stopped, run.state.tally.tokens) == ("failed", {})
     # Requests that were refused are not billed; a request that the stop cut off may be.
     assert 4 <= summary(run).unanswered <= 4 + 3

@@ -9,15 +9,15 @@ from tests.recipes.copy import Copy, blocks, pieces
 
 REMARK = """
 import asyncio, json, pathlib, sys
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.remarks import remark
 from tests.analysis.journals import feasible, started, write
 
 folder = pathlib.Path(sys.argv[1])
 write(folder, started(), feasible(0, 5.0))
-before = load_run(folder)
+before = Run.load(folder)
 asyncio.run(remark(before.folder, 0, "how short it is"))
-run = load_run(folder)
+run = Run.load(folder)
 print(json.dumps([run.state.remarks[0].text, run.active_s == before.active_s]))
 """
 

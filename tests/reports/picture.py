@@ -15,7 +15,7 @@ from rich.text import Text
 
 from behavesim.analysis.diversity import Diversity
 from behavesim.analysis.report import report as reported
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.application.console import moment_of
 from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.run import show_run
@@ -41,7 +41,7 @@ def console(path: Path) -> str:
 
 def report(path: Path) -> str:
     """The report of a run but for its islands and failures, which the live view has, as SVG."""
-    run, said = reported(load_run(path)), io.StringIO()
+    run, said = reported(Run.load(path)), io.StringIO()
     os.environ |= {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}
     with redirect_stdout(said):
         show_run(replace(run, islands=(), diversity=Diversity((), None), failures=()), summary_table(run.summary))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.comparison import comparison
-from behavesim.analysis.failures import Reason
+from behavesim.analysis.failures import RejectionReason
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.report import RunReport
@@ -70,7 +70,7 @@ def test_a_run_has_a_column_for_every_metric(tmp_path: Path) -> None:
 def test_each_table_of_a_run_is_a_file_with_its_name_in_front(tmp_path: Path) -> None:
     run = made("eoh", 0, 0.1)
     top = (TopProgram(7, 2.5, None, "x = 1\n\n", 3, "0", "improve", "m", (4, 5)),)
-    failures = (Reason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
+    failures = (RejectionReason("evaluation", "timeout", 3, 0.25, 4, "it took, well, too long"),)
     rows = written(tmp_path, replace(run, top=top, failures=failures))
     assert rows["top"] == [
         {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.replayed import Replayed
+from behavesim.analysis.replayed import ReplayDifference
 from behavesim.reports.replay import replay_lines
 
 
 def test_a_replay_that_went_the_same_way_says_so() -> None:
-    assert replay_lines(Replayed("first", 12, {}, {})) == ["as first in every one of 12 candidates"]
+    assert replay_lines(ReplayDifference("first", 12, {}, {})) == ["as first in every one of 12 candidates"]
 
 
 def test_each_aspect_that_differs_has_a_line_with_the_first_candidate() -> None:
-    assert replay_lines(Replayed("first", 12, {"prompt": 3, "score": 1}, {"prompt": 4, "score": 7})) == [
+    assert replay_lines(ReplayDifference("first", 12, {"prompt": 3, "score": 1}, {"prompt": 4, "score": 7})) == [
         "3 of 12 candidates have another prompt than in first, the first is 4",
         "1 of 12 candidates have another score than in first, the first is 7",
     ]

@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
@@ -115,7 +115,7 @@ class Execution:
     def _said(self, run: Planned, code: int | None) -> str:
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
-        made = load_run(self._runs_dir / run.name)
+        made = Run.load(self._runs_dir / run.name)
         found = "nothing feasible" if made.best is None else f"best {made.best.score:.6g}"
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.metric import Metric
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Experiment, Planned
 from behavesim.application.held_out import reported
 from behavesim.reports.csv_files import write_csv
@@ -23,7 +23,7 @@ async def compared(
     tell: Callable[[str], None],
 ) -> RunComparison:
     """Compare the runs, write report.json and the CSV files in tables/, and return the comparison."""
-    runs = [load_run(runs_dir / run.name) for run in made]
+    runs = [Run.load(runs_dir / run.name) for run in made]
     reports = await reported(runs, tell, experiment.held_out)
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.glance import glance
 from behavesim.analysis.report import report
-from behavesim.analysis.run import Run, load_run
+from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
 from behavesim.base.errors import BehavesimError, UsageError
@@ -153,7 +153,7 @@ class ShownRun:
             self._run.follow()
             return self._run, events
         self._made_again += self._run is not None
-        self._run, self._origin = load_run(self._folder.path), found
+        self._run, self._origin = Run.load(self._folder.path), found
         return self._run, events
 
 
@@ -238,7 +238,7 @@ class Shelf:
 def _compared(folders: Sequence[RunFolder]) -> list[Table]:
     for folder in folders:
         check_is_current(folder.journal)
-    return comparison_tables(comparison([report(load_run(folder.path)) for folder in folders]))
+    return comparison_tables(comparison([report(Run.load(folder.path)) for folder in folders]))
 
 
 def _last_used(held: OrderedDict[K, V], key: K) -> V:

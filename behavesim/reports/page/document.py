@@ -15,9 +15,9 @@ from behavesim.analysis.agreement import Pair, agreement, held
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.convergence import Checkpoint
-from behavesim.analysis.distinct import Distinct
+from behavesim.analysis.distinct import DistinctCounts
 from behavesim.analysis.diversity import DiversityAt
-from behavesim.analysis.failures import Reason
+from behavesim.analysis.failures import RejectionReason
 from behavesim.analysis.lineage import Ancestor, lineage
 from behavesim.analysis.playback import Scene, playback
 from behavesim.analysis.portfolio import Portfolio
@@ -103,7 +103,7 @@ class Document:
     summary: Summary
     objective: Objective
     budget: int
-    distinct: Distinct
+    distinct: DistinctCounts
     sentence: str
     stands: str
     notes: tuple[str, ...]
@@ -115,7 +115,7 @@ class Document:
     diversity: tuple[DiversityAt, ...]
     lineage: tuple[Ancestor, ...]
     scenes: tuple[Scene, ...]
-    failures: tuple[Reason, ...]
+    failures: tuple[RejectionReason, ...]
     candidates: Columns
     texts: str
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
@@ -64,7 +64,7 @@ async def test_runs_are_made_as_many_at_once_as_said_and_each_tells_how_it_ended
     assert failed == []
     assert re.fullmatch(r"1/2 first: best [\d.]+, about \d+:\d\d left", told[0])
     assert re.fullmatch(r"2/2 short: stopped by max_time, (best [\d.]+|nothing feasible)", told[1])
-    made = load_run(tmp_path / "runs/first")
+    made = Run.load(tmp_path / "runs/first")
     assert made.state.registered == 3
     assert made.settings.workers == 1
     assert (tmp_path / "runs/first.log").is_file()
@@ -99,5 +99,5 @@ async def test_an_experiment_that_is_cancelled_lets_its_runs_end_in_order(tmp_pa
     with pytest.raises(asyncio.CancelledError):
         await executing
     assert told == ["going-on: interrupted"]
-    assert load_run(tmp_path / "going-on").state.stopped == "interrupted"
+    assert Run.load(tmp_path / "going-on").state.stopped == "interrupted"
     assert not (tmp_path / "not-begun").exists()

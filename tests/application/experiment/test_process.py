@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.search.settings import resolve
 
 SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
@@ -26,7 +26,7 @@ def test_a_run_is_made_of_the_settings_as_they_are_and_gone_on_with_when_it_is_t
     for _ in range(2):
         ended = made(tmp_path / "run", os.getpid())
         assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
-        run = load_run(tmp_path / "run")
+        run = Run.load(tmp_path / "run")
         assert run.settings.flat() == SETTINGS
         assert run.state.registered == 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.async_api import async_playwright
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from behavesim.reports.page import page
 from tests.reports.page.conftest import ARGUMENTS, chromium_path
 
@@ -31,4 +31,4 @@ async def picture(text: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(picture(page(load_run(sys.argv[1])), Path(sys.argv[2])))
+    asyncio.run(picture(page(Run.load(sys.argv[1])), Path(sys.argv[2])))
