@@ -88,7 +88,7 @@ async def test_a_session_cancelled_before_its_first_step_ends_in_order_too(tmp_p
     cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
     with pytest.raises(asyncio.CancelledError):
         await session.begin(cut, cancelling, pytest.fail)
-    left = load_run(cut.folder.path).state
+    left = Run.load(cut.folder.path).state
     assert (left.stopped, left.asked) == ("interrupted", 0)
 
 
