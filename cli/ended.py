@@ -8,8 +8,9 @@ from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.application.session import Ended
 from behavesim.reports.ending import ending
+from behavesim.reports.program import named
 from behavesim.reports.replay import replay_lines
-from behavesim.reports.summary import named, summary_table
+from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn, screen
 from behavesim.search.build import Launch
 

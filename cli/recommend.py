@@ -16,7 +16,7 @@ from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
 from behavesim.application.recommendation import assembled, recommended
 from behavesim.base.errors import UsageError
-from behavesim.reports.summary import named
+from behavesim.reports.program import named
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task, TaskReference, instances_of

@@ -8,7 +8,7 @@ from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, Ru
 from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Column, Estimate, Table
-from behavesim.reports.runs import task_name
+from behavesim.reports.words import task_name
 
 TITLES: Mapping[About, str] = {
     "search": "what was found",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from behavesim.analysis.difference import DiffedProgram, ProgramDifference
-from behavesim.analysis.table import DISTANCE, Column, Table
-from behavesim.reports.summary import named, worth
+from behavesim.analysis.table import DISTANCE, Table
+from behavesim.reports.facts import facts_table
+from behavesim.reports.program import named, worth
 from behavesim.reports.terminal import show, show_text
 
 
@@ -18,9 +19,9 @@ def programs_table(found: ProgramDifference) -> Table:
     """What each of the two is worth, and how alike they are."""
     is_known = found.similarity is not None
     alike = DISTANCE.text(found.similarity) if is_known else "unknown: not both are feasible"
-    rows = (("from", _worth(found.a)), ("to", _worth(found.b)), ("similarity", alike))
+    facts = {"from": _worth(found.a), "to": _worth(found.b), "similarity": alike}
     title = f"run {found.run}: from {named(found.a.candidate)} to {named(found.b.candidate)}"
-    return Table("programs", title, (Column("what", title=""), Column("value", title="")), rows)
+    return facts_table("programs", title, facts)
 
 
 def _worth(program: DiffedProgram) -> str:

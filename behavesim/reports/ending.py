@@ -9,9 +9,8 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
 from behavesim.base.config import Settings
-from behavesim.base.text import duration, number, one_line
-from behavesim.proposers.prices import Prices, as_setting
-from behavesim.reports.summary import dollars, rejections
+from behavesim.base.text import number, one_line
+from behavesim.reports.stops import STOPS, lately_rejected, usual_reasons
 from behavesim.store.reading import read_reply
 
 SHOWN = 300
@@ -41,27 +40,10 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
         return [*_nothing_feasible(run), f"next: {report}"]
     if reason in ("interrupted", "failed", None):
         return [*_given_up(run), f"next: {resume}"]
-    match reason:
-        case "max_cost":
-            said = (
-                f"the cap of {dollars(settings.max_cost_usd)} on cost is reached; raise it with {resume} --max-cost USD"
-            )
-        case "max_tokens":
-            said = f"the cap of {settings.max_tokens:,} tokens is reached; raise it with {resume} --max-tokens N"
-        case "max_calls":
-            said = f"the cap of {settings.max_calls:,} requests is reached; raise it with {resume} --set max_calls=N"
-        case "max_time":
-            said = f"its time of {duration(settings.max_time_s or 0)} is up; give it more with {resume} --max-time TIME"
-        case "unknown_price":
-            said = _unknown_price(run, settings, resume)
-        case "max_rejected_share":
-            last = len(run.state.tally.recent)
-            rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
-            said = f"{len(rejected)} of the last {last} candidates were rejected"
-            again = f"next: {report}, or {resume} --set max_rejected_share=1"
-            return [f"stopped: {said} {_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
-        case _:
-            said = f"{reason}; go on with {resume}"
+    said = STOPS[reason].sentence(run, settings, resume) if reason in STOPS else f"{reason}; go on with {resume}"
+    if reason == "max_rejected_share":
+        again = f"next: {report}, or {resume} --set max_rejected_share=1"
+        return [f"stopped: {said}", *_example(run, lately_rejected(run)), *_given_up(run), again]
     return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
 
 
@@ -73,25 +55,13 @@ def _given_up(run: Run) -> list[str]:
     return [f"{most}{number(requests, 'request')} under way may have been billed, and are made again on resume"]
 
 
-def _unknown_price(run: Run, settings: Settings, resume: str) -> str:
-    prices = Prices.named(settings.prices)
-    unknown = [model for model, used in run.state.tally.tokens.items() if prices.cost(model, used) is None]
-    named = as_setting(unknown[0]) if unknown else "`prices`"
-    models = ", ".join(one_line(model, 100) for model in unknown)
-    return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"
-
-
 def _nothing_feasible(run: Run) -> list[str]:
     """What a run has to say for itself whose candidates were all rejected."""
     rejected = [each for each in run.candidates if each.status == "rejected"]
     if run.state.tally.feasible or not rejected:
         return []
-    said = f"nothing was found: all {len(rejected)} candidates were rejected {_reasons(rejected)}"
+    said = f"nothing was found: all {len(rejected)} candidates were rejected {usual_reasons(rejected)}"
     return [said, *_example(run, rejected)]
-
-
-def _reasons(rejected: Sequence[Candidate]) -> str:
-    return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(3)))})"
 
 
 def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:

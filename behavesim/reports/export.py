@@ -12,7 +12,8 @@ from behavesim.analysis.records import Record, records
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.base.text import one_line, printable
-from behavesim.reports.summary import named, percent
+from behavesim.reports.program import named
+from behavesim.reports.words import percent
 from behavesim.store.folder import headed
 
 LINES = "candidates.jsonl"

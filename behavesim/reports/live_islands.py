@@ -12,7 +12,7 @@ from behavesim.analysis.islands import IslandSummary, islands
 from behavesim.analysis.table import DISTANCE, SCORE
 from behavesim.reports.curve import area, at_the_end_of
 from behavesim.reports.moment import Moment
-from behavesim.reports.summary import percent
+from behavesim.reports.words import percent
 from behavesim.state.events import TEMPLATE
 from behavesim.state.members import Mean
 from behavesim.state.state import RunState

@@ -15,9 +15,9 @@ from behavesim.base.text import number
 from behavesim.reports.curve import convergence
 from behavesim.reports.live_islands import GAP, distance
 from behavesim.reports.moment import Moment
-from behavesim.reports.runs import task_name
+from behavesim.reports.program import beside_template, worth
 from behavesim.reports.spending import spending
-from behavesim.reports.summary import REJECTED, beside_template, clock, frequency, percent, worth
+from behavesim.reports.words import REJECTED, clock, frequency, percent, task_name
 from behavesim.search.caps import rejected_share
 from behavesim.state.members import Mean
 from behavesim.state.state import RunState

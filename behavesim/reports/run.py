@@ -8,7 +8,7 @@ from behavesim.analysis.report import RunReport
 from behavesim.analysis.table import SCORE, Table
 from behavesim.reports.curve import convergence
 from behavesim.reports.dendrogram import dendrogram
-from behavesim.reports.summary import named
+from behavesim.reports.program import named
 from behavesim.reports.terminal import show, show_lines, width
 
 WIDEST = 100

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
+from behavesim.reports.stops import state_in_words
+from behavesim.reports.words import task_name
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:
@@ -23,7 +24,10 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
         Column("gap", FRACTION),
     )
     rows = (
-        (each.run, each.state, task_name(each.task), each.method, each.seed, each.asked, *_score_and_gap(each.best))
+        (
+            *(each.run, state_in_words(each), task_name(each.task), each.method, each.seed, each.asked),
+            *_score_and_gap(each.best),
+        )
         for each in summaries
     )
     return Table("list", "", columns, tuple(rows))
@@ -31,8 +35,3 @@ def runs_table(summaries: Sequence[Summary]) -> Table:
 
 def _score_and_gap(best: Scored | None) -> tuple[float | None, float | None]:
     return (None, None) if best is None else (best.score, best.gap)
-
-
-def task_name(task: str) -> str:
-    """The task's name; that of its file where it is one of a person's own."""
-    return Path(task).stem if task.endswith(".py") else task

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from behavesim.analysis.shown import CandidateDetails
-from behavesim.analysis.table import Column, Table
-from behavesim.reports.summary import named, worth
+from behavesim.analysis.table import Table
+from behavesim.reports.facts import facts_table
+from behavesim.reports.program import named, worth
 from behavesim.reports.terminal import show, show_text
 
 
@@ -12,14 +13,14 @@ def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_repl
     """Print a candidate on stdout: its program, what is known of it, and its prompt and reply where they are wanted."""
     if shown.source is not None:
         show_text(shown.source, "python")
-    show((facts_table(shown), *shown.tables()))
+    show((candidate_table(shown), *shown.tables()))
     for title, text, is_wanted in (("prompt", shown.prompt, with_prompt), ("reply", shown.reply, with_reply)):
         if is_wanted:
             show_text(f"--- {title} ---", "text")
             show_text(f"there is no {title}" if text is None else text, "markdown")
 
 
-def facts_table(shown: CandidateDetails) -> Table:
+def candidate_table(shown: CandidateDetails) -> Table:
     """What is known of a candidate in a line each; what is not has none."""
     facts = {
         "status": shown.status,
@@ -32,9 +33,8 @@ def facts_table(shown: CandidateDetails) -> Table:
         "CPU": None if shown.cpu_s is None else f"{shown.cpu_s:.3f} s",
         "thought": shown.thought or None,
     }
-    rows = tuple((name, fact) for name, fact in facts.items() if fact is not None)
-    title = f"run {shown.run}: {named(shown.candidate)}"
-    return Table("candidate", title, (Column("what", title=""), Column("value", title="")), rows)
+    known = {name: fact for name, fact in facts.items() if fact is not None}
+    return facts_table("candidate", f"run {shown.run}: {named(shown.candidate)}", known)
 
 
 def _rejected(shown: CandidateDetails) -> str | None:

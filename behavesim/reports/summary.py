@@ -8,100 +8,17 @@ from typing import TYPE_CHECKING
 
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.table import FRACTION, SCORE, Column, Table
+from behavesim.analysis.table import SCORE, Table
 from behavesim.base.text import number
-from behavesim.reports.runs import task_name
-from behavesim.state.events import TEMPLATE
+from behavesim.reports.facts import facts_table
+from behavesim.reports.program import beside_template, worth
+from behavesim.reports.stops import state_in_words
+from behavesim.reports.words import clock, dollars, frequency, percent, rejections, task_name
 
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
 
 MINUTE_S = 60
-ENDED: Mapping[str, str] = {
-    "max_cost": "cost cap reached",
-    "max_tokens": "token cap reached",
-    "max_calls": "request cap reached",
-    "max_time": "time is up",
-    "max_rejected_share": "too many candidates rejected",
-    "unknown_price": "a price is unknown",
-}
-"""What ended a run before its budget was spent, in words."""
-REJECTED: Mapping[str, str] = {
-    "crash": "killed by a signal",
-    "empty": "without text",
-    "exception": "crashed",
-    "exit": "ended their process",
-    "forbidden": "stopped by the sandbox",
-    "given-up": "given up by the endpoint",
-    "incomparable": "not comparable",
-    "invalid-solution": "with invalid solutions",
-    "keeps-state": "kept state",
-    "memory": "out of memory",
-    "no-function": "without the function",
-    "non-finite": "without a finite score",
-    "output": "with unreadable solutions",
-    "refusal": "declined by the model",
-    "signature": "with other parameters",
-    "syntax": "with syntax errors",
-    "timeout": "timed out",
-    "too-long": "too long",
-    "too-complex": "too complex",
-    "truncated": "cut off",
-}
-"""What became of rejected candidates, in words that may follow a number."""
-
-
-def percent(fraction: float | None) -> str:
-    """A gap as people read it in a sentence."""
-    return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
-
-
-def dollars(cost_usd: float | None) -> str:
-    """A cost as people read it."""
-    if cost_usd is None:
-        return "unknown"
-    return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
-
-
-def clock(seconds: float | None) -> str:
-    """A duration as people read it, such as 2:05 or 1:00:00; a question mark where it is unknown."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def frequency(a_second: float) -> str:
-    """How often something happens, by the unit of time in which it happens at least once; by the hour where in none."""
-    if a_second >= 1:
-        return f"{a_second:.1f}/s"
-    return f"{60 * a_second:.1f}/min" if a_second >= 1 / 60 else f"{3600 * a_second:.1f}/h"
-
-
-def named(candidate: int) -> str:
-    """What a person calls a program."""
-    return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
-
-
-def worth(candidate: int, score: float, gap: float | None) -> str:
-    """What a program is worth in a line: its score, its gap where that is known, and which one it is."""
-    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
-
-
-def rejections(reasons: Mapping[str, int]) -> str:
-    """How many candidates were rejected for each reason, as people read it in a sentence."""
-    return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
-
-
-def beside_template(template: float, best: float, gain: float) -> str:
-    """How the best score stands to the template's; `gain` is how much better it is, negative where it is worse."""
-    much = f"{100 * abs(gain / template):.1f} %" if template else SCORE.text(abs(gain))
-    said = f"template {SCORE.text(template)} → best {SCORE.text(best)}"
-    if gain > 0:
-        return f"{said}, {much} better"
-    worse = f", {much} worse" if gain < 0 else ""
-    return f"{said}{worse}: nothing has beaten the template yet"
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
@@ -124,14 +41,7 @@ def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = Map
         "time": _time(summary),
         "digest": summary.digest[:16],
     }
-    columns = (Column("what", title=""), Column("value", title=""))
-    return Table("summary", f"run {summary.run}", columns, tuple(rows.items()))
-
-
-def state_in_words(summary: Summary) -> str:
-    """Return the state of a run with what ended it before its budget was spent, such as "stopped: time is up"."""
-    why = ENDED.get(summary.stopped_by or "", summary.stopped_by)
-    return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state
+    return facts_table("summary", f"run {summary.run}", rows)
 
 
 def _candidates(summary: Summary) -> str:

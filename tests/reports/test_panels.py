@@ -16,7 +16,7 @@ from behavesim.base.tokens import Usage
 from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
-from behavesim.reports.summary import clock
+from behavesim.reports.words import clock
 from behavesim.search.settings import resolve
 from behavesim.state.events import (
     TEMPLATE,

@@ -103,3 +103,9 @@ def test_runs_are_listed_with_their_best() -> None:
         ("other", "finished", "tsp", "eoh", 3, 104, None, None),
     )
     assert "12.50" in seen([table])
+
+
+def test_the_list_of_runs_says_a_state_in_the_words_of_the_summary() -> None:
+    out_of_time = replace(DONE, state="stopped", stopped_by="max_time")
+    ((_, state, *_),) = runs_table([out_of_time]).rows
+    assert state == rows(out_of_time)["state"] == "stopped: time is up"

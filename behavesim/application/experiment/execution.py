@@ -16,7 +16,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
-from behavesim.reports.summary import clock
+from behavesim.reports.words import clock
 from behavesim.search.settings import recorded
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
