@@ -112,6 +112,7 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
                     budget = settings.budget if is_last else salvage.asks
                     search = await _search(salvage, settings, task, parts, budget, target)
                     await _run_dry(search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget)
+                    await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
                     lost |= proposer.lost
     return lost
 
@@ -139,14 +140,15 @@ async def _search(
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
     """Run until every reply is used, and what is left waits for replies that only the model can give."""
 
-    def is_dry() -> bool:
+    def is_stuck() -> bool:
         state = search.state
-        has_asked = state.asked >= min(replied, state.registered + search.rules.window)
         is_waiting = all(c.outcome is not None or number in proposer.waiting for number, c in state.open.items())
-        return has_asked and is_waiting and state.registered in proposer.waiting
+        return is_waiting and state.registered in proposer.waiting
 
     async def stop_when_dry() -> None:
-        while not is_dry():
+        while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
+            if is_stuck() and not _asks_more(search):  # later replies show that the candidate waited for was registered
+                proposer.waiting.pop(search.state.registered).set()
             await asyncio.sleep(POLL_S)
         search.stop("recovered")
 
@@ -159,23 +161,29 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
             await watching
 
 
+def _asks_more(search: Search) -> bool:
+    """Whether another candidate is due before the one that is waited for is registered."""
+    state = search.state
+    return state.asked < state.registered + search.rules.window and search.method.ask(state, state.asked) is not None
+
+
 class SalvagedProposer:
     """Answers with the replies there are; `lost` are those it had to do without, `waiting` those still to be asked."""
 
     def __init__(self, salvage: Salvage) -> None:
         self.lost: set[CandidateId] = set()
-        self.waiting: set[CandidateId] = set()
+        self.waiting: dict[CandidateId, asyncio.Event] = {}
         self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
         self._sources = salvage.sources
         self._registered = salvage.registered
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The next reply to a candidate or note; waits for ever where it had none yet, and there may still be one."""
+        """The next reply to a candidate or note; where it had none yet, and may still get one, waits to be given up."""
         if replies := self._replies.get(number):
             return replies.pop(0)
         if number >= self._registered:
-            self.waiting.add(number)
-            await asyncio.Event().wait()
+            self.waiting[number] = asyncio.Event()
+            await self.waiting[number].wait()
         self.lost.add(number)
         source = self._sources.get(number)
         return Reply(fenced(source), "", finish_reason="stop") if source else Reply("", "", finish_reason=LOST)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,8 @@ from behavesim.state.events import (
 )
 from behavesim.state.verdict import Failure, Verdict
 
+Arrival = Responded | Evaluated | Rejected
+
 
 @dataclass
 class Salvage:
@@ -43,11 +46,13 @@ class Salvage:
     injected: list[Injected] = field(default_factory=list)
     readings: list[ClockRead] = field(default_factory=list)
     registered: int = 0
+    late: list[Arrival] = field(default_factory=list)
 
     @property
     def asks(self) -> int:
         """How many candidates had been asked for at the end, as far as can be told."""
-        return max((*self.asked, *self.replies, self.registered - 1), default=-1) + 1
+        late = (event.candidate for event in self.late)
+        return max((*self.asked, *self.replies, *late, self.registered - 1), default=-1) + 1
 
     @property
     def put_in(self) -> list[Injected]:
@@ -115,18 +120,21 @@ def unbroken(events: Mapping[int, Event]) -> list[Event]:
 def stretched(events: Sequence[Event]) -> list[Salvage]:
     """Sort events by their use, those from one fork to the next together.
 
-    What arrived before a fork for candidates that were registered after it belongs to the stretch behind the fork.
+    What arrived before a fork for candidates that were registered after it is `late`: it is taken as it is, at the end
+    of its stretch. Replies to a repair are not, and belong to the stretch behind the fork.
     """
-    stretches: list[list[Event]] = [[]]
+    parts: list[list[Event]] = [[]]
     for event in events:
-        if isinstance(event, RunForked) and stretches[-1]:
-            registered = Salvage.of(stretches[-1]).registered
-            late = [each for each in stretches[-1] if _arrived_after(registered, each)]
-            stretches[-1] = [each for each in stretches[-1] if not _arrived_after(registered, each)]
-            stretches.append(late)
-        stretches[-1].append(event)
-    return [Salvage.of(each) for each in stretches]
-
-
-def _arrived_after(registered: int, event: Event) -> bool:
-    return isinstance(event, Responded | Evaluated | Rejected) and event.candidate >= registered
+        if isinstance(event, RunForked) and parts[-1]:
+            parts.append([])
+        parts[-1].append(event)
+    stretches, moved = list[Salvage](), list[Event]()
+    for number, part in enumerate(parts, 1):
+        registered = Salvage.of(part).registered if number < len(parts) else sys.maxsize
+        late = [event for event in part if isinstance(event, Arrival) and event.candidate >= registered]
+        answered = Counter(event.candidate for event in late if isinstance(event, Responded))
+        taken = [event for event in late if answered[event.candidate] == 1]
+        salvage = Salvage.of([*moved, *(event for event in part if event not in late)])
+        stretches.append(replace(salvage, late=taken))
+        moved = [event for event in late if event not in taken]
+    return stretches

@@ -273,7 +273,18 @@ async def test_a_forked_run_is_recovered_under_the_settings_of_each_time(
     done = await recover(run, target, workers=2)
     assert (done.lost, done.missing) == ((), int(missing is not None))
     assert Run.load(target.path).state.digest() == Run.load(forked).state.digest()
-    assert (await verify(target, workers=2)).is_sound
+    assert (await verify(target, workers=2)).differences == []
+
+
+async def test_a_reply_that_others_waited_for_is_lost_and_not_they(run: RunFolder) -> None:
+    """The founding of the islands waits for the tenth program: later replies show that it was there."""
+    change(run, "DELETE FROM events WHERE type NOT IN ('RunStarted', 'Responded') OR candidate = 9")
+    target = RunFolder(run.path.with_name("recovered"))
+    async with asyncio.timeout(90):
+        done = await recover(run, target, workers=2)
+    kept = {e.candidate for _, _, e in read_events(target.journal) if isinstance(e, Responded)}
+    assert 9 in done.lost
+    assert kept == set(range(BUDGET))
 
 
 async def test_nothing_is_recovered_from_nothing(run: RunFolder) -> None:
