@@ -16,7 +16,7 @@ from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.text import duration
 from behavesim.checkup.forgeries import forgeries, halves
 from behavesim.sandbox import Limits
-from behavesim.sandbox.judge import usable
+from behavesim.sandbox.judge import checked_trajectories
 from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.state.protocols import Solved
 from behavesim.state.verdict import Failure
@@ -61,7 +61,7 @@ def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...
     for number, score in enumerate(scores):
         if not math.isfinite(score):
             raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
-    return scores, usable(task, found)
+    return scores, checked_trajectories(task, found)
 
 
 def _called(task: Task, method: str, *arguments: Any) -> Any:

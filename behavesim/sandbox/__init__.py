@@ -1,4 +1,4 @@
-"""Programs run where they can do no harm, and trusted code scores what they return."""
+"""Runs candidate programs in confined processes; trusted code scores what they return."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ __all__ = ["Limits", "Pool", "SandboxJudge"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name at first use: the zygote, which lives in this room too, shall not carry an event loop."""
+    """Load a public name at first use, so that the zygote, a module of this package, does not import asyncio."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

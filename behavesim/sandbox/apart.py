@@ -1,9 +1,9 @@
-"""A program apart from the instances: one process has the task and asks, another has the program and answers.
+"""Runs a program apart from the instances: one process has the task and asks, another has the program and answers.
 
-The program's process is forked from a zygote that never loaded the task. It receives the program, and after that the
-arguments of one call at a time. So an answer can depend on what was asked so far, and on nothing else of an instance.
+The program's process is forked from a zygote that never loaded the task. It receives the program, then the arguments of
+one call at a time. So an answer can depend on the calls so far, and on nothing else of an instance.
 
-Questions are pickles, which only trusted code writes. Answers are numbers under a short header, see `frames`.
+Questions are pickles, which only trusted code writes. Answers are arrays of numbers under a short header; see `frames`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from collections.abc import Callable
 from typing import Any
 
 from behavesim.sandbox.frames import ANSWER, FrameError, answer_size, decode_answer, encode_answer, encode_failed_answer
-from behavesim.sandbox.program import function_of, why
+from behavesim.sandbox.program import function_of, reason_and_message
 from behavesim.state.verdict import Failure
 
 SOURCE_PREFIX = struct.Struct("<I")
+"""The length of the source that follows, in bytes."""
 QUESTION_PREFIX = struct.Struct("<Q")
-PLAIN = "call it with numbers, arrays and plain containers of them"
+"""The length of the pickle that follows, in bytes."""
+ADVICE = "call it with numbers, arrays and plain containers of them"
+"""The end of a message about arguments that cannot be sent to a program apart."""
 _CHUNK = 1 << 16
 
 
 class Unanswered(Exception):
-    """A program apart gave no answer; `failure` says why."""
+    """Raised if a program apart gives no answer; `failure` says why."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -34,17 +37,22 @@ class Unanswered(Exception):
 
 
 class Remote:
-    """Stands in for a program's function: each call is answered by the process at the other end of a socket."""
+    """Replaces a program's function: the process at the other end of the socket `fd` answers each call."""
 
     def __init__(self, fd: int, source: str, limit: int) -> None:
+        """Send the program to the other process. An answer may have `limit` bytes."""
         self._fd = fd
         self._limit = limit
-        send(fd, as_sent(source))
+        send(fd, encode_source(source))
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The answer as an array, or a plain number for one without dimensions; raises Unanswered if there is none."""
+        """Return the answer: an array, or a Python number if it has no dimensions.
+
+        Raises Unanswered if the program fails, its process ends or its answer cannot be read. Raises what pickle raises
+        (TypeError, PicklingError, …) if an argument cannot be sent.
+        """
         try:
-            send(self._fd, question(arguments, named))
+            send(self._fd, encode_question(arguments, named))
             answer = decode_answer(self._answer())
         except OSError:
             raise Unanswered(Failure("exit", "the program ended its process itself")) from None
@@ -64,46 +72,53 @@ class Remote:
 
 
 def answer_questions(fd: int, source: str, entry_point: str, limit: int) -> None:
-    """Answer questions with a program until there are no more; this process is the program's.
+    """Answer calls of a program's function until the other end of the socket closes; `limit` is in bytes an answer.
 
-    What a call raises is the answer to it, so that a task's `solve` may go on. What ends a process ends this too.
+    An exception of a call is sent as its answer, so that a task's `solve` may go on. If the program cannot be loaded,
+    or raises SystemExit or KeyboardInterrupt, that failure is the last answer.
     """
-    random.seed(0)  # again: a hook of the standard library seeds it by entropy in each fork
+    random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
         function = function_of(source, entry_point)
         while (asked := _question(fd)) is not None:
             send(fd, _answer(function, *asked, limit))
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
-        send(fd, encode_failed_answer(*why(error)))
+        send(fd, encode_failed_answer(*reason_and_message(error)))
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any], limit: int) -> bytes:
     try:
         return encode_answer(function(*arguments, **named), limit)
     except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
-        return encode_failed_answer(*why(error))
+        return encode_failed_answer(*reason_and_message(error))
 
 
-def question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
-    """One call's arguments as they are sent; raises TypeError and the like for what no pickle can hold."""
+def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes that send one call's arguments, positional and `named`.
+
+    Raises what pickle raises for objects it cannot hold: PicklingError, TypeError, AttributeError or RecursionError.
+    """
     pickled = pickle.dumps((arguments, named or {}), protocol=5)
     return QUESTION_PREFIX.pack(len(pickled)) + pickled
 
 
-def as_sent(source: str) -> bytes:
-    """A program as it is sent."""
+def encode_source(source: str) -> bytes:
+    """Return the bytes that send a program; characters that UTF-8 cannot encode become question marks."""
     encoded = source.encode(errors="replace")
     return SOURCE_PREFIX.pack(len(encoded)) + encoded
 
 
-def receive(fd: int) -> str:
-    """The program that the trusted process sends; raises EOFError where that went away."""
+def receive_source(fd: int) -> str:
+    """Return the program that arrives at the socket; raises EOFError if the sender closes it before the end."""
     (size,) = SOURCE_PREFIX.unpack(_exactly(fd, SOURCE_PREFIX.size))
     return _exactly(fd, size).decode()
 
 
 def send(fd: int, frame: bytes) -> None:
-    """Write the whole frame (by write, since a socket's own send is a forbidden call)."""
+    """Write the whole frame to a socket; raises OSError if the other end is closed.
+
+    It uses write(2), since the seccomp filter forbids send(2).
+    """
     written = os.write(fd, frame)
     if written < len(frame):
         rest = memoryview(frame)[written:]
@@ -112,9 +127,9 @@ def send(fd: int, frame: bytes) -> None:
 
 
 def _question(fd: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of the next call; None where nobody asks any more.
+    """Return the next call's positional and named arguments; None if the other end is closed.
 
-    Raises FrameError where they are of a class that this process cannot know, such as one of the task's file.
+    Raises FrameError if they contain an object whose class only the task's file defines.
     """
     try:
         data = _more(fd, b"", QUESTION_PREFIX.size)
@@ -126,7 +141,7 @@ def _question(fd: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         asked: tuple[tuple[Any, ...], dict[str, Any]] = pickle.loads(memoryview(data)[QUESTION_PREFIX.size :])
     except (ImportError, AttributeError) as error:
         what = f"what only the task's file knows ({error})"
-        raise FrameError(f"`solve` calls the function with {what}; {PLAIN}") from error
+        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
     return asked
 
 
@@ -141,9 +156,9 @@ def _exactly(fd: int, size: int) -> bytes:
 
 
 def _more(fd: int, data: bytes, size: int) -> bytes:
-    """The data with what follows until it is so long, or more where more has come.
+    """Return `data` and what follows it, at least `size` bytes in all; it is longer if more bytes have arrived.
 
-    Raises ConnectionError where the other end was closed before.
+    Raises ConnectionError if the other end closes before that.
     """
     while len(data) < size:
         chunk = os.read(fd, max(_CHUNK, size - len(data)))

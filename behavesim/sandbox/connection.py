@@ -1,4 +1,4 @@
-"""The daemon's end of a zygote: it starts one, sends it programs and learns how they ended."""
+"""The daemon's side of a zygote: starts one, sends it programs and receives how their processes ended."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from typing import Any
 
 from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.apart import as_sent
+from behavesim.sandbox.apart import encode_source
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
 
 START_S = 120.0
+"""Longest time a zygote may take to load its task and start serving (s)."""
 GRACE_S = 5.0
-"""How long after a candidate's last deadline a zygote that says nothing is taken for dead."""
+"""How long after a candidate's last deadline a silent zygote counts as dead (s)."""
 REST_S = 1.0
-"""How long the reading of what a dead candidate sent may take: it is in the socket by then."""
+"""Longest time for reading what an ended candidate sent (s): its bytes are in the socket already."""
 _CHUNK = 1 << 18
 _INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 _ENVIRONMENT = {
     **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
     "PYTHONHASHSEED": "0",
-    "LD_BIND_NOW": "1",  # or each child would look up again where the functions that it calls lie
+    "LD_BIND_NOW": "1",  # resolve C functions once in the zygote and not again in each child
     "PYTHONDONTWRITEBYTECODE": "1",
     "PATH": "/usr/bin:/bin",
     "HOME": "/nonexistent",
@@ -43,12 +44,15 @@ _ENVIRONMENT = {
 
 
 class ZygoteDied(SandboxError):
-    """The zygote went away, or went silent, with candidates in flight."""
+    """Raised if the zygote ended, or stopped answering, while candidates were running."""
 
 
 @dataclass(frozen=True)
 class ProcessOutput:
-    """How a candidate's process ended and the bytes it sent, whole or not; `overflowed` says there were too many."""
+    """How a candidate's process ended, and the bytes it sent.
+
+    `frame` may be incomplete. It is empty if `overflowed`: then more bytes came than a frame may have.
+    """
 
     ending: Ending
     frame: bytes
@@ -56,7 +60,7 @@ class ProcessOutput:
 
 
 class ZygoteConnection:
-    """A zygote, from its start to its end; how long it may be silent is a matter of `clock`."""
+    """A zygote from its start to its end; time limits on its silence go by `clock`."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment, clock: Heartbeat
@@ -66,7 +70,7 @@ class ZygoteConnection:
         self._process = process
         self._control = control
         self._limits = assignment.limits
-        self._frame_limit = 0  # unknown until the zygote has counted its instances
+        self._frame_limit = 0  # bytes; unknown until the zygote has counted its instances
         self._jobs = itertools.count()
         self._endings: dict[int, asyncio.Future[Ending]] = {}
         self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
@@ -74,7 +78,10 @@ class ZygoteConnection:
 
     @classmethod
     async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
-        """Start a zygote and wait until it serves; raises SandboxError, in the zygote's words, if it never does."""
+        """Start a zygote and return its connection and its first message.
+
+        Raises SandboxError with the zygote's own error if it does not start or takes longer than START_S.
+        """
         with _enough_files(), tempfile.TemporaryFile() as errors:
             ours, theirs = socket.socketpair()
             ours.setblocking(False)
@@ -96,17 +103,19 @@ class ZygoteConnection:
                     await connection.close()
 
     async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> ProcessOutput:
-        """Have one program run; raises ZygoteDied if the zygote did not outlive it.
+        """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        With questions the zygote is one without a task, and the program answers these. With a link it is run by the
-        zygote that has the other end (`lend`). Cancelling kills the program.
+        `questions` are encoded calls that the program answers, for a zygote without a task. With a `link` the child
+        only solves the instances: the program runs in the zygote that got the link's other end (`lend`).
+        Cancelling kills the child. Raises ZygoteDied if the zygote ends first, SandboxError without free files.
         """
         with _enough_files():
             ours, theirs = socket.socketpair()
         ours.setblocking(False)
         job = self._new_job()
         with ours:
-            exchange = asyncio.create_task(self._exchange(ours, as_sent(source) + questions, bool(questions), job))
+            sent = encode_source(source) + questions
+            exchange = asyncio.create_task(self._exchange(ours, sent, bool(questions), job))
             try:
                 with theirs:
                     self._fork(job, theirs, *([] if link is None else [link]))
@@ -122,9 +131,9 @@ class ZygoteConnection:
                 await asyncio.wait([exchange])  # before its socket is closed
 
     async def lend(self, end: socket.socket) -> Ending:
-        """Have the program that comes through a socket answer what is asked there; the socket is closed here.
+        """Fork a child that receives a program and its calls through the socket `end`; return how the child ended.
 
-        Raises ZygoteDied; cancelling kills the program.
+        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends first.
         """
         job = self._new_job()
         try:
@@ -135,12 +144,12 @@ class ZygoteConnection:
             self._endings.pop(job)
 
     async def close(self) -> None:
-        """End the zygote and all its children; on return they are gone, or dying where it did not answer."""
+        """End the zygote and all its children, and wait for it; one that does not answer is killed."""
         self.alive = False
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
         await asyncio.wait([self._listening], timeout=1)
-        if self._listening.done():  # it is on its way out; killed now, it might leave later than who waits for it here
+        if self._listening.done():  # it is ending, and kills its children first
             with contextlib.suppress(subprocess.TimeoutExpired):
                 await asyncio.to_thread(self._process.wait, GRACE_S)
         self._process.kill()
@@ -157,7 +166,10 @@ class ZygoteConnection:
         self._request(FORK, job, *(end.fileno() for end in ends))
 
     async def _ended(self, job: int) -> Ending:
-        """How a child ended, which is killed where nobody wants to know any more; raises ZygoteDied."""
+        """Wait until a child ends, and return how; cancelling kills the child.
+
+        Raises ZygoteDied if the zygote ends, or is silent for GRACE_S after the child's last deadline.
+        """
         ending = self._endings[job]
         try:
             async with self._clock.timeout(self._limits.longest_s + GRACE_S):
@@ -175,15 +187,18 @@ class ZygoteConnection:
     def _request(self, request: bytes, job: int, *fds: int) -> None:
         try:
             socket.send_fds(self._control, [REQUEST.pack(request, job)], fds)
-        except OSError as error:  # it is dead, or so stuck that its queue is full
+        except OSError as error:  # it is dead, or stuck with a full queue
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
     async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> tuple[bytes, bool]:
-        """Send the program and what it is asked, then read one frame, or as much of one as comes."""
+        """Send a program, then return the bytes that come back and whether they were too many.
+
+        If there are too many, the child is killed and no bytes are returned. `is_all`: nothing more is sent after this.
+        """
         loop = asyncio.get_running_loop()
         frame = bytearray()
-        with contextlib.suppress(ConnectionError):  # the child died early; how, its ending tells
+        with contextlib.suppress(ConnectionError):  # the child died early; its ending says how
             await loop.sock_sendall(ours, sent)
             if is_all:
                 ours.shutdown(socket.SHUT_WR)
@@ -195,7 +210,7 @@ class ZygoteConnection:
         return bytes(frame), False
 
     async def _listen(self) -> None:
-        """Hand on what the zygote says until it says no more."""
+        """Take in the zygote's messages until its socket closes."""
         try:
             async for line in _lines(self._control):
                 self._hear(json.loads(line))
@@ -208,11 +223,11 @@ class ZygoteConnection:
         for future in waiting:
             if not future.done():
                 future.set_exception(ZygoteDied(words))
-                future.exception()  # whoever waits hears of it; where nobody does, nobody needs to
+                future.exception()  # marks it as seen: asyncio would log an error if nobody waits for it
 
     def _hear(self, message: dict[str, Any]) -> None:
         if self._ready.cancelled():
-            return  # whoever wanted a zygote was interrupted before it was ready, and is closing it
+            return  # `open` was cancelled, and is closing this connection
         if "error" in message and self._ready.done():
             self._die(f"the zygote died: {message['error']}")
         elif "error" in message:
@@ -227,7 +242,7 @@ class ZygoteConnection:
 
 @contextlib.contextmanager
 def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a socket, closed at the end; raises SandboxError where none can be had."""
+    """Yield two connected sockets, closed on leaving; raises SandboxError if no files are free."""
     with _enough_files():
         ends = socket.socketpair()
     with ends[0], ends[1]:
@@ -246,8 +261,11 @@ def _enough_files() -> Iterator[None]:
 
 
 def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """An interpreter of its own (nothing of this process's memory), in its own session (no Ctrl-C from a terminal),
-    with an environment that is listed here (no keys)."""
+    """Start a zygote in a new interpreter, which shares no memory with this process.
+
+    It has a session of its own, so that no Ctrl-C of a terminal reaches it, and only the environment listed above, so
+    that no keys reach it.
+    """
     fd = control.fileno()
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
@@ -264,7 +282,7 @@ def _start(assignment: Assignment, control: socket.socket, errors: int) -> subpr
 
 
 async def _lines(control: socket.socket) -> AsyncIterator[bytes]:
-    """The lines that arrive at a socket until its other end closes."""
+    """Yield the lines that arrive at a socket, without line ends, until its other end closes."""
     loop = asyncio.get_running_loop()
     rest = b""
     with contextlib.suppress(ConnectionError):

@@ -1,11 +1,11 @@
-"""What crosses from a candidate's process to the trusted one: raw arrays under a short header, and nothing that runs.
+"""Frames: the bytes that a candidate's process sends to the trusted one. They hold arrays and no code.
 
 A frame is `<II` (the size of all that follows, the size of the header), a JSON header, and the arrays' bytes in order.
 The header is {"solutions": [[[name, dtype, shape], …] for each instance]} or {"failure": reason, "message": text}.
 
-One answer of a program apart is smaller, since there may be thousands: `<IBB` (the size of all that follows, the type's
-place in the list or 255 for a failure, the number of dimensions), the lengths as `<I` each, and the array's bytes; in
-place of both a failure has its whole frame.
+The frame of one answer of a program apart is smaller, since there may be thousands. It is `<IBB` (the size of all that
+follows, the index in ANSWER_TYPES, the number of dimensions), each dimension as `<I`, and the array's bytes. A failed
+answer has FAILED as its index, no dimensions, and a whole frame in place of the array.
 """
 
 from __future__ import annotations
@@ -24,32 +24,41 @@ from behavesim.state.verdict import Failure
 from behavesim.task import Solution
 
 PREFIX = struct.Struct("<II")
+"""Start of a frame: the bytes that follow it, and the bytes of the header."""
 HEADER_LIMIT = 1 << 16
+"""Most bytes of a frame's header, apart from what each instance adds."""
 HEADER_BYTES_AN_INSTANCE = 256
-"""By which the limit grows: a solution of one array takes about 20 bytes to describe."""
+"""Bytes that each instance adds to the limit: a solution of one array takes about 20 to describe."""
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
+"""The types of arrays that a frame may hold: little-endian numbers and truth values."""
 DIMENSIONS_LIMIT = 8
 ANSWER = struct.Struct("<IBB")
+"""Start of an answer's frame: the bytes that follow it, the index in ANSWER_TYPES, and the number of dimensions."""
 ANSWER_TYPES = [np.dtype(name) for name in sorted(DTYPES)]
 FAILED = 255
+"""The index in place of a type's where an answer is a failure."""
 EMPTY_LIMIT = 1 << 16
-"""What the lengths of an empty array, but for its zeros, may multiply to: it is sent for nothing, its sums are not."""
+"""Largest product of the non-zero dimensions of an empty array.
+
+Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
+"""
 MESSAGE_LIMIT = 500
+"""Most characters of a failure's message."""
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
-"""The reasons a candidate's process may give for itself; timeout, crash and non-finite are others' to find."""
+"""The reasons that a candidate's process may give for its failure; trusted code finds timeout, crash and non-finite."""
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame, or an array that may not go into one."""
+    """Raised for bytes that are no valid frame, and for a result that a frame cannot hold."""
 
 
 class TooLarge(FrameError):
-    """More bytes of arrays than a frame may hold."""
+    """Raised if arrays, or their descriptions in the header, have more bytes than their limit."""
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where one array lies in a frame."""
+    """One array's entry in a header."""
 
     name: str
     dtype: np.dtype[Any]
@@ -57,13 +66,15 @@ class _Layout:
 
     @property
     def size(self) -> int:
+        """The array's bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
-    """The frame of one solution for each instance, of at most `limit` bytes of arrays, or TooLarge is raised.
+    """Return the frame of the solutions, one for each instance, each a mapping from names to arrays.
 
-    Raises FrameError for arrays that `decode` would refuse, such as those of anything but plain numbers.
+    Raises TooLarge if the arrays have more than `limit` bytes or the header is too long. Raises FrameError for arrays
+    that `decode` would refuse, such as arrays of objects.
     """
     plain = [{name: _plain(array) for name, array in solution.items()} for solution in solutions]
     arrays = [array for solution in plain for array in solution.values()]
@@ -78,17 +89,20 @@ def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int
 
 
 def header_limit(instances: int) -> int:
-    """The bytes that the header of a frame with so many solutions may have."""
+    """Return the most bytes that the header of a frame may have, for the number of instances."""
     return HEADER_LIMIT + HEADER_BYTES_AN_INSTANCE * instances
 
 
 def encode_failure(reason: str, message: str) -> bytes:
-    """The frame of a candidate that has no solutions to show."""
+    """Return the frame of a failure; the message is cut and cleaned by `as_message`."""
     return _frame({"failure": reason, "message": as_message(message)}, b"", HEADER_LIMIT)
 
 
 def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
-    """What a whole frame holds, one solution for each of `instances`; raises FrameError where it breaks any rule."""
+    """Return what a whole frame holds: one solution for each instance, or a failure.
+
+    `instances` is the number of solutions expected. The bytes may be anything: raises FrameError if they break a rule.
+    """
     if len(frame) < PREFIX.size:
         _refuse(f"{len(frame)} bytes are no frame")
     size, header_size = PREFIX.unpack_from(frame)
@@ -104,7 +118,10 @@ def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
 
 
 def encode_answer(answer: object, limit: int) -> bytes:
-    """The frame of one answer, of at most `limit` bytes; raises FrameError for what is no array of plain numbers."""
+    """Return the frame of one answer of a program.
+
+    Raises TooLarge if the array has more than `limit` bytes, FrameError if the answer is no array of plain numbers.
+    """
     try:
         array = _plain(np.asarray(answer))
     except (TypeError, ValueError) as error:
@@ -117,13 +134,16 @@ def encode_answer(answer: object, limit: int) -> bytes:
 
 
 def encode_failed_answer(reason: str, message: str) -> bytes:
-    """The frame of a program that has no answer to give."""
+    """Return the frame of an answer that is a failure."""
     frame = encode_failure(reason, message)
     return ANSWER.pack(len(frame), FAILED, 0) + frame
 
 
 def answer_size(start: bytes, limit: int) -> int:
-    """The bytes of a whole answer that starts so; raises FrameError where they would be more than one may have."""
+    """Return how many bytes an answer's frame has, by its first bytes; raises FrameError if that exceeds `limit`.
+
+    Failures and dimensions have room beyond the limit, which counts the bytes of an array.
+    """
     size, _, _ = ANSWER.unpack_from(start)
     if size > max(limit, HEADER_LIMIT) + 4 * DIMENSIONS_LIMIT:
         _refuse("an answer is too long")
@@ -131,7 +151,10 @@ def answer_size(start: bytes, limit: int) -> int:
 
 
 def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
-    """What the frame of one answer holds, an array that can be written to; raises FrameError where it breaks a rule."""
+    """Return what an answer's frame holds: a writable array, or a failure.
+
+    The frame must have the size that it says (see `answer_size`). Raises FrameError if its content breaks a rule.
+    """
     size, kind, dimensions = ANSWER.unpack_from(frame)
     if kind == FAILED:
         failure = decode(frame[ANSWER.size :], 0)
@@ -151,14 +174,17 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
 
 
 def whole_answer(frame: bytes, limit: int) -> NDArray[Any] | Failure:
-    """The same, of bytes that may be anything."""
+    """Return what an answer's frame holds, for bytes that may be anything.
+
+    Raises FrameError if they are not exactly one frame with at most `limit` bytes of arrays, or break another rule.
+    """
     if len(frame) < ANSWER.size or len(frame) != answer_size(frame, limit):
         _refuse("one answer was expected")
     return decode_answer(frame)
 
 
 def as_message(text: str) -> str:
-    """At most 500 characters that no terminal, database or markup takes for a command."""
+    """Return the first 500 characters, with spaces for those that cannot be printed, such as control characters."""
     return "".join(c if c.isprintable() else " " for c in text[:MESSAGE_LIMIT])
 
 

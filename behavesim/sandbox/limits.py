@@ -1,4 +1,4 @@
-"""What one candidate may use up."""
+"""Limits on the time, memory and output of one candidate."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from behavesim.base.text import duration
 from behavesim.task import Split, Task, instances_of
 
 if TYPE_CHECKING:
-    from behavesim.base.config import Settings  # the zygote, which has limits too, shall not carry pydantic
+    from behavesim.base.config import Settings  # the zygote imports this module, and must not load pydantic
 
 MEGABYTE = 1 << 20
+"""Bytes in a megabyte, as the limits count them."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A candidate's budget over all instances of a split.
+    """What a candidate may use on all instances of a split together.
 
-    `timeout_s` is CPU time, in seconds, so that a busy machine condemns nobody; `memory_mb` is what the candidate may
-    allocate beyond the interpreter and the libraries it starts with; `output_mb` bounds the solutions it returns.
+    `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
+    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the solutions it returns.
+    Both count megabytes of 2 ** 20 bytes.
     """
 
     timeout_s: float = 50.0
@@ -29,32 +31,29 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """The limits of a run on the instances of its search."""
+        """Return the limits of a run on its search instances."""
         return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
     def on(self, task: Task, split: Split) -> Limits:
-        """The limits of a split, where these are those of the search: as much time and output for each instance.
+        """Return the limits on another split, if these are the search's.
 
-        Never less than the search's, since what a program takes before its first instance does not shrink with them.
-        Raises TaskError where there are none.
+        Time and output grow with the number of instances. A smaller split gets as much as the search: what a program
+        does before its first instance takes as long. Raises TaskError if the task's instances cannot be made.
         """
         share = max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
         return replace(self, timeout_s=self.timeout_s * share, output_mb=math.ceil(self.output_mb * share))
 
     @property
     def wall_s(self) -> float:
-        """The wall-clock backstop, in seconds, for programs that sleep or wait instead of computing.
-
-        What a program waits for a core does not count, or a busy machine would condemn it after all.
-        """
+        """Longest wall-clock time (s), for programs that sleep instead of computing; waiting for a core is added."""
         return 2 * self.timeout_s + 2
 
     @property
     def in_words(self) -> str:
-        """How long a program may take, for a person who waits for one."""
+        """The time limits as a phrase, for messages."""
         return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"
 
     @property
     def longest_s(self) -> float:
-        """The wall-clock seconds after which a program ends however busy the machine is."""
+        """Wall-clock time (s) after which a program is killed however busy the machine is."""
         return 10 * self.wall_s

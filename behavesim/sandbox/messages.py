@@ -1,8 +1,8 @@
-"""What the daemon (the process that searches) and its zygotes say to one another, both being trusted.
+"""Messages between the daemon (the process that searches) and its zygotes; both are trusted.
 
-The daemon sends requests of a fixed size: fork, with the candidate's own socket attached (and behind it the link to
-the program, where that runs apart), and kill. A zygote sends
-lines of JSON: one `Ready` (or {"error": …} where it cannot be), then one `Ending` for each candidate's process.
+The daemon sends requests of a fixed size: fork and kill. A fork carries the candidate's socket, and also the link to
+the program if that runs apart. A zygote sends lines of JSON: one `Ready`, or {"error": …} if it cannot start; then one
+`Ending` for each candidate's process.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from behavesim.sandbox.limits import Limits
 from behavesim.task import Split
 
 REQUEST = struct.Struct("<cQ")
-"""What is requested, and the daemon's number for the candidate."""
+"""A request: FORK or KILL, and the daemon's number for the candidate."""
 FORK, KILL = b"f", b"k"
 OUT_OF_MEMORY = 77
-"""The exit status of a candidate's process that had too little memory left even to say so."""
+"""The exit status of a candidate's process that had too little memory left to send its failure."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a zygote is started for (`task` is where its code stands); it travels as an argument of its command line.
+    """What a zygote needs to start; it is sent as an argument of the command line.
 
-    A zygote without a task has no instances: its programs answer what they are asked (see `apart`). It is told the
-    `entry_point`, and which files of the task are `hidden` from them.
+    `task` is where its code lies (`TaskReference.place`), `preloaded` are modules to import, and `first_use_s` limits the
+    rehearsal of the template (s of CPU time). A zygote with an empty `task` has no instances: its programs answer calls
+    (see `apart`). Only such a zygote needs `entry_point`, and `hidden`, the files that programs must not read.
     """
 
     task: str
@@ -40,12 +41,12 @@ class Assignment:
     hidden: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """The assignment as JSON, to be an argument of a command line."""
+        """Return the assignment as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Assignment:
-        """The assignment of such an argument."""
+        """Return the assignment from its JSON."""
         fields = json.loads(text)
         tuples = {name: tuple(fields[name]) for name in ("layers", "preloaded", "hidden")}
         return cls(**{**fields, **tuples, "limits": Limits(**fields["limits"])})
@@ -53,9 +54,10 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Ready:
-    """The zygote serves: the isolation level its self-test found, what is missing or different, the split's size.
+    """A zygote's first message: it serves.
 
-    Of the task it says whether that is `online`, the function's name, and which files no program may read.
+    `isolation` is the level that its self-test found, `notes` what keeps that from the best, a line each, `instances`
+    the split's size. From the task come `online`, `entry_point`, and `hidden`, the files that programs must not read.
     """
 
     isolation: str
@@ -67,14 +69,17 @@ class Ready:
 
     @classmethod
     def heard(cls, message: dict[str, Any]) -> Ready:
-        """The message of a line."""
+        """Return the message from a line's JSON object."""
         return cls(**{**message, "notes": tuple(message["notes"]), "hidden": tuple(message["hidden"])})
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a candidate's process ended: its wait status, the limit the zygote killed it for (if it did: `cpu`, `wall`
-    or `cancelled`), its CPU time in seconds and its peak of resident memory in bytes."""
+    """How the process of candidate `job` (the daemon's number) ended.
+
+    `status` is its wait status, `peak_bytes` its peak of resident memory. `killed` is why the zygote killed it: "cpu",
+    "wall" or "cancelled", or "" if it did not.
+    """
 
     job: int
     status: int
@@ -84,5 +89,5 @@ class Ending:
 
 
 def line(message: Ready | Ending | dict[str, Any]) -> bytes:
-    """A message of the zygote's as it is sent."""
+    """Return a zygote's message as a line of JSON."""
     return json.dumps(message if isinstance(message, dict) else vars(message)).encode() + b"\n"

@@ -13,14 +13,14 @@ from typing import Any, Self
 
 from behavesim.base.errors import SandboxError, TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.apart import PLAIN, question
+from behavesim.sandbox.apart import ADVICE, encode_question
 from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
 from behavesim.sandbox.frames import FrameError, decode, whole_answer
 from behavesim.sandbox.isolation import LEVELS
 from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.limits import MEGABYTE, Limits
 from behavesim.sandbox.messages import OUT_OF_MEMORY, Assignment, Ending, Ready
-from behavesim.sandbox.stateless import parted
+from behavesim.sandbox.stateless import answers_apart
 from behavesim.sandbox.supervisor import ZygoteSupervisor
 from behavesim.state.protocols import Solved
 from behavesim.state.verdict import Failure
@@ -207,7 +207,7 @@ def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failu
             failure = Failure("output", str(error))
         else:
             if not isinstance(held, Failure):
-                solutions, answers = parted(held)
+                solutions, answers = answers_apart(held)
                 return Solved(solutions, run.ending.cpu_s, answers)
             failure = held
     return replace(failure, cpu_s=run.ending.cpu_s)
@@ -230,9 +230,9 @@ def _answered(run: ProcessOutput, limits: Limits) -> Solved | Failure:
 
 def _as_question(arguments: tuple[Any, ...]) -> bytes:
     try:
-        return question(arguments)
+        return encode_question(arguments)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
-        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {PLAIN}") from error
+        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {ADVICE}") from error
 
 
 def _no_frame(run: ProcessOutput, limits: Limits) -> Failure | None:

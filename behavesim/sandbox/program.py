@@ -1,4 +1,4 @@
-"""A candidate's program in its own process: made a function, and named where it fails."""
+"""Turns a candidate's source into a function, in its own process, and describes how it fails."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from behavesim.sandbox.frames import FrameError, TooLarge, as_message
 from behavesim.task import InvalidSolution
 
 FILENAME = "<candidate>"
+"""The program's file name in tracebacks."""
 MODULE = "candidate"
+"""The program's module name."""
 REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.EFBIG})
-"""How the kernel says no to what the layers forbid."""
+"""The kernel's error numbers for what the sandbox forbids."""
 NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.strerror(errno.EAGAIN)})
-"""How Python says it, and how C++ does, where a thread was wanted."""
+"""Messages of the RuntimeError for a thread that could not start, from Python and from C++ libraries."""
 
 
 def function_of(source: str, entry_point: str) -> Callable[..., Any]:
-    """The candidate's function, from a module of its own (dataclasses and numba look their module up)."""
+    """Run the program as a module of its own and return its function `entry_point`.
+
+    Raises NameError if the program does not define the function, and whatever the program raises.
+    """
     module = types.ModuleType(MODULE)
-    sys.modules[MODULE] = module
+    sys.modules[MODULE] = module  # dataclasses and numba look it up there
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
-    code = compile(
-        source, FILENAME, "exec", dont_inherit=True, optimize=0
-    )  # our `from __future__` imports are not the program's
+    # without this file's `from __future__` imports
+    code = compile(source, FILENAME, "exec", dont_inherit=True, optimize=0)
     exec(code, module.__dict__)
     function = module.__dict__.get(entry_point)
     if not callable(function):
@@ -37,8 +41,12 @@ def function_of(source: str, entry_point: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def why(error: BaseException) -> tuple[str, str]:
-    """The reason and the message for people: the last line of the traceback, with the line in the program."""
+def reason_and_message(error: BaseException) -> tuple[str, str]:
+    """Return the reason of a failure, one of OWN_REASONS of `frames`, and a message for people.
+
+    For most errors the message is the error's type and text, and the line of the program where it was raised. If no
+    line of the program was running, it gives the line of the task's `solve`.
+    """
     match error:
         case MemoryError():
             return "memory", "the program asked for more memory than its limit"

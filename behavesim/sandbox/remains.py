@@ -1,8 +1,9 @@
-"""What remains of a task in a zygote: `solve`, and what that names. How instances are made is forgotten, or a program,
-which reaches all that its process holds, could make those of other splits.
+"""Deletes from a task what `solve` does not need, in a zygote.
 
-Names are compared as they are written, wherever they stand: what `solve` may need is kept even where something else is
-meant. A name that it puts together while it runs is not seen.
+A program can reach everything in its process. With the code that makes instances, it could make those of other splits.
+
+Names are compared as text, wherever they appear: a name that `solve` may need is kept even if it means something else
+there. A name that `solve` computes while it runs is not found.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from typing import Any
 from behavesim.task import Solution, Task
 
 Solve = Callable[[Callable[..., Any], Any], Solution]
+"""A task's `solve`: takes a program's function and an instance, returns the solution."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CONSTRUCTION = "__init__"
 
 
 def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
-    """The task's `solve`, without all else that its modules and classes define, and the files that tell the rest.
+    """Delete what `solve` does not need from a task, its classes and their modules, in this process.
 
-    The modules are those of its class and of the classes that it is built on. What they import from others is not
-    looked into, and remains.
+    Returns `solve`, and the files and folders that contain the deleted code: the modules' files and their bytecode.
+    The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
     """
     kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
     modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
@@ -39,7 +41,10 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
 
 
 def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
-    """The statements of a module; those of the task's classes, and of how these are constructed, one by one."""
+    """Yield the statements of a module.
+
+    The classes named in `kinds` are replaced by the statements of their bodies, followed by those of their `__init__`.
+    """
     for statement in ast.parse(file.read_bytes()).body:
         if not isinstance(statement, ast.ClassDef) or statement.name not in kinds:
             yield statement
@@ -51,8 +56,11 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
 
 
 def _needed(parts: Collection[ast.stmt]) -> set[str]:
-    """Every name written in `solve`, in what a name written there stands for, and so on; and in the same way those of
-    classes, since instances may be of them, and of what Python itself calls."""
+    """Return every name that `solve` uses, directly or through the definitions it uses.
+
+    Other classes and special methods (`__eq__`, …) count as used: instances may be objects of these classes, and
+    Python itself calls the methods.
+    """
     needed: set[str] = set()
     found = {"solve", *(part.name for part in parts if isinstance(part, _DEFINITION) and _is_root(part))}
     while found:
@@ -68,7 +76,7 @@ def _is_root(part: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> boo
 
 
 def _bound(part: ast.stmt) -> set[str]:
-    """The names and attributes that a statement gives a meaning to."""
+    """Return the names and attributes that a statement defines or assigns."""
     if isinstance(part, _DEFINITION):
         return {part.name}
     bound: set[str] = set()
@@ -84,7 +92,7 @@ def _bound(part: ast.stmt) -> set[str]:
 
 
 def _named(part: ast.stmt) -> set[str]:
-    """The names, attributes and single words that are written in a statement."""
+    """Return the names, the attributes and the string constants in a statement (`getattr` takes a string)."""
     named: set[str] = set()
     for node in ast.walk(part):
         match node:

@@ -1,8 +1,8 @@
-"""Programs that must keep nothing between calls: some of their calls are made again where nothing else is known.
+"""Checks programs that must keep nothing between calls: some calls are repeated in fresh processes.
 
-A program's process sends its answers beside its solutions. Trusted code lets the task's own `solve` run on these
-answers: they must lead to the solutions that came. Then it draws some calls by a random number of its own, and makes
-each again in a fresh process that has the program and this call's arguments, but no instance and no other call.
+A program's process sends its answers beside its solutions. Trusted code runs the task's own `solve` on these answers:
+they must lead to the solutions that came. Then it draws some of the calls at random and repeats each in a fresh process
+that has the program and this call's arguments, but no instance and no other call.
 """
 
 from __future__ import annotations
@@ -18,34 +18,37 @@ from numpy.typing import NDArray
 from behavesim.task import InvalidSolution, Solution, Task, as_arrays
 
 ANSWERS = "(answers)"
-"""The name under which the answers of an instance, an array of one row a call, travel beside its solution."""
+"""The name of the array of an instance's answers, one row for each call, that is sent beside its solution."""
 ASKED_AGAIN = 16
-"""Calls of a program that are made again, over all instances; each costs a process.
+"""Number of a program's calls that are repeated, over all instances; each costs a process.
 
-A program passes with probability (1 - p) ** 16 at most if a share p of its answers depends on more than the arguments:
-0.2 for a tenth of them, 1.5e-5 for half.
+If a share p of a program's answers depends on more than the arguments, it passes with probability (1 - p) ** 16 at
+most: 0.2 for p = 0.1, 1.5e-5 for p = 0.5.
 """
-SAME = 1e-9
-"""How far, in relation to it, an answer that is no integer may lie from the first one by rounding."""
+TOLERANCE = 1e-9
+"""Largest relative difference between two answers in floating point that count as equal: rounding may differ."""
 
 
 class Recorder:
-    """A program's function that keeps a copy of what it answers."""
+    """Calls a program's function with positional arguments, and keeps a copy of each answer in `answers`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.answers: list[Any] = []
 
     def __call__(self, *arguments: Any) -> Any:
-        """The function's own answer."""
+        """Return the function's answer."""
         answer = self._function(*arguments)
         self.answers.append(np.array(answer))
         return answer
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call that a program answered: which step of which instance (from 0), on what, and with what."""
+class AnsweredCall:
+    """A call that a program answered.
+
+    `instance` and `step` count from 0: `step` is the number of the call among those on this instance.
+    """
 
     instance: int
     step: int
@@ -53,7 +56,7 @@ class Call:
     answer: NDArray[Any]
 
     def difference(self, again: Solution) -> str:
-        """Return in words how this time's answer differs from the first; '' where it does not."""
+        """Return in words how a second answer differs from the first; '' if it does not."""
         second = as_arrays(again)[""]
         if _same(self.answer, second):
             return ""
@@ -62,7 +65,10 @@ class Call:
 
 
 class Script:
-    """Stands in for a program: gives the answers that it gave, and keeps what was asked at some steps."""
+    """Replaces a program's function: returns the given answers in order, and keeps the arguments of some calls.
+
+    `calls` counts the calls so far; `questions` maps each step in `steps` to a copy of its arguments.
+    """
 
     def __init__(self, answers: NDArray[Any], steps: Collection[int] = ()) -> None:
         self._answers = answers
@@ -71,7 +77,7 @@ class Script:
         self.questions: dict[int, tuple[Any, ...]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        """The next answer; raises InvalidSolution where there is none."""
+        """Return the next answer; raises InvalidSolution if none is left."""
         step, self.calls = self.calls, self.calls + 1
         if step >= len(self._answers):
             raise InvalidSolution("a program must answer each question once")
@@ -80,8 +86,11 @@ class Script:
         return self._answers[step]
 
 
-def parted(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[NDArray[Any], ...]]:
-    """Solutions as a task made them, and the answers that came beside them; no answers where none were kept."""
+def answers_apart(solutions: Sequence[Solution]) -> tuple[tuple[Solution, ...], tuple[NDArray[Any], ...]]:
+    """Split what a program's process sent into the task's solutions and the answers sent beside them.
+
+    The answers are one array for each instance; they are empty if the task is not stateless.
+    """
     named = [as_arrays(solution) for solution in solutions]
     answers = tuple(each.pop(ANSWERS) for each in named if ANSWERS in each)
     return tuple(each[""] if list(each) == [""] else each for each in named), answers
@@ -93,10 +102,11 @@ def calls_to_repeat(
     solutions: Sequence[Solution],
     answers: Sequence[NDArray[Any]],
     draw: np.random.Generator,
-) -> list[Call]:
-    """Return some of a program's calls, drawn evenly from those on all instances, in a random order.
+) -> list[AnsweredCall]:
+    """Return up to ASKED_AGAIN calls, drawn uniformly from a program's calls on all instances, in random order.
 
-    No program takes part in this. Raises InvalidSolution where answers are missing, or lead to another solution.
+    The task's `solve` runs on the program's `answers`, one array for each instance; the program does not run. Raises
+    InvalidSolution if answers are missing or lead to another solution, and what `solve` raises.
     """
     if len(answers) != len(instances) or any(given.ndim == 0 for given in answers):
         raise InvalidSolution("a program's answers must come with its solutions")
@@ -107,12 +117,12 @@ def calls_to_repeat(
         led_to = task.solve(stand_in, deepcopy(instance))
         if stand_in.calls != len(given) or not _equal(as_arrays(led_to), as_arrays(solution)):
             raise InvalidSolution("a program's answers must lead to its solution")
-        found += [Call(number, step, asked, given[step]) for step, asked in stand_in.questions.items()]
+        found += [AnsweredCall(number, step, asked, given[step]) for step, asked in stand_in.questions.items()]
     return [found[place] for place in draw.permutation(len(found))]
 
 
 def _drawn(lengths: Sequence[int], draw: np.random.Generator) -> list[tuple[int, int]]:
-    """(instance, step) of the calls to be made again, where the instances had so many calls."""
+    """Draw the calls to repeat, as (instance, step); `lengths` are the numbers of calls on each instance."""
     ends = np.cumsum(lengths)
     chosen = draw.choice(int(ends[-1]), size=min(int(ends[-1]), ASKED_AGAIN), replace=False)
     at = np.searchsorted(ends, chosen, side="right")
@@ -122,7 +132,7 @@ def _drawn(lengths: Sequence[int], draw: np.random.Generator) -> list[tuple[int,
 
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
     if left.dtype.kind == right.dtype.kind == "f":
-        return left.shape == right.shape and bool(np.allclose(left, right, rtol=SAME, atol=0.0, equal_nan=True))
+        return left.shape == right.shape and bool(np.allclose(left, right, rtol=TOLERANCE, atol=0.0, equal_nan=True))
     return bool(np.array_equal(left, right))
 
 

@@ -114,7 +114,7 @@ class Zygote:
     def _run_candidate(self, fds: list[int]) -> NoReturn:
         leave = os._exit
         try:
-            source = apart.receive(fds[0])
+            source = apart.receive_source(fds[0])
             self._confinement.enclose(*fds)
             self._perform(source, *fds)
             leave(0)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.sandbox.apart import Remote, Unanswered, answer_questions, question, receive
+from behavesim.sandbox.apart import Remote, Unanswered, answer_questions, encode_question, receive_source
 from behavesim.sandbox.frames import FrameError, TooLarge, decode_answer, encode_answer, whole_answer
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import TaskReference
@@ -215,7 +215,7 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     here, there = link
 
     def serve() -> None:
-        answer_questions(there, receive(there), "echo", LIMIT)
+        answer_questions(there, receive_source(there), "echo", LIMIT)
         socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_RDWR)
 
     threading.Thread(target=serve, daemon=True).start()
@@ -280,4 +280,4 @@ def test_an_answer_that_is_too_long_is_refused_on_both_sides() -> None:
 
 def test_a_question_that_no_pickle_can_hold_is_an_error_of_the_task() -> None:
     with pytest.raises((TypeError, AttributeError)):
-        question((lambda: 0,))
+        encode_question((lambda: 0,))

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, Call, calls_to_repeat, parted
+from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, AnsweredCall, answers_apart, calls_to_repeat
 from behavesim.search.build import judging
 from behavesim.search.settings import resolve
 from behavesim.state.protocols import Solved
@@ -121,7 +121,7 @@ async def test_only_what_the_machine_may_have_caused_keeps_its_name_the_second_t
 TOURS = (np.arange(30), np.arange(30))
 
 
-def repeated(answers: Sequence[np.ndarray] = TOURS, seed: int = 0) -> list[Call]:
+def repeated(answers: Sequence[np.ndarray] = TOURS, seed: int = 0) -> list[AnsweredCall]:
     task = STEPS.load()
     return calls_to_repeat(task, task.instances("search"), TOURS, answers, np.random.default_rng(seed))
 
@@ -150,7 +150,7 @@ async def test_which_calls_are_made_again_is_not_for_the_program_to_know(judge: 
 
 def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> None:
     def found(first: Any, again: Any) -> str:
-        return Call(1, 4, (), np.array(first)).difference(np.array(again))
+        return AnsweredCall(1, 4, (), np.array(first)).difference(np.array(again))
 
     assert found(7, 7) == found(7.0, 7.0) == found(7.0, 7.0 + 1e-12) == found([1.0, np.nan], [1.0, np.nan]) == ""
     assert found(7.0, 7.0001) == "call 5 on instance 2 was answered with 7.0001, and first with 7.0"
@@ -160,11 +160,11 @@ def test_answers_are_compared_exactly_but_for_the_rounding_of_fractions() -> Non
 
 def test_solutions_and_answers_are_told_apart() -> None:
     tour, answers = np.arange(3), np.arange(3.0)
-    (bare, named), given = parted(({"": tour, ANSWERS: answers}, {"a": tour, "b": tour, ANSWERS: answers}))
+    (bare, named), given = answers_apart(({"": tour, ANSWERS: answers}, {"a": tour, "b": tour, ANSWERS: answers}))
     assert bare is tour
     assert list(named) == ["a", "b"]  # type: ignore[arg-type]
     assert all(each is answers for each in given)
-    assert parted((tour, tour)) == ((tour, tour), ())
+    assert answers_apart((tour, tour)) == ((tour, tour), ())
 
 
 @pytest.mark.parametrize("answers", [(), (np.arange(30),), (np.arange(30), np.array(7))])
