@@ -107,7 +107,7 @@ def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = 
     """
     processes.adopt_orphans()
     be_first_to_go()
-    readable = libraries.folders()
+    readable = libraries.readable_paths()
     address_space, tasks = processes.address_space(), processes.tasks_of_user() + SPARE_TASKS
     require_memory(limits, address_space)
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""Where Python and the libraries lie: all that a candidate may read."""
+"""The files and folders of Python and its libraries: all that a candidate may read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/dev/urandom")
 
 
-def folders() -> tuple[Path, ...]:
-    """The standard library, site-packages, the shared libraries, and the folders of packages imported from elsewhere.
+def readable_paths() -> tuple[Path, ...]:
+    """Return the files and folders that a candidate may read, without those below another of them.
 
-    Other folders of `sys.path` are left out: a project's folder may hold more than code.
+    These are the standard library, site-packages, shared libraries, and the folders of packages that this process has
+    imported. Other folders of `sys.path` are left out: a project's folder may contain more than code.
     """
     standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     sites = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages", "lib-dynload")]
@@ -29,7 +30,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def open_to_everybody(paths: tuple[Path, ...]) -> bool:
-    """Whether a user without rights could read there: each folder above must let everybody pass."""
+    """Whether any user can read the paths: they are readable, and the folders above them let everybody pass."""
     return all(_passable(folder) for path in paths for folder in path.parents) and all(map(_readable, paths))
 
 

@@ -26,9 +26,9 @@ OUT_OF_MEMORY = 77
 class Assignment:
     """What a zygote needs to start; it is sent as an argument of the command line.
 
-    `task` is where its code lies (`TaskReference.place`), `preloaded` are modules to import, and `first_use_s` limits the
-    rehearsal of the template (s of CPU time). A zygote with an empty `task` has no instances: its programs answer calls
-    (see `apart`). Only such a zygote needs `entry_point`, and `hidden`, the files that programs must not read.
+    `task` is where its code lies (`TaskReference.place`), `preloaded` are modules to import, `first_use_s` is the limit
+    on the template's rehearsal (s of CPU time). A zygote with an empty `task` has no instances: its programs answer
+    calls (see `apart`). Only such a zygote needs `entry_point`, and `hidden`, the files that programs must not read.
     """
 
     task: str

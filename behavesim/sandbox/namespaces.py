@@ -1,4 +1,4 @@
-"""Namespaces: a network with nobody in it, no view of other processes, and rights that are worth nothing outside."""
+"""Linux namespaces: an empty network, no view of other processes, and rights that have no effect outside."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 HOSTNAME = "sandbox"
+"""The machine's name inside the namespaces."""
 COVERED = ("/proc", "/dev/shm")
-"""Folders that are empty inside: what the kernel tells of processes, and memory shared by name."""
+"""Folders that are empty inside: the kernel's data on processes, and memory shared by name."""
 _PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
 _READ_ONLY_BARE = 1 | 2 | 4 | 8  # read-only, no setuid, no devices, no execution
 _PR_SET_DUMPABLE = 4
 
 
 def enter() -> int:
-    """Move to new namespaces of every kind, as process 1 of its own, and return a descriptor of the last kind.
+    """Enter new namespaces of every kind; return, in a child process, a descriptor of its namespace of processes.
 
-    This process remains outside, waits for the one that goes on inside, and ends with it. Raises OSError where the
-    machine does not let it; that is tried first in a process that is thrown away, since half a move cannot be undone.
+    Only the child returns: it is process 1 of that namespace. The calling process waits for it and exits with it.
+    Raises OSError if the machine forbids any step. A disposable child tries all steps first, since a partial move
+    cannot be undone.
     """
     _try_in_child()
     return _enter()
 
 
 def next_child_alone() -> kernel.Call:
-    """The call after which this process's next child is process 1 of a namespace below its own."""
+    """Return a prepared call after which this process's next child is process 1 of a new namespace of processes."""
     return kernel.prepared("unshare", NEW_PIDS)
 
 
 def next_child_as_usual(own: int) -> kernel.Call:
-    """The call after which it is as before, with the descriptor of this process's own namespace."""
+    """Return a prepared call that undoes `next_child_alone`; `own` is a descriptor of this process's own namespace."""
     return kernel.prepared("setns", own, NEW_PIDS)
 
 
 def _enter() -> int:
     uid, gid = os.geteuid(), os.getegid()
-    kernel.prctl(_PR_SET_DUMPABLE, 1)  # or, after a change of user, the files below belong to root
+    kernel.prctl(_PR_SET_DUMPABLE, 1)  # otherwise, after a change of user, the files below belong to root
     kernel.unshare(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
@@ -58,12 +60,15 @@ def _enter() -> int:
 
 
 def _continue_inside() -> None:
-    """Go on in a child, the first process of the new namespace, whose death the kernel makes the death of all in it."""
+    """Fork, and return only in the child; this process waits for the child and exits with its code.
+
+    The child is process 1 of the new namespace: when it dies, the kernel kills all processes in it.
+    """
     inside = os.fork()
     if inside == 0:
         processes.die_with_parent(signal.SIGKILL)
         return
-    os.closerange(3, 1 << 16)  # whoever listens to the zygote shall hear of its end, not of this process's
+    os.closerange(3, 1 << 16)  # so that the zygote's socket closes when the zygote itself ends
     _, status = os.waitpid(inside, 0)
     os._exit(abs(os.waitstatus_to_exitcode(status)))
 

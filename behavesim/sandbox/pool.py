@@ -1,4 +1,4 @@
-"""The sandbox: programs run in processes of their own, a few at a time, and only arrays come back."""
+"""The sandbox: runs each program in a process of its own, a few at a time; only arrays come back."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import os
 import pickle
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from behavesim.base.errors import SandboxError, TaskError, UsageError
 from behavesim.base.heartbeat import Heartbeat
@@ -31,42 +32,46 @@ PRELOADED = (
     *("operator", "random", "re", "statistics", "string", "time", "typing"),
     *("numpy.fft", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.random"),
 )
-"""What candidates import most."""
+"""Modules that candidates import most; every zygote has them imported."""
 SCIENTIFIC = (
     *("scipy.cluster.hierarchy", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize"),
     *("scipy.sparse.csgraph", "scipy.spatial", "scipy.special", "scipy.stats"),
 )
-"""What would cost a candidate most of a second to import anew, and all others a few milliseconds to be forked with."""
-FIRST_USE_S = 10.0
-"""CPU seconds that may go into what is computed at first use, such as compiling, before the first program runs."""
+"""Modules of scipy, for a second zygote.
 
+Importing them would cost a candidate most of a second. Forking a process that has them costs a few milliseconds more.
+"""
+FIRST_USE_S = 10.0
+"""CPU time (s) for the template's rehearsal in a zygote, which includes what is compiled at first use."""
 
 NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Zygotes:
-    """Two zygotes that differ in what they have imported: only the second has scipy."""
+    """Two zygotes, of which only the second has scipy imported."""
 
     basic: ZygoteSupervisor
     scientific: ZygoteSupervisor
 
     def for_program(self, source: str) -> ZygoteSupervisor:
-        """The zygote with the modules that a program is likely to import."""
+        """Return the zygote with scipy if the program's text contains "scipy", else the other."""
         return self.scientific if "scipy" in source else self.basic
 
 
 class Pool:
-    """Runs programs on the instances of one split; an asynchronous context, outside of which nothing of it is left.
+    """Runs programs on the instances of one split, at most `workers` at once; an async context manager.
 
-    `isolation` is the level that a self-test found, `notes` say what is missing or different from the best. Where the
-    level is below `strong`, entering raises UsageError unless `allow_weak_isolation`. `layers` are for tests. How long
-    to wait for a zygote is a matter of `clock`.
+    Entering starts the first zygote and tests the isolation. It raises UsageError if the level is below `strong`,
+    unless `allow_weak_isolation`, and SandboxError if the zygote does not start. Leaving ends all processes. Time
+    limits on zygotes go by `clock`; tests switch off `layers`.
 
-    There are two zygotes: one for the programs that name scipy, started when the first of them comes, and one for all
-    others. They have the modules `preloaded` imported already; that for scipy has the `scientific` ones as well. Two
-    more never load the task. They are started where a program must run apart from the instances: all programs of an
-    online task do, and some calls of a stateless one.
+    There are two zygotes with the task. One serves programs that mention scipy: it has the modules `scientific`
+    imported besides `preloaded`, and starts with the first such program. The other serves all other programs. Two more
+    zygotes never load the task. They start when a program must run apart from the instances, as all programs of an
+    online task and some calls of a stateless one.
     """
 
     def __init__(
@@ -118,51 +123,54 @@ class Pool:
 
     @property
     def isolation(self) -> str:
-        """strong+, strong, partial or process."""
+        """The isolation level found on entering: "strong+", "strong", "partial" or "process"."""
         return self._entered().isolation
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What keeps the isolation from being the best, a line each."""
+        """What keeps the isolation from the best level, a line each."""
         return self._entered().notes
 
     async def evaluate(self, source: str) -> Solved | Failure:
-        """Run one program on every instance; raises SandboxError if the sandbox itself fails, never for the program.
+        """Run one program on every instance; return its solutions or its failure.
 
-        Where the task is online, the program runs apart from the instances. Cancelling kills the program.
+        For an online task the program runs apart from the instances. Waits until a worker is free. Cancelling kills the
+        program. Raises SandboxError if the sandbox itself fails.
         """
         run = self._run_apart if self._entered().online else self._run
-        async with self._free:
-            try:
-                return await run(source)
-            except ZygoteDied:  # not the program's fault: once more
-                return await run(source)
+        return await self._tried(run, source)
 
     async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
-        """Call a program's function once, in a process without instances; its answer comes in place of solutions.
+        """Call a program's function once, in a process without instances; the answer is the one solution returned.
 
-        Raises SandboxError if the sandbox itself fails, TaskError where the arguments cannot be sent.
+        Raises TaskError if the arguments cannot be sent, SandboxError if the sandbox itself fails.
         """
-        asked = _as_question(arguments)
+        return await self._tried(self._run_once, source, _encoded(arguments))
+
+    async def _tried(self, run: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of `run` once a worker is free; run again if the zygote dies, not the program's fault."""
         async with self._free:
             try:
-                run = await (await self._alone(source).connection()).run(source, asked)
+                return await run(*args, **kwargs)
             except ZygoteDied:
-                run = await (await self._alone(source).connection()).run(source, asked)
-        return _answered(run, self._limits)
+                return await run(*args, **kwargs)
 
     async def _run(self, source: str) -> Solved | Failure:
         zygote = self._with_task.for_program(source)
         return result(await (await zygote.connection()).run(source), self._limits, self._entered().instances)
 
+    async def _run_once(self, source: str, question: bytes) -> Solved | Failure:
+        zygote = await self._alone(source).connection()
+        return _answered(await zygote.run(source, question), self._limits)
+
     async def _run_apart(self, source: str) -> Solved | Failure:
-        """One process solves the instances, and asks another, which has the program and no instance."""
+        """Solve the instances in one process that calls another, which has the program and no instance."""
         solving, answering = await self._with_task.basic.connection(), await self._alone(source).connection()
         with connected() as (link, end):
             program = asyncio.create_task(answering.lend(end))
             try:
                 solved = await solving.run(source, link=link)
-                link.close()  # or the program would wait for a question
+                link.close()  # ends the program, which waits for the next call
                 ending = await program
             finally:
                 program.cancel()
@@ -171,13 +179,13 @@ class Pool:
         return replace(found, cpu_s=ending.cpu_s + solved.ending.cpu_s)
 
     def _alone(self, source: str) -> ZygoteSupervisor:
-        """The zygote for a program that is to have nothing of the task."""
+        """Return the zygote without the task for a program; raises SandboxError if the pool was not entered."""
         if self._apart is None:
             raise SandboxError(NOT_ENTERED)
         return self._apart.for_program(source)
 
     def _accept(self, ready: Ready) -> None:
-        """Take a zygote of the task; raises UsageError where its level is too weak."""
+        """Accept a zygote of the task; raises UsageError if its isolation is too weak, and as `_compare`."""
         self._compare(ready)
         self._ready = ready
         if LEVELS.index(ready.isolation) < LEVELS.index("strong") and not self._allow_weak_isolation:
@@ -187,7 +195,7 @@ class Pool:
             )
 
     def _compare(self, ready: Ready) -> None:
-        """Raise SandboxError where a zygote's level is weaker than the one the run began with."""
+        """Raise SandboxError if a zygote's isolation is weaker than that of the zygote before."""
         if self._ready and LEVELS.index(ready.isolation) < LEVELS.index(self._ready.isolation):
             raise SandboxError(f"the isolation fell from {self._ready.isolation} to {ready.isolation}; start again")
 
@@ -198,37 +206,29 @@ class Pool:
 
 
 def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
-    """What a program's run comes to."""
-    failure = _no_frame(run, limits)
-    if failure is None:
-        try:
-            held = decode(run.frame, instances)
-        except FrameError as error:
-            failure = Failure("output", str(error))
-        else:
-            if not isinstance(held, Failure):
-                solutions, answers = answers_apart(held)
-                return Solved(solutions, run.ending.cpu_s, answers)
-            failure = held
-    return replace(failure, cpu_s=run.ending.cpu_s)
+    """Return the solutions that a program's process sent, or its failure; either has the process's CPU time."""
+    held = _decoded(run, limits, partial(decode, instances=instances))
+    if isinstance(held, Failure):
+        return held
+    solutions, answers = answers_apart(held)
+    return Solved(solutions, run.ending.cpu_s, answers)
 
 
 def _answered(run: ProcessOutput, limits: Limits) -> Solved | Failure:
-    """The one answer of a program apart, in place of a solution."""
-    failure = _no_frame(run, limits)
-    if failure is None:
-        try:
-            answer = whole_answer(run.frame, limits.output_mb * MEGABYTE)
-        except FrameError as error:
-            failure = Failure("output", str(error))
-        else:
-            if not isinstance(answer, Failure):
-                return Solved((answer,), run.ending.cpu_s)
-            failure = answer
-    return replace(failure, cpu_s=run.ending.cpu_s)
+    """Return the one answer of a program apart, in place of solutions, or its failure."""
+    answer = _decoded(run, limits, partial(whole_answer, limit=limits.output_mb * MEGABYTE))
+    return answer if isinstance(answer, Failure) else Solved((answer,), run.ending.cpu_s)
 
 
-def _as_question(arguments: tuple[Any, ...]) -> bytes:
+def _decoded(run: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
+    try:
+        held = _no_frame(run, limits) or decoder(run.frame)
+    except FrameError as error:
+        held = Failure("output", str(error))
+    return replace(held, cpu_s=run.ending.cpu_s) if isinstance(held, Failure) else held
+
+
+def _encoded(arguments: tuple[Any, ...]) -> bytes:
     try:
         return encode_question(arguments)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
@@ -236,7 +236,7 @@ def _as_question(arguments: tuple[Any, ...]) -> bytes:
 
 
 def _no_frame(run: ProcessOutput, limits: Limits) -> Failure | None:
-    """Why a process sent nothing that could be read."""
+    """Return why a process sent no frame; None if it sent one."""
     if run.overflowed:
         return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
     if failure := _ended_badly(run.ending, limits):
@@ -245,7 +245,7 @@ def _no_frame(run: ProcessOutput, limits: Limits) -> Failure | None:
 
 
 def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
-    """Why a process ended otherwise than of itself with status 0."""
+    """Return the failure of a process that did not exit with status 0; None if it did."""
     if ending.killed == "wall":
         return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, some of them spent waiting")
     code = os.waitstatus_to_exitcode(ending.status)
@@ -253,7 +253,7 @@ def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
         return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
     if code == OUT_OF_MEMORY:
         return Failure("memory", "the program asked for more memory than its limit")
-    if code == -signal.SIGKILL:  # by the kernel: no program can signal another, and the zygote would have said so
+    if code == -signal.SIGKILL:  # by the kernel: the zygote would have said so, and no program may signal another
         held_mb = ending.peak_bytes // MEGABYTE
         return Failure("memory", f"the machine or container had no more memory; the program held {held_mb} MB")
     if code == -signal.SIGSYS:
@@ -271,4 +271,4 @@ def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
-        return f"signal {number}"  # real-time signals but for the first and the last have no names
+        return f"signal {number}"  # most real-time signals have no name

@@ -1,4 +1,4 @@
-"""What the zygote asks of the operating system about processes; Linux has all of it, macOS some."""
+"""Functions of the operating system on processes, for the zygote; macOS has only some of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from behavesim.sandbox import kernel
 
 LINUX = sys.platform == "linux"
 MAXRSS_UNIT = 1 << 10 if LINUX else 1
-"""Bytes in a unit of ru_maxrss."""
+"""Bytes in a unit of `ru_maxrss`, the peak of resident memory."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def wake_on(*signals: signal.Signals) -> socket.socket:
-    """A socket from which a byte, the signal's number, can be read for each of the signals that arrived."""
+    """Handle the signals from now on, and return a non-blocking socket with one byte, the number, for each arrival."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
@@ -35,25 +35,28 @@ def wake_on(*signals: signal.Signals) -> socket.socket:
 
 
 def die_with_parent(by: signal.Signals) -> None:
-    """Have the kernel send this process a signal when its parent dies (Linux; elsewhere a closed socket must do)."""
+    """Have the kernel send this process the signal `by` when its parent dies; does nothing except on Linux."""
     if LINUX:
         prepared_to_die_with_parent(by)()
 
 
 def prepared_to_die_with_parent(by: signal.Signals) -> kernel.Call:
-    """The call that has the kernel do so (Linux)."""
+    """Return a prepared call of `die_with_parent`, for Linux only."""
     return kernel.prepared_prctl(_PR_SET_PDEATHSIG, by)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose own parents died, so that `kill_strays` finds them (Linux)."""
+    """Become the parent of descendants whose own parents died, so that `kill_strays` finds them; Linux only."""
     if LINUX:
         kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
-    """The wait status and usage of a child if it has ended, after what it left in its process group was killed."""
-    if sys.platform == "linux":  # while the dead child still holds its number, which nobody else can then have
+    """Return the wait status and the resource usage of a child, or None if it still runs.
+
+    First kills what the child left in its process group.
+    """
+    if sys.platform == "linux":  # the unreaped child keeps its number, so that no other process can have it yet
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         kill_tree(pid)
@@ -62,14 +65,14 @@ def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill an unreaped child and whatever it left in its process group."""
+    """Kill an unreaped child and all processes in its process group."""
     for kill in (os.kill, os.killpg):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
 
 
 def kill_strays(known: Collection[int]) -> None:
-    """Kill all children but the known ones: descendants of candidates that left their process group."""
+    """Kill and reap all children except the known ones: descendants of candidates that left their process group."""
     while strays := [pid for pid in _children() if pid not in known]:
         for pid in strays:
             os.kill(pid, signal.SIGKILL)
@@ -78,17 +81,17 @@ def kill_strays(known: Collection[int]) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time of a running process so far, in seconds; 0 where nobody tells (then RLIMIT_CPU alone must do)."""
+    """Return the CPU time of a running process so far (s); 0 if it has ended, or the system is not Linux."""
     if not LINUX:
         return 0.0
     try:
         return time.clock_gettime((~pid << 3) | 2)  # clock_getcpuclockid(3)
     except OSError:
-        return 0.0  # it has just ended
+        return 0.0
 
 
 def seconds_without_a_core(pid: int) -> float:
-    """How long a running process has been ready to compute so far while others did; 0 where nobody tells."""
+    """Return how long a process has waited for a free core so far (s); 0 if the system does not say."""
     try:
         _, waited_ns, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
     except (OSError, ValueError):
@@ -97,12 +100,12 @@ def seconds_without_a_core(pid: int) -> float:
 
 
 def address_space() -> int:
-    """The bytes of this process's address space (Linux; elsewhere 0)."""
+    """Return the size of this process's address space in bytes; 0 except on Linux."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE") if LINUX else 0
 
 
 def tasks_of_user() -> int:
-    """The number of threads that run as this process's user (Linux; elsewhere 0)."""
+    """Return the number of threads that run as this process's user; 0 except on Linux."""
     tasks = 0
     for process in Path("/proc").glob("[0-9]*") if LINUX else ():
         with contextlib.suppress(OSError):
@@ -112,7 +115,7 @@ def tasks_of_user() -> int:
 
 
 def threads() -> int:
-    """The number of this process's threads (Linux; elsewhere those that Python started)."""
+    """Return the number of this process's threads; except on Linux, only those that Python started."""
     return sum(1 for _ in Path("/proc/self/task").iterdir()) if LINUX else threading.active_count()
 
 

@@ -1,4 +1,4 @@
-"""A supervisor of zygotes: one serves at any time, and the next is started when it has died."""
+"""Starts a zygote when it is needed, and another after it has died."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from behavesim.sandbox.connection import ZygoteConnection
 from behavesim.sandbox.messages import Assignment, Ready
 
 STARTS = 5
-"""How often in a row a successor may fail to start before the sandbox gives up; the first zygote has one attempt."""
+"""Number of attempts to start a zygote after one has died; the first zygote has one attempt."""
 
 
 class ZygoteSupervisor:
-    """The zygotes of one assignment; `accept` may refuse one by raising, before it serves."""
+    """Keeps one zygote of an assignment alive; `accept` may refuse a new zygote by raising, before it serves."""
 
     def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:
         self._assignment = assignment
@@ -26,7 +26,10 @@ class ZygoteSupervisor:
         self._closed = False
 
     async def connection(self) -> ZygoteConnection:
-        """The zygote that serves, started if there is none; raises SandboxError where none can be, or it is closed."""
+        """Return the connection to a living zygote, started if there is none.
+
+        Raises SandboxError if none can be started or the supervisor is closed, and what `accept` raises.
+        """
         async with self._opening:
             if self._closed:
                 raise SandboxError("the sandbox was closed with programs in flight")
@@ -39,7 +42,7 @@ class ZygoteSupervisor:
             return self._connection
 
     async def close(self) -> None:
-        """End the zygote for good; one that is just being started is closed too."""
+        """End the zygote, also one that is being started; no other is started after this."""
         self._closed = True
         async with self._opening:
             if self._connection is not None:

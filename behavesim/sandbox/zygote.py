@@ -1,7 +1,7 @@
-"""The zygote: a server of one thread that has the libraries, the task and one split's instances loaded, and forks a
-child for each candidate. It holds no secret: a candidate can read all of its memory.
+"""The zygote: a server that has libraries, a task and one split's instances loaded, and forks a child for a candidate.
 
-It obeys whoever holds the other end of its socket; the end of that socket is its own end and that of all its children.
+It has one thread. It must hold no secret: a candidate can read a copy of all its memory. It obeys the process at the
+other end of its socket. When that end closes, it kills its children and exits.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment,
 from behavesim.task import instances_of, task_from
 
 Perform = Callable[..., None]
-"""What a child does with a program's source and its open files: the daemon's socket, then the link if it has one."""
+"""What a child runs: takes a program's source, the daemon's socket and, if it has one, the link (file descriptors)."""
 
 
 @dataclass
 class _Child:
-    """A candidate that runs: the daemon's number for it, and why it was killed, if it was."""
+    """A running candidate: `job` is the daemon's number for it, `killed` why it was killed ("" if it was not).
+
+    `started` and `deadline` are times of the zygote's clock (s).
+    """
 
     job: int
     pid: int
@@ -42,7 +45,7 @@ class _Child:
 
 
 class Zygote:
-    """Forks, watches and reaps candidates."""
+    """Forks candidates on request, enforces their limits, and reports how each ended."""
 
     def __init__(
         self, control: socket.socket, perform: Perform, limits: Limits, confinement: layers.Confinement
@@ -52,7 +55,7 @@ class Zygote:
         self._limits = limits
         self._confinement = confinement
         self._clock = Clock()
-        self._cores = os.cpu_count() or 1  # which is a file to be read
+        self._cores = os.cpu_count() or 1
         self._children: dict[int, _Child] = {}
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._poll = select.poll()
@@ -60,7 +63,10 @@ class Zygote:
             self._poll.register(each, select.POLLIN)
 
     def serve(self) -> None:
-        """Serve until the daemon closes its end or dies."""
+        """Serve until the daemon closes its end of the socket or this process gets SIGTERM; then kill all children.
+
+        Raises OSError if no child can be forked.
+        """
         try:
             patience_ms = None
             while self._serve_once(patience_ms):
@@ -107,7 +113,7 @@ class Zygote:
         for fd in fds:
             os.close(fd)
         now = self._clock()
-        waits = len(fds) > 1  # for a program apart, whose own limit holds; this one only follows its end
+        waits = len(fds) > 1  # for a program apart, which has the usual limit in its own zygote
         deadline = now + (self._limits.longest_s if waits else self._limits.wall_s)
         self._children[pid] = _Child(job, pid, now, deadline)
 
@@ -139,8 +145,11 @@ class Zygote:
                 self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
 
     def _enforce_limits(self) -> float | None:
-        """Kill who has exceeded a limit. Returns the milliseconds until the first moment at which another could have,
-        were it to use every core; never so many that the clock would take the waiting for an absence."""
+        """Kill candidates that exceeded a limit; return how soon to look again (ms), None without candidates.
+
+        No candidate can reach a limit earlier, even if it uses every core. The time is at most half a STEP_S: of a gap
+        between two readings the clock counts no more than STEP_S.
+        """
         if not self._children:
             return None
         now, soonest_s = self._clock(), STEP_S / 2
@@ -158,7 +167,10 @@ class Zygote:
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:
-    """Load, put the shared layers on, tell the daemon and serve."""
+    """Load the task, confine this process, report to the daemon and serve until it closes the socket.
+
+    If loading or confining fails, the error is sent to the daemon and raised here too.
+    """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     try:
@@ -174,19 +186,19 @@ def main(assignment: Assignment, control: socket.socket) -> None:
     _mute()
     gc.collect()
     kernel.trim_memory()  # what is free need not be copied
-    gc.freeze()  # or a collection in a fork would touch, and so copy, all that is loaded
+    gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
     control.sendall(line(replace(ready, isolation=found.level, notes=found.notes)))
     Zygote(control, perform, assignment.limits, found.confinement).serve()
 
 
 def _mute() -> None:
-    """Let standard error, which went to the daemon while there was something to explain, lead nowhere."""
+    """Discard standard error from now on; until here the daemon reads it if the start fails."""
     with Path(os.devnull).open("wb") as null:
         os.dup2(null.fileno(), 2)
 
 
 def _without_task(assignment: Assignment) -> tuple[Perform, Ready]:
-    """What a child does that knows no task: its program answers what it is asked."""
+    """Return what a child without a task does, answer calls, and the message for the daemon."""
     limit = assignment.limits.output_mb * MEGABYTE
     _preload(assignment)
 
@@ -197,7 +209,10 @@ def _without_task(assignment: Assignment) -> tuple[Perform, Ready]:
 
 
 def _load(assignment: Assignment) -> tuple[Perform, Ready]:
-    """What a child does with the split's instances, and what the daemon must know of the task."""
+    """Load the task; return what a child does, run a program on the instances, and the message for the daemon.
+
+    Raises SandboxError if loading the task starts threads, TaskError if it or its instances cannot be loaded.
+    """
     task = task_from(assignment.task)
     name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
     online = task.online
@@ -219,4 +234,4 @@ def _preload(assignment: Assignment) -> None:
 
 if __name__ == "__main__":
     main(Assignment.from_json(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
-    os._exit(0)  # nothing is left that Python would have to tidy
+    os._exit(0)  # skips Python's cleanup, which has nothing to do
