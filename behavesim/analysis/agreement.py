@@ -1,4 +1,4 @@
-"""Whether programs that behave alike also look alike (paper, "Algorithm Analysis")."""
+"""How far similarity of behaviour and similarity of source agree on a run's programs (paper, "Algorithm Analysis")."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from behavesim.code_similarity.named import of_source, source_matrix
 from behavesim.code_similarity.optional import missing
 
 PROGRAMS = 30
-CHARACTERS = 30_000
-"""Of so many in all, syntax trees are compared in seconds; the edits grow with the square of a program, and faster."""
+"""Largest number of programs compared: as many as the two dendrograms can label legibly."""
+AST_CHARACTERS = 30_000
+"""Largest total length of sources, in characters, whose syntax trees are compared when the user named no metric.
+
+Up to it the comparison takes seconds; its time grows at least with the square of a program's length.
+"""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two candidates with their similarity by BehaveSim and by a metric of their source, both in [0, 1]."""
+    """Two candidates, with their similarity by BehaveSim and by a metric of their source, both in [0, 1]."""
 
     a: int
     b: int
@@ -30,7 +34,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """(N, N) similarities of N candidates of a run, by BehaveSim and by a metric of their source."""
+    """Similarities of N candidates of a run, twice: (N, N) by BehaveSim and (N, N) by the source metric `metric`."""
 
     candidates: tuple[int, ...]
     behaviour: NDArray[np.float64]
@@ -38,7 +42,7 @@ class Agreement:
     metric: str
 
     def disagreements(self) -> list[Pair]:
-        """All pairs, the one first whose ranks by the two similarities are farthest apart."""
+        """Return all pairs, sorted by how far apart their ranks by the two similarities are, the farthest first."""
         from scipy.stats import rankdata  # scipy.stats takes half a second to load
 
         rows, columns = np.triu_indices(len(self.candidates), 1)
@@ -51,13 +55,13 @@ class Agreement:
 
 
 def agreement(run: Run, metric: str | None = None) -> Agreement:
-    """At most thirty programs, drawn by the run's seed from those that its groups hold at the end.
+    """Compare at most thirty programs that the run's groups hold, drawn at random with the run's seed.
 
-    Where no metric is named, it is CodeBLEU, as in the paper, if that is installed; else that of syntax trees, or ROUGE
-    where the programs are too long for it, or no Python. Raises UsageError where they are fewer than two, or the metric
-    cannot be computed.
+    `metric` names the source metric. None chooses one: CodeBLEU as in the paper if it is installed; otherwise `ast`;
+    `rouge` if the sources are too long for syntax trees or are not Python. Raises UsageError if the groups hold fewer
+    than two programs, if there is no such metric, or if it cannot be computed.
     """
-    members = held(run)
+    members = held_candidates(run)
     if len(members) < 2:
         raise UsageError(f"run {run.folder.run} holds {len(members)} programs; clustering takes two or more")
     chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:PROGRAMS]
@@ -68,15 +72,15 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
     return Agreement(candidates, run.matrix(candidates), similar, name)
 
 
-def held(run: Run) -> list[int]:
-    """The candidates that the run's groups hold, in the order of their numbers."""
+def held_candidates(run: Run) -> list[int]:
+    """Return the numbers of all candidates that are in a group now, ascending, without the template."""
     return sorted({member for group in run.state.groups.values() for member in group.members if member >= 0})
 
 
 def _affordable(sources: list[str]) -> str:
     if not missing("codebleu", None):
         return "codebleu"
-    return "ast" if sum(map(len, sources)) <= CHARACTERS and all(map(_is_python, sources)) else "rouge"
+    return "ast" if sum(map(len, sources)) <= AST_CHARACTERS and all(map(_is_python, sources)) else "rouge"
 
 
 def _is_python(source: str) -> bool:

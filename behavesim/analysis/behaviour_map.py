@@ -1,4 +1,4 @@
-"""A map of behaviours: programs in the plane, near one another where they behave alike."""
+"""A two-dimensional map of programs: programs that behave alike lie close together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.scored import Scored, scored
 
 BEST, OTHERS = 50, 150
+"""Numbers of programs on the map: of the best, and at most of the rest; the work grows with the square of the sum."""
 DIGITS = 9
-"""Of places, so that what behaves the same has one."""
+"""Decimal places of coordinates: rounding gives programs with equal behaviour exactly the same point."""
 
 
 @dataclass(frozen=True)
 class Place(Scored):
-    """A program on the map; distances between places are like those of behaviours, 1 − BehaveSim in [0, 1]."""
+    """A program on the map: distances between points approximate the programs' distances 1 − BehaveSim, in [0, 1]."""
 
     x: float
     y: float
@@ -27,9 +28,10 @@ class Place(Scored):
 
 @dataclass(frozen=True)
 class BehaviourMap:
-    """Programs in the plane, best first.
+    """Programs as points in the plane, best first.
 
-    `kept` is the share of what tells the programs apart that two dimensions show, in [0, 1]; None where nothing does.
+    `kept` is the share of the distances' variation that two dimensions show, in [0, 1]. It is None if there are no
+    programs, or if all of them behave the same.
     """
 
     places: tuple[Place, ...]
@@ -37,7 +39,10 @@ class BehaviourMap:
 
 
 def behaviour_map(run: Run) -> BehaviourMap:
-    """The fifty best distinct programs, and of all others 150 at even steps of their rank."""
+    """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
+
+    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    """
     programs = spread(run.ranked())
     if not programs:
         return BehaviourMap((), None)
@@ -50,16 +55,17 @@ def behaviour_map(run: Run) -> BehaviourMap:
 
 
 def spread(programs: Sequence[Candidate]) -> list[Candidate]:
-    """The first fifty, and of the others at most 150 at even steps, the last one included."""
+    """Return the first fifty programs, then at most 150 of the rest at even steps, including the last."""
     others = range(BEST, len(programs))
     chosen = others if len(others) <= OTHERS else np.linspace(BEST, len(programs) - 1, OTHERS).astype(int).tolist()
     return [*programs[:BEST], *(programs[place] for place in chosen)]
 
 
 def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], float | None]:
-    """(N, 2) points by classical scaling of (N, N) distances, and the share of the positive spectrum that they keep.
+    """Return (N, 2) points by classical scaling (Torgerson 1952) of (N, N) distances, and the share that they show.
 
-    See Torgerson (1952). Each axis points to where its farthest point is, so that the same distances give the same map.
+    The share is that of the two largest eigenvalues in the sum of all positive ones, in [0, 1]; None if all distances
+    are 0. The sign of each axis makes its farthest point positive, so that equal distances give equal maps.
     """
     size = len(distances)
     centring = np.eye(size) - 1 / size

@@ -1,4 +1,4 @@
-"""The candidates of a run, as its events tell of them."""
+"""The candidates of a run, built from its events."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluate
 
 @dataclass(frozen=True)
 class Candidate:
-    """One candidate of a run; what is not known (yet) is None.
+    """One candidate of a run; a field is None, or empty, while its value is unknown.
 
-    `score` is in the task's unit, `scores` holds that of each instance, `group` is where the candidate was added.
+    `score` and `scores`, one per instance, are in the task's unit. `group` is the group that the candidate was added
+    to. `stage`, `reason` and `message` say where and why it was rejected. `copy_of` is the candidate whose result it
+    shares. `cpu_s` is the CPU time of its evaluation in seconds.
     """
 
     candidate: CandidateId
@@ -34,16 +36,16 @@ class Candidate:
 
 
 class Candidates:
-    """All candidates that were asked for, and the template; changed by the events of a run alone."""
+    """All candidates that a run asked for, and its template; only `apply` changes them."""
 
     def __init__(self) -> None:
         self.template: Candidate | None = None
-        """The program that the search starts from; it is none of those that were asked for."""
+        """The program that the search starts from, which `all` does not contain; None until it is evaluated."""
         self._known: dict[CandidateId, dict[str, Any]] = {}
-        self._made: dict[CandidateId, Candidate] = {}  # of what is known, when somebody first asked since it changed
+        self._made: dict[CandidateId, Candidate] = {}  # cache of `_candidate`; a change removes the candidate's entry
 
     def apply(self, event: Event) -> None:
-        """Take in an event, which the run's state takes too."""
+        """Update the candidate that the event names; events come in the journal's order, others are ignored."""
         match event:
             case Asked(candidate):
                 self._known[candidate] = {}
@@ -61,11 +63,11 @@ class Candidates:
                 self._update(candidate, group=group)
 
     def all(self) -> list[Candidate]:
-        """Those that were asked for, in that order."""
+        """Return the candidates that were asked for, in the order of asking."""
         return [self._candidate(number) for number in self._known]
 
     def get(self, number: CandidateId) -> Candidate | None:
-        """A candidate by its number, or the template; None where there is none."""
+        """Return a candidate by its number, or the template for -1; None if there is no such candidate."""
         if number == TEMPLATE:
             return self.template
         return self._candidate(number) if number in self._known else None

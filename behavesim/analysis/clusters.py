@@ -1,4 +1,4 @@
-"""Groups of programs that behave alike (paper, "Algorithm Analysis")."""
+"""Clusters of programs that behave alike (paper, "Algorithm Analysis")."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.similarity.linkage import average_linkage, joins
 
-SHOWN = 200
-GROUPS = 8
+CLUSTERED = 200
+"""Number of best distinct programs that are clustered; the work grows with its square."""
+CLUSTERS = 8
+"""Largest number of clusters in a report."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Programs that behave alike: the best of them, the most central one, and their mean mutual similarity in [0, 1].
+    """Programs that behave alike.
 
-    `members` are candidates, best first; `cohesion` is None for a cluster of one program.
+    `members` are candidate numbers, best first, and `best` is the first of them. `medoid` is the member with the
+    greatest mean similarity to the others. `cohesion` is the mean similarity of pairs of members, in [0, 1]; None for a
+    cluster of one program.
     """
 
     size: int
@@ -33,9 +37,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Join:
-    """Two groups that are one at that mean distance, in [0, 1] as long as similarities are.
+    """One merge of average linkage: `one` and `other` are joined at a mean distance 1 − similarity.
 
-    Clusters go by their places; what the first join makes by the next number, and so on.
+    The distance is in [0, 1] if the similarities are. N clusters have the numbers 0 … N − 1; the first join creates
+    number N, the next N + 1, and so on.
     """
 
     one: int
@@ -45,23 +50,27 @@ class Join:
 
 @dataclass(frozen=True)
 class Clustering:
-    """Clusters, best first, and how they join until one is left (average linkage)."""
+    """Clusters, best first, and the joins that merge them into one, in order of distance (average linkage)."""
 
     clusters: tuple[Cluster, ...] = ()
     joins: tuple[Join, ...] = ()
 
 
-def clustering(run: Run, shown: int = SHOWN, groups: int = GROUPS) -> Clustering:
-    """The best `shown` distinct programs in at most `groups` clusters by average linkage; none parts a behaviour."""
-    programs = run.ranked()[:shown]
-    if not programs:
+def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) -> Clustering:
+    """Cluster the best `programs` distinct programs by average linkage into at most `clusters` clusters.
+
+    Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises UsageError
+    if the task cannot be loaded, DistanceError if the measure fails.
+    """
+    ranked = run.ranked()[:programs]
+    if not ranked:
         return Clustering()
-    similarity = run.matrix([program.candidate for program in programs])
-    behaviours = len(np.unique(similarity, axis=0))  # programs that behave the same are as like to all others
+    similarity = run.matrix([program.candidate for program in ranked])
+    behaviours = len(np.unique(similarity, axis=0))  # programs with equal behaviour have equal rows
     # labels number the clusters by their first member, which is their best one
-    labels = average_linkage(1.0 - similarity, min(groups, behaviours))
+    labels = average_linkage(1.0 - similarity, min(clusters, behaviours))
     rows = (np.flatnonzero(np.array(labels) == place) for place in range(max(labels) + 1))
-    found = tuple(_cluster(run, programs, similarity, each) for each in rows)
+    found = tuple(_cluster(run, ranked, similarity, each) for each in rows)
     return Clustering(found, tuple(Join(*join) for join in joins(1.0 - similarity, labels)))
 
 
@@ -75,7 +84,7 @@ def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: 
 
 
 def clusters_table(found: tuple[Cluster, ...]) -> Table:
-    """The clusters, best first."""
+    """Return a table with a row per cluster, in the given order and numbered from 1."""
     columns = (
         Column("cluster", COUNT),
         Column("programs", COUNT),
@@ -90,8 +99,8 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
 
 
 def joins_table(found: Sequence[Join]) -> Table:
-    """How the clusters join, numbered from 1 as in their table, for files."""
+    """Return a table with a row per join, for files; clusters are numbered from 1, as in `clusters_table`."""
     columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
-    first = len(found) + 2  # of n clusters, which join n - 1 times
+    first = len(found) + 2  # n - 1 joins merge n clusters, so the first join has number n + 1
     rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))
     return Table("joins", "how the clusters join", columns, tuple(rows))

@@ -1,4 +1,4 @@
-"""Runs compared: seeds of equal settings pooled, their results side by side, their differences tested."""
+"""Comparison of runs: runs that differ only in their seed form a group; differences between groups are tested."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ from behavesim.analysis.statistics import (
 )
 
 Pairs = Sequence[tuple[str, str]]
-"""Labels of the groups whose differences are tested, decided before the results were seen."""
+"""Pairs of group labels to test, decided before the results were seen."""
 
 
 @dataclass(frozen=True)
 class MeanDiversity:
-    """Means over runs when so many candidates were registered: distances inside islands, between them, their ratio."""
+    """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
+
+    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands; `separation` is inter / intra.
+    """
 
     registered: int
     intra: float | None
@@ -41,10 +44,11 @@ class MeanDiversity:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """What the runs of a group found; `metrics` has a sample of each metric that a run has a value of, by its name.
+    """The results of a group's runs.
 
-    `asked` are the fewest and the most candidates of a run, `budget` the one that all of them have. `unfinished` names
-    the runs whose budget is not spent.
+    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is the number that each
+    may ask for. `unfinished` names the runs that have not spent it. `metrics` has a sample for each metric, by name,
+    that at least one run has a value for.
     """
 
     label: str
@@ -60,7 +64,10 @@ class GroupResult:
 
 @dataclass(frozen=True)
 class GroupTest(MeanDifference):
-    """The difference between two groups in a metric; `p_holm` is corrected for all tests of that metric."""
+    """The difference between the groups `a` and `b` in a metric, mean of a − mean of b.
+
+    `p_holm` is `p` corrected for all tests of this metric on all tasks; None where `p` is None.
+    """
 
     metric: str
     a: str
@@ -69,17 +76,18 @@ class GroupTest(MeanDifference):
 
     @property
     def stands_out(self) -> bool:
-        """Whether chance is an unlikely cause of it."""
+        """Whether the corrected p-value is below the significance level of 0.05."""
         return self.p_holm is not None and self.p_holm < SIGNIFICANCE
 
 
 @dataclass(frozen=True)
 class ChoiceTest(Paired):
-    """What choosing the winner on validation instances was worth, over the runs of all groups.
+    """Paired test on held-out instances: the recommended program against the best of the search, over all groups.
 
-    The mean, its interval and the test take the mean of a seed's runs as one value: they begin alike. `runs` have a
-    value, and in so many of them the recommended program is better, equal or worse than the best of the search;
-    `unknown` counts the runs of which either failed.
+    Positive values mean that the recommended program is better, in the unit of `metric`. The mean, its interval and the
+    test use one value per seed, the mean of its runs, since runs of one seed begin alike. `runs` is the number of runs
+    with a value: `better` + `equal` + `worse`. `unknown` counts the runs in which either program failed or has no
+    value. `p_holm` is `p` corrected for all tests of the metric.
     """
 
     metric: str
@@ -94,7 +102,10 @@ class ChoiceTest(Paired):
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """What the runs on equal instances of one task say together; `instances` is the hash of these."""
+    """Groups and tests of the runs on one task with equal instances; `instances` is the hash of these.
+
+    The hash is empty if the runs did not record it.
+    """
 
     task: str
     instances: str
@@ -105,10 +116,11 @@ class TaskComparison:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Reports of runs with the values of all metrics, and what they say together.
+    """Reports of runs with the values of all metrics, and their comparison.
 
-    `repeats` names the runs that repeat another and do not count, `untested` those that are left out of all tests and
-    ranks because their budget is not spent. `ranks` are those of the groups in their best gap.
+    `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
+    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap; None if fewer
+    than two groups share two tasks or seeds.
     """
 
     metrics: tuple[Metric, ...]
@@ -126,11 +138,12 @@ def comparison(
     metrics: Sequence[Metric] = METRICS,
     tests_unfinished: bool = False,
 ) -> RunComparison:
-    """Compare runs: for each task and its instances the groups with their results, and tests between groups.
+    """Compare runs: for each task and its instances, return the groups with their results and the tests between them.
 
-    The pairs of groups named are tested, or else all, in each metric of which one end is better; unfinished runs only
-    where `tests_unfinished`. Holm's correction holds for all tests of one metric on all tasks. There are no tasks where
-    one run only counts. Raises UsageError where a metric of one's own fails.
+    Each metric with a better end is tested for the given pairs of groups, or for all pairs if `pairs` is None. Tests
+    use unfinished runs only if `tests_unfinished`. Holm's correction covers all tests of one metric on all tasks. If
+    fewer than two runs remain without repeats, the comparison has no groups and no tasks. Raises UsageError if a
+    user's own metric fails.
     """
     runs = [measured(run, metrics) for run in runs]
     again = set(repeats(runs))
@@ -182,7 +195,7 @@ def _result(group: RunGroup) -> GroupResult:
 
 
 def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
-    """Means over the runs at every tenth of the budget; None where no run has a value."""
+    """Return means over the group's runs at every tenth of the budget."""
     moments: dict[int, list[DiversityAt]] = {}
     for then in (then for run in group.runs for then in run.diversity_over_time):
         moments.setdefault(then.registered, []).append(then)
@@ -217,7 +230,7 @@ def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Me
 
 
 def _choices(groups: Sequence[RunGroup]) -> list[ChoiceTest]:
-    """By gap and by gain on the template, as far as they are known."""
+    """Return the tests by gap and by gain on the template, without those for which no run has a value."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
 
@@ -246,7 +259,7 @@ Tested = TypeVar("Tested", GroupTest, ChoiceTest)
 
 
 def _corrected(by_family: Mapping[Family, Sequence[Tested]]) -> dict[Family, tuple[Tested, ...]]:
-    """Return the tests with Holm's corrected p-values, metric by metric over all families."""
+    """Return the tests with their `p_holm`: one Holm correction per metric, over all families."""
     every = [(family, test) for family, tests in by_family.items() for test in tests]
     corrected: dict[int, float | None] = {}
     for metric in {test.metric for _, test in every}:

@@ -1,4 +1,4 @@
-"""How a run got better: the best and the top ten as candidates went by (paper, Figure 'Convergence')."""
+"""How the best program and the ten best improved over a run (paper, Figure 'Convergence')."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from behavesim.analysis.statistics import Sample, mean_of_all, sample
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
 CHECKPOINTS = 50
+"""Largest number of points of a convergence curve; it bounds the size of a report."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run after so many candidates; gaps are fractions, None where unknown or where nothing feasible had come."""
+    """A run after `asked` candidates: the best score and gap so far, and the mean gap of the ten best programs.
+
+    Gaps are fractions. Values are None while no candidate is feasible, and gaps if the task has no best known score.
+    """
 
     asked: int
     score: float | None
@@ -26,18 +30,21 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Improvement(Scored):
-    """A candidate that was better than all before it, when so many had been asked for, itself among them."""
+    """A candidate better than all before it; `asked` is its number + 1."""
 
     asked: int
 
 
 def improvements(run: Run) -> tuple[Improvement, ...]:
-    """Every candidate that was the best so far, in their order."""
+    """Return every candidate that was the best so far at its time, in order."""
     return tuple(Improvement(best, score, run.gap(score), asked=best + 1) for best, score in run.state.bests)
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
-    """The run at up to fifty evenly spaced moments, the last one included; distinct programs count once."""
+    """Return the run at up to fifty evenly spaced numbers of candidates, including the last.
+
+    A program that appears several times counts once among the ten best.
+    """
     candidates = run.candidates
     moments = set(_moments(len(candidates)))
     seen: set[str] = set()
@@ -62,16 +69,17 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class MeanCheckpoint:
-    """The best of several runs when each had asked for so many candidates: their gaps, or their scores."""
+    """The best gaps, or scores, of several runs after each had asked for `asked` candidates."""
 
     asked: int
     best: Sample
 
 
 def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-    """Return the best of the runs at up to fifty evenly spaced moments, of which `end` candidates is the last.
+    """Return samples of the runs' best at up to fifty evenly spaced numbers of candidates, the last being `end`.
 
-    `end` is how far each of the runs came at least. Moments before each of them had found something are left out.
+    `by_gap` samples gaps instead of scores. Every run must have asked for at least `end` candidates. Points at which
+    some run has no best yet, or no gap, are left out.
     """
     found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in _moments(end))
     known = ((asked, [value for value in best if value is not None]) for asked, best in found)
@@ -79,7 +87,7 @@ def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bo
 
 
 def _moments(end: int) -> list[int]:
-    """Return at most fifty numbers up to `end`, evenly spaced but for the last."""
+    """Return at most fifty numbers from 1 to `end`, evenly spaced except for the last, which is `end`."""
     step = max(1, -(-end // CHECKPOINTS))
     return [*range(step, end, step), end] if end else []
 
@@ -91,7 +99,7 @@ def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | No
 
 
 def convergence_table(checkpoints: tuple[Checkpoint, ...]) -> Table:
-    """The run as it went, for files: a terminal has no room for so many rows."""
+    """Return a table with a row per checkpoint; it is for files, since a terminal has no room for fifty rows."""
     columns = (
         Column("asked", COUNT, title="candidates"),
         Column("score", SCORE, title="best"),

@@ -1,4 +1,4 @@
-"""How two programs of a run differ: in their text, and in what they do."""
+"""How two programs of a run differ, in their text and in their behaviour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from behavesim.task import instances_of
 
 @dataclass(frozen=True)
 class DiffedProgram:
-    """One of the two programs: its number, -1 for the template, and its score and gap, None where unknown."""
+    """One of the two programs: its number, -1 for the template, its status, and its score and gap, None if unknown."""
 
     candidate: int
     status: str
@@ -25,10 +25,11 @@ class DiffedProgram:
 
 @dataclass(frozen=True)
 class InstanceDifference:
-    """What two programs do on an instance, both counted from 1.
+    """How two programs differ on one instance; instances and steps are counted from 1.
 
-    `step` is the first at which they part, `a_did` and `b_did` what each did there, all None where they do the same
-    throughout. Scores are in the task's unit, the similarity in [0, 1].
+    `step` is the first step at which the programs differ; `a_did` and `b_did` say in words what each did there. The
+    three are None if the programs do the same throughout. Scores are in the task's unit; similarity is BehaveSim in
+    [0, 1].
     """
 
     instance: int
@@ -42,10 +43,10 @@ class InstanceDifference:
 
 @dataclass(frozen=True)
 class ProgramDifference:
-    """Two programs of a run: `diff` leads from the text of `a` to that of `b`, as a unified diff, empty if equal.
+    """Two programs of a run: `diff` is the unified diff from the text of `a` to that of `b`, empty if they are equal.
 
-    `similarity` is BehaveSim by the run's own measure, in [0, 1]; it is None, and there are no instances, where one of
-    the two is not feasible.
+    `similarity` is BehaveSim by the run's own measure, in [0, 1]. If one of the two is not feasible, it is None and
+    `instances` is empty.
     """
 
     run: str
@@ -56,7 +57,7 @@ class ProgramDifference:
     instances: tuple[InstanceDifference, ...]
 
     def table(self) -> Table:
-        """A row for each instance."""
+        """Return a table with a row per instance; its headings name the candidates."""
         columns = (
             Column("instance", COUNT),
             Column("a_score", SCORE, title=f"score {self.a.candidate}"),
@@ -75,7 +76,10 @@ class ProgramDifference:
 
 
 def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
-    """How two candidates of a run differ; raises UsageError where one is not there, or has no program."""
+    """Return how candidates `a` and `b` of a run differ; -1 is the template.
+
+    Raises UsageError if a candidate does not exist or has no program, or if the task cannot be loaded.
+    """
     one, other = run.candidate(a), run.candidate(b)
     diff = _diff(one, other)
     are_feasible = one.status == other.status == "feasible"

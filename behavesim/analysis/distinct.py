@@ -1,4 +1,4 @@
-"""How much of what was found is different: programs that are not one text, behaviours that are not one."""
+"""How many different programs, and how many different behaviours, a run found."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from behavesim.analysis.scored import TOP
 
 @dataclass(frozen=True)
 class DistinctCounts:
-    """Counts: feasible candidates, the programs among them, the behaviours among those.
+    """Numbers of feasible candidates, of distinct programs among them, and of distinct behaviours among those.
 
-    Programs are equal when their normal forms are, behaviours when all their trajectories are. `top` counts the
-    behaviours among the ten best distinct programs.
+    Programs are equal if their normal forms are, behaviours if all their trajectories are. `top` is the number of
+    distinct behaviours among the ten best distinct programs.
     """
 
     feasible: int
@@ -23,17 +23,17 @@ class DistinctCounts:
 
     @property
     def repeated_programs(self) -> float | None:
-        """The share of feasible candidates that repeat a program; None where there is none."""
+        """The fraction of feasible candidates that repeat an earlier program; None if no candidate is feasible."""
         return 1 - self.programs / self.feasible if self.feasible else None
 
     @property
     def repeated_behaviours(self) -> float | None:
-        """The share of programs that repeat a behaviour; None where there is none."""
+        """The fraction of distinct programs that repeat a behaviour; None if there is no program."""
         return 1 - self.behaviours / self.programs if self.programs else None
 
     @property
     def sentence(self) -> str:
-        """The counts in words."""
+        """The counts as a sentence for people."""
         return (
             f"{self.behaviours} different behaviours in {self.programs} different programs of {self.feasible} feasible "
             f"candidates; the ten best programs behave in {self.top} way{'' if self.top == 1 else 's'}"
@@ -41,7 +41,7 @@ class DistinctCounts:
 
 
 def distinct(run: Run) -> DistinctCounts:
-    """The counts of a run as it stands."""
+    """Count the distinct programs and behaviours of a run so far."""
     programs = run.ranked()
     behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
     return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))

@@ -1,4 +1,4 @@
-"""How alike programs are within islands and between them (paper, "Analysis of Diversity")."""
+"""Distances of programs inside islands and between islands (paper, "Analysis of Diversity")."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from behavesim.analysis.statistics import mean_of_known
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 
 SAMPLE = 50
+"""Largest number of programs per island that are compared; the work grows with its square."""
 SAMPLE_OVER_TIME = 12
+"""The same for each of the ten points in time, smaller since every report compares ten archives."""
 
 
 @dataclass(frozen=True)
 class Diversity:
-    """Mean distances 1 − BehaveSim in [0, 1]; None where no two programs are there to be compared.
+    """Mean distances 1 − BehaveSim in [0, 1], of the paper's D_intra and D_inter.
 
-    `intra` holds D_intra of each island, `inter` the mean of D_inter over pairs of islands.
+    `intra` has the mean distance inside each island; None for an island with fewer than two programs. `inter` is the
+    mean over pairs of islands of the distance between them; None if fewer than two islands have programs.
     """
 
     intra: tuple[float | None, ...]
@@ -28,35 +31,38 @@ class Diversity:
 
     @property
     def inside(self) -> float | None:
-        """The mean distance inside islands, over those that have one."""
+        """The mean of `intra` over the islands that have a value; None if none has."""
         return mean_of_known(self.intra)
 
     @property
     def separation(self) -> float | None:
-        """The distance between islands in units of that inside them."""
+        """The ratio inter / inside; None if either is unknown or `inside` is 0."""
         return self.inter / self.inside if self.inside and self.inter is not None else None
 
 
 @dataclass(frozen=True)
 class DiversityAt(Diversity):
-    """The diversity when so many candidates were registered."""
+    """The diversity after `registered` candidates."""
 
     registered: int
 
 
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
-    """The diversity of the archive as it stands, on at most `sample` programs an island, drawn from the run's seed."""
+    """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed.
+
+    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    """
     return _diversity(run, [group.members for group in run.state.islands.values()], run.state.registered, sample)
 
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
-    """The diversity at every tenth of the budget."""
+    """Return the diversity at every tenth of the budget so far; `sample` and errors as for `diversity`."""
     moments = ((registered, _diversity(run, islands, registered, sample)) for registered, islands in run.archives)
     return tuple(DiversityAt(then.intra, then.inter, registered) for registered, then in moments)
 
 
 def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
-    """The diversity over time, for files."""
+    """Return a table with a row per point in time, for files."""
     columns = (
         Column("registered", COUNT, title="candidates"),
         Column("intra", DISTANCE, title="distance inside islands"),

@@ -1,4 +1,4 @@
-"""Why candidates fail: the reasons of a run, how often each, and one case of it."""
+"""Why candidates of a run were rejected: each reason, its frequency and an example."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from behavesim.analysis.table import COUNT, FRACTION, Column, Table
 
 @dataclass(frozen=True)
 class RejectionReason:
-    """One reason at one stage.
+    """One reason for rejection at one stage.
 
-    `share` is a fraction of all candidates that something has become of; `example` is the most frequent message, and
-    `candidate` the first who got it.
+    `count` is the number of candidates; `share` is its fraction of all candidates that are feasible or rejected.
+    `example` is the most frequent message, `candidate` the first candidate with it.
     """
 
     stage: str
@@ -27,7 +27,7 @@ class RejectionReason:
 
 
 def failures(run: Run) -> tuple[RejectionReason, ...]:
-    """The reasons for which candidates were rejected, most frequent first."""
+    """Return the reasons for which candidates were rejected, the most frequent first."""
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
         if candidate.status == "rejected":
@@ -44,7 +44,7 @@ def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> R
 
 
 def failures_table(reasons: tuple[RejectionReason, ...]) -> Table:
-    """The reasons, each with an example."""
+    """Return a table with a row per reason, in the given order."""
     columns = (
         Column("stage"),
         Column("reason"),

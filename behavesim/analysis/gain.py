@@ -1,4 +1,4 @@
-"""How much better than the template a program is, over instances whose scores differ in size."""
+"""How much better than the template a program is, over instances with scores of different size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from behavesim.task import Objective
 
 
 def gain(scores: Sequence[float], template: Sequence[float], objective: Objective) -> float:
-    """Return the mean over instances of how much better a program scores, relative to the template's score there.
+    """Return the mean over instances of (program − template) / |template|, turned so that higher is better.
 
-    It is a fraction, negative where the program is worse. Where the template scores 0, the difference itself counts.
-    It depends on the program and the template alone, so that no third program changes the order of two.
+    It is a fraction, negative if the program is worse. On an instance where the template scores 0, the plain
+    difference counts. `scores` and `template` have one score per instance, at least one; ValueError if their lengths
+    differ. No third program enters, so that adding one never changes the order of two.
     """
     gains = [
         (objective.utility(ours) - objective.utility(base)) / (abs(base) or 1.0)

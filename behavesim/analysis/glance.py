@@ -1,4 +1,4 @@
-"""A run's summary without reading its journal, where nothing happened to the run since it was last summed up."""
+"""A run's summary from a cache in its folder, valid until the run changes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
 PARTS = {"template": Scored, "best": Scored, "recommended": RecommendedProgram, "estimated": Spending}
-"""What a summary holds that is no plain value, where it is known."""
+"""Types of the summary's fields that are not plain JSON values; each may be None."""
 
 
 def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
-    """The summary of a run as it stands, kept in its folder; raises JournalError where its journal cannot be read.
+    """Return the summary of a run, from the cache in its folder if the run has not changed since.
 
-    What takes a reader of 10 000 candidates a second is done once for as long as nothing is added to the journal. Where
-    it is not to be kept, nothing is written.
+    Otherwise it reads the journal, about 1 s for 10 000 candidates, and writes the cache unless `is_kept` is False.
+    Raises JournalError if the journal cannot be read.
     """
     seal, _, text = (folder.read_summary() or "").partition("\n")
     if seal == _seal(folder, last_event(folder.journal), text):
@@ -40,12 +40,15 @@ def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
 
 
 def kept_summary(run: Run) -> Summary:
-    """The summary of a run as far as it has been read, kept in its folder for the next glance at it."""
+    """Return the summary of a loaded run and write it to the cache in the run's folder.
+
+    If the cache cannot be written, the summary is returned all the same.
+    """
     from behavesim.analysis.standing import summary
 
     found = summary(run)
     text = json.dumps(asdict(found))
-    with suppress(JournalError):  # a full disk hides no run
+    with suppress(JournalError):  # the summary can be shown even if the disk is full
         run.folder.write_summary(f"{_seal(run.folder, len(run.events_at), text)}\n{text}")
     return found
 
@@ -57,9 +60,10 @@ def _summary(text: str) -> Summary:
 
 
 def _seal(folder: RunFolder, events: int, text: str) -> str:
-    """What differs where a summary does not hold any more, or is not what was kept.
+    """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid.
 
-    A summary depends on the version, the run's name, its events, who holds the run, and the prices that it names.
+    A summary depends on our version, the run's name, the number of its events, whether it is running, and its settings,
+    which name the prices.
     """
     parts = (__version__, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""

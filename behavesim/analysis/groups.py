@@ -1,4 +1,4 @@
-"""Groups of runs: those on equal instances of one task, under equal settings, that differ in their seeds alone."""
+"""Groups of runs: same task, same instances, same settings except the seed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from behavesim.analysis.report import RunReport
 from behavesim.proposers.installed import models_asked
 
 UNNAMED = {"seed", "proposer", "models", "task", "method"}
-"""Settings that do not stand in a group's label: they are the same, or shown elsewhere."""
-
+"""Settings that are never part of a group's label: runs of a group differ in the seed, and tables show the others."""
 
 Family = tuple[str, str]
-"""What runs must share to be compared: the task, and the hash of its instances; empty where that was not recorded."""
+"""What runs must share to be compared: the task, and the hash of its instances, empty if that was not recorded."""
 
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one family that differ in their seeds alone."""
+    """Runs of one family that differ only in their seed; `label` is unlike that of any other group on the family."""
 
     family: Family
     label: str
@@ -29,12 +28,12 @@ class RunGroup:
 
     @property
     def budget(self) -> int:
-        """The candidates that each of the runs may ask for."""
+        """The number of candidates that each of the runs may ask for."""
         return _budget(self.runs[0])
 
     @property
     def finished(self) -> RunGroup:
-        """The group without the runs whose budget is not spent."""
+        """The group with only those runs that have spent their budget, possibly none."""
         return replace(self, runs=tuple(run for run in self.runs if is_finished(run)))
 
 
@@ -44,15 +43,16 @@ def is_finished(run: RunReport) -> bool:
 
 
 def family_of(run: RunReport) -> Family:
-    """The task and the instances' hash of a run."""
+    """Return the task and the hash of the instances of a run."""
     return run.summary.task, run.origin.versions.get("instances") or ""
 
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
-    """Return the places, ascending, of runs that repeat another of equal settings and seed and are no samples.
+    """Return the indices, ascending, of runs that repeat another run with equal settings and seed.
 
-    Of such runs the finished one counts, then the one that asked for the most candidates, then the first. A model
-    answers differently every time, so that of its runs only copies are repeats.
+    Repeats are not independent samples. One run of each such set is not returned: a finished one is preferred, then
+    the one that asked for the most candidates, then the first. A language model answers differently every time, so its
+    runs are repeats only if they are copies, with equal digests.
     """
     alike: dict[tuple[str, int, str], list[int]] = {}
     for place, run in enumerate(runs):
@@ -67,7 +67,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
 
 
 def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
-    """Return the runs by family and by settings that could change what they find, in order of first appearance."""
+    """Group runs by family and by the settings that can change their results, in order of first appearance."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
@@ -77,7 +77,7 @@ def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
 
 
 def _conditions(run: RunReport) -> str:
-    """What runs of one group have in common."""
+    """Return a key that is equal for runs of one group: settings without the seed, budget and versions, as JSON."""
     kept = {name: value for name, value in _settings(run).items() if name != "seed"}
     kept["budget"] = _budget(run)
     return json.dumps([kept, run.origin.versions], sort_keys=True)
@@ -88,7 +88,10 @@ def _budget(run: RunReport) -> int:
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
-    """The label a run was given, or its method with the settings that set it apart from others of that method."""
+    """Return a label for each run: its own, or its method and the settings in which runs of that method differ.
+
+    Labels that occur again on one family get a number: "niche", "niche (2)".
+    """
     seen: Counter[tuple[Family, str]] = Counter()
     labels = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""What was found, tried on instances that neither the search nor the choice of the winner ever saw."""
+"""A run's best programs evaluated on held-out instances, which neither the search nor the recommendation uses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from behavesim.task import Objective, Task
 
 @dataclass(frozen=True)
 class HeldOutTemplate:
-    """The template there: its score, and its gap to the best known, a fraction."""
+    """The template's mean score on held-out instances, and its gap, a fraction; None if no best score is known."""
 
     score: float
     gap: float | None
@@ -30,10 +30,11 @@ class HeldOutTemplate:
 
 @dataclass(frozen=True)
 class HeldOutProgram:
-    """A program there; where it failed score, gap and improvement are None, and `reason` says why.
+    """A program on held-out instances; `search_score` is its score on the search's instances.
 
-    `improvement` is how much better than the template it is, as the mean over instances of the difference relative to
-    the template's score there, a fraction.
+    `improvement` is its gain on the template (`analysis.gain`), a fraction, positive if it is better; `gap` is a
+    fraction, None if no best score is known. If it failed, score, gap and improvement are None and `reason` says why;
+    otherwise `reason` is None.
     """
 
     candidate: int
@@ -46,7 +47,7 @@ class HeldOutProgram:
 
 @dataclass(frozen=True)
 class HeldOutMean:
-    """The means over some programs; None where one of them has no value."""
+    """Means of `improvement` and `gap` over some programs; None if there are none or one of them has no value."""
 
     improvement: float | None
     gap: float | None
@@ -54,7 +55,11 @@ class HeldOutMean:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A run's ten best distinct programs and the recommended one on held-out instances, beside the template."""
+    """A run's ten best distinct programs and the recommended one on held-out instances, with the template.
+
+    `best` is the best program of the search and `top10` the mean of its ten best. `recommended` has None values if
+    none was recommended, or if it failed.
+    """
 
     template: HeldOutTemplate
     programs: tuple[HeldOutProgram, ...]
@@ -62,26 +67,33 @@ class HeldOut:
     top10: HeldOutMean
     recommended: HeldOutMean
     fallen: tuple[int, ...] = ()
-    """Programs better than the template in the search, and no better here: as those are that look up what they return
-    by the search's instances."""
+    """Programs better than the template in the search but not on held-out instances, for example programs that look
+    answers up by instance."""
 
     @property
     def recommended_gain_advantage(self) -> float | None:
-        """How much more the recommended program gains on the template than the best of the search does."""
+        """Improvement of the recommended program − that of the search's best; positive if the recommended is better.
+
+        None if either is unknown.
+        """
         ours, other = self.recommended.improvement, self.best.improvement
         return None if ours is None or other is None else ours - other
 
     @property
     def recommended_gap_advantage(self) -> float | None:
-        """How much smaller the recommended program's gap is than that of the best of the search."""
+        """Gap of the search's best − gap of the recommended program; positive if the recommended is better.
+
+        None if either is unknown.
+        """
         ours, other = self.recommended.gap, self.best.gap
         return None if ours is None or other is None else other - ours
 
 
 async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOut]:
-    """For each run on the task what its programs are worth there; what was found out is kept in the runs' folders.
+    """Evaluate each run's best and recommended programs on held-out instances; return one result per run, in order.
 
-    Raises TaskError where the template fails.
+    All runs must be on `task`. Known scores are taken from the runs' folders, and new ones are written there. Raises
+    TaskError if the template fails on held-out instances.
     """
     chosen = [_chosen(run) for run in runs]
     scores = await scores_of(runs, chosen, task, judge)
@@ -99,7 +111,10 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOu
 async def scores_of(
     runs: Sequence[Run], chosen: Sequence[Sequence[Candidate]], task: Task, judge: Judge
 ) -> dict[str, HeldOutScore]:
-    """The scores of the template and of each run's chosen programs, by their sources; kept in the runs' folders."""
+    """Return the held-out scores of the template and of each run's chosen programs, by source.
+
+    Scores known in a run's folder are not computed again; new ones are written to the folders of the runs they are of.
+    """
     origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
     known = [KnownScores(run.folder, origin) for run in runs]
     wanted = [{task.template, *(candidate.source or "" for candidate in programs)} for programs in chosen]
@@ -114,15 +129,15 @@ async def scores_of(
 
 
 def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objective) -> float | None:
-    """The mean over instances of how much better a program is than the template, relative to the template's score.
-
-    A fraction; None for a program that failed. Where the template scores 0, the difference itself counts.
-    """
+    """Return a program's gain on the template (`analysis.gain`), a fraction; None if the program failed."""
     return None if score.score is None else gain(score.scores, template.scores, objective)
 
 
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
-    """The template, and below it the programs; the recommended one is named."""
+    """Return a table with a row for the template, then one per program; it marks the candidate `recommended` by name.
+
+    `recommended` is a candidate number, -1 the template, or None.
+    """
     columns = (
         Column("program"),
         Column("search_score", SCORE, title="search score"),
@@ -149,7 +164,7 @@ def held_out_table(found: HeldOut, recommended: int | None) -> Table:
 
 
 def _chosen(run: Run) -> list[Candidate]:
-    """The ten best distinct programs, and behind them the recommended one unless it is one of them or the template."""
+    """Return the ten best distinct programs, then the recommended one unless it is among them or the template."""
     top = run.ranked()[:TOP]
     recommended = run.recommended
     known = {TEMPLATE, *(candidate.candidate for candidate in top)}

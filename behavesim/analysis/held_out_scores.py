@@ -1,4 +1,4 @@
-"""The scores of programs on held-out instances, and those that earlier reports found out."""
+"""Scores of programs on held-out instances, and their cache in the run's folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from behavesim.store.folder import RunFolder
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """A program's mean score and that of each instance; where it failed there, None, nothing, and the reason why."""
+    """A program's mean score and its score on each held-out instance, in the task's unit.
+
+    If the program failed, `score` is None, `scores` is empty and `reason` says why; otherwise `reason` is None.
+    """
 
     score: float | None
     scores: tuple[float, ...] = ()
@@ -22,17 +25,17 @@ class HeldOutScore:
 
     @classmethod
     def of(cls, verdict: Verdict | Failure) -> HeldOutScore:
-        """The scores of a verdict, or the reason of a failure."""
+        """Return the scores of a verdict, or the reason of a failure."""
         if isinstance(verdict, Failure):
             return cls(None, reason=verdict.reason)
         return cls(verdict.score, verdict.scores)
 
 
 class KnownScores:
-    """The held-out scores of a run's programs that are known, in a file of its folder.
+    """Cache of held-out scores in a file of a run's folder.
 
-    Those found under another task (`origin`) count for nothing. Failures are not kept: a busy machine may have caused
-    them.
+    `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a
+    damaged file. Failures are not stored, since a busy machine may have caused them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str]) -> None:
@@ -41,13 +44,13 @@ class KnownScores:
         self._scores: dict[str, list[Any]] = {}
         try:
             found = json.loads(folder.read_held_out() or "{}")
-        except ValueError:  # damaged: it is found out once more
+        except ValueError:  # damaged: the scores are computed again
             return
         if found.get("origin") == self._origin:
             self._scores = found["scores"]
 
     def of(self, sources: Collection[str]) -> dict[str, HeldOutScore]:
-        """The scores of those programs whose score is known."""
+        """Return the scores of those sources that are in the cache."""
         names = {source: _name(source) for source in sources}
         return {
             source: HeldOutScore(self._scores[name][0], tuple(self._scores[name][1]))
@@ -56,7 +59,7 @@ class KnownScores:
         }
 
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
-        """Add scores by their programs' sources; failures are left out."""
+        """Add scores, by source, and write the file if any is new; failures are left out."""
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh

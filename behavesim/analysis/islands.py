@@ -1,4 +1,4 @@
-"""The islands of a run's archive as they stand."""
+"""The current islands of a run's archive."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from behavesim.state.state import RunState
 
 @dataclass(frozen=True)
 class IslandSummary:
-    """One island: its programs, how many different scores they have, the best and the mean, and when it got better.
+    """One island: the number of its programs (`size`), its best program and its mean score, in the task's unit.
 
-    Islands are numbered as they were first named; `improved_at` is the candidate that was better, -1 the template;
-    it is None where the island has been empty so far, as best and mean are where it is empty.
+    Islands are numbered in the order in which they were created. `clusters` is the number of different scores, as in
+    FunSearch; it has nothing to do with behavioural clusters. `improved_at` is the candidate that last improved its
+    best score, -1 the template. `best` and `mean` are None while the island is empty, `improved_at` if it always was.
     """
 
     island: int
@@ -28,7 +29,7 @@ class IslandSummary:
 
 
 def islands(state: RunState) -> tuple[IslandSummary, ...]:
-    """All islands of a run in that state, empty ones too."""
+    """Return a summary of every island in this state, including empty ones, in the order of their creation."""
     return tuple(_summary(state, number, name) for number, name in enumerate(state.islands))
 
 
@@ -43,7 +44,7 @@ def _summary(state: RunState, number: int, name: str) -> IslandSummary:
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:
-    """The islands with how different the programs on each are."""
+    """Return a table with a row per island; `diversity` has a value in `intra` for each, in the same order."""
     columns = (
         Column("island"),
         Column("size", COUNT),

@@ -1,4 +1,4 @@
-"""How a program came about: from the first one that it descends from, step by step."""
+"""A program's line of ancestors, from the first one to itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from behavesim.analysis.scored import Scored, scored
 
 @dataclass(frozen=True)
 class Ancestor(Scored):
-    """A program on the way; -1 is the template. `parents` are all that its prompt showed."""
+    """A program in a line of ancestors; candidate -1 is the template.
+
+    `parents` are all programs that its prompt showed. `group` is the group it was added to; None if it was not added.
+    """
 
     operator: str
     group: str | None
@@ -19,9 +22,9 @@ class Ancestor(Scored):
 
 
 def lineage(run: Run, candidate: Candidate | None) -> tuple[Ancestor, ...]:
-    """The way to a candidate, first program first: from each the step is to the better of its parents.
+    """Return a candidate's line of ancestors, the oldest first and the candidate last; empty for None.
 
-    Nothing where there is no candidate.
+    The ancestor of a program is its parent with the best score. `candidate` must be feasible.
     """
     way: list[Ancestor] = []
     while candidate is not None:

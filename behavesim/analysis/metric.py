@@ -1,4 +1,4 @@
-"""A metric: one number of a run's report, by which runs are compared."""
+"""A metric: one number of a run's report, used to compare runs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from behavesim.base.errors import UsageError
 from behavesim.base.text import one_line
 
 BetterEnd = Literal["lower", "higher", "task"]
-"""Which values are better; `task`: those that the task's objective prefers."""
+"""Which values are better: lower ones, higher ones, or, for `task`, those that the task's objective prefers."""
 
 About = Literal["search", "held-out", "behaviour"]
-"""What a metric tells of: programs on the instances of the search, on held-out ones, or how much of it is different."""
+"""The table that shows a metric: results on the search's instances, results on held-out instances, or diversity of
+behaviour."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a run's report, or None where the run has none.
+    """One number of a run's report: `of(report)` returns it, or None if the run has none.
 
-    `name` is what files call it, a Python name, and `title` what people read; `unit` says how they read the number.
-    `direction` is None where neither end is better. People see it in the table of what it is about; where that is None,
-    only files hold it. It is left out where the metric called `instead_of` is known.
+    `name`, a Python name, is its key in files; `title` and `unit` are for people. `direction` is None if neither lower
+    nor higher values are better; then it is not tested. `about` is the table that shows it; None if only files have
+    it. Tables leave it out if the metric named `instead_of` has values.
 
-    Raises UsageError where a part does not fit.
+    Raises UsageError if a field has a wrong type or value.
     """
 
     name: str
@@ -56,15 +57,18 @@ class Metric:
 
     @property
     def column(self) -> Column:
-        """The column in which it stands."""
+        """The metric's column in a table."""
         return Column(self.name, self.unit, self.title)
 
     def value(self, run: RunReport) -> float | None:
-        """The finite number that a run has, or None; raises UsageError, in one line, where `of` fails."""
+        """Return the metric of a run, a finite number, or None if the run has none.
+
+        Raises UsageError, in one line, if `of` raises or returns anything else.
+        """
         try:
             found = self.of(run)
             is_finite = isinstance(found, Real) and math.isfinite(found)
-        except Exception as error:
+        except Exception as error:  # `of` may be a user's own function
             raise self._failure(run, f"raised {type(error).__name__}: {error}") from error
         if found is None:
             return None
@@ -77,17 +81,17 @@ class Metric:
         return UsageError(one_line(f"metric {self.name!r} {what} for run {run.summary.run}; {expected}"))
 
     def is_shown(self, known: Collection[str]) -> bool:
-        """Whether people see it where the metrics of these names have values."""
+        """Whether tables show the metric if the metrics named in `known` have values."""
         return self.name in known and self.instead_of not in known
 
 
 def measured(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
-    """The report with the value of each metric; raises UsageError where one fails."""
+    """Return a copy of the report with the value of each metric; raises UsageError if one fails."""
     return replace(run, metrics={metric.name: metric.value(run) for metric in metrics})
 
 
 def _can_write_means(unit: object) -> bool:
-    """Whether a unit can write any number: of a count, too, people read means."""
+    """Whether a unit can format a fraction: tables show means, even of counts."""
     try:
         return isinstance(unit, Unit) and bool(unit.text(0.5))
     except (TypeError, ValueError):

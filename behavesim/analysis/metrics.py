@@ -1,4 +1,4 @@
-"""Our metrics: one list, of which every table, file and figure is a view."""
+"""The list of built-in metrics, used by every table, file and figure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _tried(of: Callable[[HeldOut], float | None]) -> Callable[[RunReport], float
 
 
 def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], float | None]:
-    """At the last tenth of the budget: a restart may follow, which says nothing of what was kept apart."""
+    """Take the diversity at the last tenth of the budget, since a restart after it may have emptied islands."""
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
@@ -44,10 +44,10 @@ CHOICE_GAIN = Metric(
 
 
 def reaching(name: str) -> Metric | None:
-    """By `candidates_to_5` or `candidates_to_2_5`, after how many candidates the best had a gap of 5 % (2.5 %) or less.
+    """Return the metric of a name such as `candidates_to_5` or `candidates_to_2_5`; None for any other name.
 
-    No test is made of it, and no group is the better by it: runs that never came so far have no value. None for other
-    names.
+    Its value is the number of candidates until the best had a gap of 5 % (2.5 %) or less, None if that never happened.
+    It has no better end and is not tested, since means would leave out the runs without a value.
     """
     found = re.fullmatch(r"candidates_to_(\d+)(?:_(\d+))?", name)
     if found is None:
@@ -134,6 +134,7 @@ METRICS = (
     ),
     Metric("top10_behaviours", "behaviours of the top 10", MEAN_COUNT, None, lambda run: run.distinct.top, "behaviour"),
 )
-"""In the order in which they stand everywhere; metrics of one's own follow (`own_metrics`)."""
+"""All built-in metrics, in the order of tables and files; users' own metrics follow them (`own_metrics`)."""
 
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
+"""The built-in metrics by name."""

@@ -1,4 +1,4 @@
-"""Metrics of one's own: those of installed packages, and those of files that are named."""
+"""Users' own metrics, from installed packages and from files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ KIND = Kind("metric", UsageError)
 
 
 def known_metrics(given: Sequence[str] = ()) -> tuple[Metric, ...]:
-    """Ours, those of all installed packages, and those of the files given, and those of gaps; a name given must be one.
+    """Return the built-in metrics, then those of installed packages, then those that `given` adds.
 
-    Raises UsageError, in one line, where a metric cannot be had or is none, or two share a name.
+    Each text in `given` is the path of a metric file (`.py`), a name such as `candidates_to_5` (`reaching`), or the
+    name of a known metric. Raises UsageError, in one line, if a metric cannot be loaded, is no `Metric`, shares its
+    name with another, or if a name is unknown.
     """
     known = dict(BY_NAME)
     files = dict.fromkeys(text for text in given if text.endswith(".py"))

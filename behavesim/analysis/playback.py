@@ -1,4 +1,4 @@
-"""What the best programs of a run did, state by state, and where every two of them part."""
+"""The trajectories of a run's best programs, for replay on a page, and the steps at which they differ."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from behavesim.task import Bins, Disks, Picture, Route, Task, instances_of, pict
 from behavesim.trajectory import Kind, Trajectory, trajectories_of
 
 INSTANCES = 5
+"""Number of instances shown: the first ones."""
 NUMBERS = 40_000
-"""That the states of all programs shown come to, so that a report stays of a size to be sent."""
+"""Largest total of numbers in all trajectories shown, so that a page stays small enough to send."""
 
 
 @dataclass(frozen=True)
 class Performance:
-    """What a program did on an instance: its score there, and its states as `Trajectory.values` has them."""
+    """What a program did on an instance: its score in the task's unit, and its states (`Trajectory.values`)."""
 
     candidate: int
     score: float
@@ -28,9 +29,10 @@ class Performance:
 
 @dataclass(frozen=True)
 class Scene:
-    """What programs did on an instance of the search, best program first; instances are counted from 1.
+    """What programs did on one instance of the search; `instance` is counted from 1.
 
-    `parting` has, for every two of them, the first step, from 1, at which they differ, None where they never do.
+    `kind` is the kind of their trajectories; `picture` says how to draw them, None for no drawing. `parting[i][j]` is
+    the first step, counted from 1, at which programs i and j differ; None if they never do.
     """
 
     instance: int
@@ -41,10 +43,11 @@ class Scene:
 
 
 def playback(run: Run, candidates: Sequence[int], pictured: bool = True) -> tuple[Scene, ...]:
-    """Return the first instances, each with as many of these feasible candidates as there is room for, in their order.
+    """Return the scenes of the first five instances, for the given feasible candidates, in their order.
 
-    Of a program that draws at random it has the first of its runs. Raises BehavesimError where the task cannot be had,
-    its `picture` fails, or suits none of its trajectories; without pictures the task is not needed.
+    Later candidates are left out once all trajectories together have more than `NUMBERS` numbers; it is empty if the
+    first one has. A program that draws at random is shown by its first run. Raises BehavesimError if the task cannot be
+    loaded, or its `picture` fails or does not fit the trajectories. Without `pictured` the task is not needed.
     """
     behaviours = _affordable(
         [
@@ -63,16 +66,16 @@ def playback(run: Run, candidates: Sequence[int], pictured: bool = True) -> tupl
 
 
 def _pictures(task: Task, by_instance: Sequence[Sequence[Trajectory]]) -> list[Picture | None]:
-    """Return the picture of each instance; raises TaskError where one does not suit what programs did there."""
+    """Return the picture of each instance; raises TaskError if one does not fit the trajectories there."""
     pictures = [picture_of(task, instance) for instance in instances_of(task, "search")[: len(by_instance)]]
     for picture, did in zip(pictures, by_instance, strict=False):
-        if picture is not None and not all(_suits(picture, each) for each in did):
+        if picture is not None and not all(_fits(picture, each) for each in did):
             raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {picture!r:.80}")
     return pictures
 
 
-def _suits(picture: Picture, did: Trajectory) -> bool:
-    """Whether every state of a trajectory can be drawn so."""
+def _fits(picture: Picture, did: Trajectory) -> bool:
+    """Whether every state of the trajectory can be drawn with this picture."""
     match picture:
         case Route(places):
             return did.kind == "prefixes" and did.data.min() >= 0 and did.data.max() < len(places)
@@ -95,7 +98,7 @@ def _affordable(behaviours: Sequence[tuple[Trajectory, ...]]) -> list[tuple[Traj
 def _scene(
     run: Run, index: int, picture: Picture | None, candidates: Sequence[int], did: Sequence[Trajectory]
 ) -> Scene:
-    shown = zip(candidates, did, strict=False)  # of the last candidates there may be nothing
+    shown = zip(candidates, did, strict=False)  # `did` is shorter if the last candidates were left out
     return Scene(
         instance=index + 1,
         kind=did[0].kind,

@@ -1,4 +1,4 @@
-"""Programs that behave differently, in the order in which they are worth having: the best, and what differs from it."""
+"""A portfolio: a few good programs that behave differently, the best first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from behavesim.task import Objective
 from behavesim.trajectory import AlgorithmRun, packed
 
 Scores = tuple[float, ...]
-"""A program's score on each of some instances."""
+"""A program's scores, one per instance, in the task's unit."""
 AT_ONCE = 256
-"""Behaviours that are measured before it is looked whether they are enough to choose from."""
+"""Number of behaviours measured before each check whether enough programs are chosen; it bounds unneeded work."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A feasible program that may be chosen: the run and candidate that it is, what it is worth and what it does."""
+    """A feasible program that may be chosen: its run and candidate, its source, score, scores and behaviour."""
 
     run: str
     candidate: int
@@ -33,15 +33,16 @@ class Entrant:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What names it among programs of several runs."""
+        """The run's name and the candidate's number, which identify the program among several runs."""
         return self.run, self.candidate
 
 
 @dataclass(frozen=True)
 class Clearing:
-    """How programs are chosen: the better by a task's objective, and far from one another by a measure.
+    """Chooses programs with good scores that are far from one another (clearing).
 
-    Far is 1 − BehaveSim of at least `radius` times the median distance of the first hundred behaviours.
+    Two programs are far apart if their distance 1 − BehaveSim is at least `radius` times the median distance of the
+    first hundred distinct behaviours. With a radius of 0 behaviours only have to differ.
     """
 
     objective: Objective
@@ -49,15 +50,15 @@ class Clearing:
     radius: float
 
     def of(self, entrants: Sequence[Entrant], count: int) -> list[Entrant]:
-        """At most `count` of the programs, best first, each far from every one before it.
+        """Return at most `count` of the programs, best first, each far from all before it.
 
-        One stands for a behaviour: the best, then the shorter, then the older. Prefixes nest: fewer programs are the
-        first of more.
+        Of programs with equal behaviour only one can be chosen: the best; of equal scores the shorter, then the older.
+        A smaller `count` returns the first programs of a larger one. Raises DistanceError if the measure fails.
         """
         standing = self._standing(entrants)
         ranking = sorted(standing)
         niches, chosen = Niches(self.measure), list[int]()
-        for worth in standing[:BASE]:  # which say what is far
+        for worth in standing[:BASE]:  # their median distance decides what is far
             niches.add(entrants[worth[2]].behaviour, worth)
         for first in range(0, len(ranking), AT_ONCE):
             best = ranking[: first + AT_ONCE]
@@ -65,11 +66,11 @@ class Clearing:
                 niches.add(entrants[worth[2]].behaviour, worth)
             chosen = niches.clear(self.radius, count)
             if len(chosen) == count and chosen[-1] in {place for _, _, place in best}:
-                break  # what is worse would change nothing, and need not be measured
+                break  # programs with worse scores cannot change the choice
         return [entrants[place] for place in chosen]
 
     def _standing(self, entrants: Sequence[Entrant]) -> list[Preference]:
-        """What stands for each behaviour, in the order in which they first appear."""
+        """Return the preferred program of each behaviour, in the order in which behaviours first appear."""
         standing: dict[bytes, Preference] = {}
         for place, each in enumerate(entrants):
             worth = (-self.objective.utility(each.score), len(each.source), place)
@@ -80,13 +81,14 @@ class Clearing:
 
 @dataclass(frozen=True)
 class PortfolioProgram:
-    """A program of a portfolio: the run and the candidate that it is, and its score and gap in the search.
+    """A program of a portfolio: its run and candidate, and its score and gap in the search.
 
-    `together` is the mean over the search's instances of the best score of this program and those before it, and
-    `together_gap` the gap of that; `wins` are the instances, from 1, on which this one has it. `alike` programs do the
-    same as it, itself among them, and `nearest` is its distance 1 − BehaveSim to the one before that is most like it,
-    None for the first. `validation` is its mean score on validation instances, `validation_together` that of the best
-    so far there; None where it was not tried there.
+    `together` is the mean over the search's instances of the best score among this program and those before it;
+    `together_gap` is the gap of that mean. `wins` are the instances, counted from 1, on which this program is the best
+    of the whole portfolio. `alike` is the number of programs with its behaviour, itself included. `nearest` is its
+    smallest distance 1 − BehaveSim to a program before it, None for the first. `validation` is its mean score on
+    validation instances, None if it was not tried there. `validation_together` is `together` on those instances, None
+    unless all programs were tried.
     """
 
     run: str
@@ -105,9 +107,10 @@ class PortfolioProgram:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """At most `wanted` programs, no two of which behave alike; where they are fewer, there are no more.
+    """At most `wanted` programs that behave differently, best first; fewer if the runs have no more such programs.
 
-    `failed` are programs that would belong to it, by run and candidate, and failed on validation instances.
+    `failed` are programs, by run and candidate, that were chosen but left out since they failed on validation
+    instances.
     """
 
     wanted: int
@@ -116,15 +119,18 @@ class Portfolio:
 
     @property
     def together_gap(self) -> float | None:
-        """The gap of the mean over the search's instances of the best of all programs; None where it is unknown."""
+        """The gap, a fraction, of the mean over the search's instances of the best score of all programs.
+
+        None if the portfolio is empty or no best score is known.
+        """
         return self.members[-1].together_gap if self.members else None
 
     def tables(self) -> tuple[Table, ...]:
-        """The programs, and where each is the best; on one instance that is the first."""
+        """Return `table()`, and `wins()` if the search has more than one instance."""
         return (self.table(), self.wins()) if len(self._instances) > 1 else (self.table(),)
 
     def table(self) -> Table:
-        """A row a program, in their order, with what the portfolio up to it comes to: its curve."""
+        """Return a table with a row per program, and with the score of the portfolio up to that program."""
         columns = (
             Column("programs", COUNT),
             Column("program"),
@@ -146,7 +152,7 @@ class Portfolio:
         return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
 
     def wins(self) -> Table:
-        """A row a program and a column an instance of the search: its scores there, and where it is the best of all."""
+        """Return a table with a row per program: its score on each instance of the search, and where it is the best."""
         scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in self._instances)
         columns = (Column("program"), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
@@ -160,12 +166,12 @@ class Portfolio:
         return range(1, len(self.members[0].scores) + 1) if self.members else range(0)
 
     def _named(self, member: PortfolioProgram) -> str:
-        """The candidate, and its run where they are of several."""
+        """Return the candidate's number, with its run's name if the programs come from several runs."""
         is_one = len({each.run for each in self.members}) == 1
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
     def _caption(self) -> str:
-        """What a reader has to know of the numbers."""
+        """Return the sentences below the table: which programs are missing, and what to expect elsewhere."""
         said = []
         if self.failed:
             named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
@@ -183,10 +189,11 @@ def portfolio(
     count: int,
     validation: Mapping[tuple[str, int], Scores | None] | None = None,
 ) -> Portfolio:
-    """The portfolio of some programs on one task; raises UsageError for fewer than one.
+    """Choose at most `count` of the programs, all on one task; raises UsageError if `count` is less than 1.
 
-    `validation` has the scores of programs on validation instances, by run and candidate: None of one that failed
-    there, which is left out; they change nothing else.
+    `validation` maps programs, by run and candidate, to their scores on validation instances, or to None if they failed
+    there. A chosen program that failed is left out and not replaced; the choice does not depend on these scores
+    otherwise.
     """
     if count < 1:
         raise UsageError(f"a portfolio holds one program or more; {count} were asked for")
@@ -211,7 +218,7 @@ def _members(
     there_together: Sequence[float | None] = _together(there, objective) if all(there) else [None] * len(kept)
     best = _best(objective)
     columns = list(zip(*(each.scores for each in kept), strict=True))
-    winners = [column.index(best(column)) for column in columns]  # of programs that tie, the first
+    winners = [column.index(best(column)) for column in columns]  # ties go to the first program
     return tuple(
         PortfolioProgram(
             run=each.run,
@@ -232,7 +239,7 @@ def _members(
 
 
 def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
-    """For each program the mean over instances of the best score among it and those before."""
+    """Return for each program the mean over instances of the best score among it and those before."""
     best = _best(objective)
     return [fmean(map(best, zip(*scores[: place + 1], strict=True))) for place in range(len(scores))]
 
@@ -242,7 +249,7 @@ def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
 
 
 def _nearest(entrant: Entrant, before: Sequence[Entrant], measure: BehaveSim) -> float | None:
-    """The distance 1 − BehaveSim to the likest of some programs; None where there are none."""
+    """Return the smallest distance 1 − BehaveSim to the programs in `before`; None if there are none."""
     if not before:
         return None
     return 1.0 - float(measure.one_vs_many(entrant.behaviour, [each.behaviour for each in before]).max())

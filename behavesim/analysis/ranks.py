@@ -1,4 +1,4 @@
-"""Groups of runs by their rank over tasks and seeds (Demšar 2006)."""
+"""Mean ranks of groups of runs over tasks and seeds (Demšar 2006)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from behavesim.analysis.statistics import SIGNIFICANCE
 
 @dataclass(frozen=True)
 class Ranks:
-    """The mean rank of each group in a metric, 1 the best, over `blocks`: the tasks and seeds that all groups have.
+    """The mean rank of each group in a metric, by label; rank 1 is the best.
 
-    `p` is that of Friedman's test of whether all rank alike, None for two groups; two groups whose mean ranks are
-    further apart than `critical` differ at the level of .05 (Nemenyi).
+    `blocks` is the number of pairs of task and seed that all groups have. `p` is the p-value of Friedman's test that
+    all groups rank alike; None for two groups, or if all values are equal. Two groups whose mean ranks differ by more
+    than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
@@ -29,7 +30,10 @@ class Ranks:
 
 
 def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
-    """The ranks of groups of runs; None where fewer than two groups share two tasks or seeds."""
+    """Return the ranks of the groups by `metric`, which must be better lower or higher.
+
+    None if fewer than two groups have values, or if these share fewer than two pairs of task and seed.
+    """
     values: dict[str, dict[tuple[Family, int], float]] = {}
     for group in groups:
         for run in group.runs:
@@ -44,7 +48,7 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
 
 
 def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
-    """Of a (blocks, groups) table of values of which lower ones are better."""
+    """Return the ranks of a (blocks, groups) table of values; lower values are better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     blocks, size = table.shape

@@ -1,4 +1,4 @@
-"""The recommended program: programs that behave differently, judged once more on instances the search never saw."""
+"""The recommended program: chosen on validation instances, which the search does not use."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ SCORE_RULE = (
 
 
 def shortlist(run: Run) -> list[Candidate]:
-    """At most `settings.shortlist` programs by score that behave differently: the best of each niche (clearing)."""
+    """Return at most `settings.shortlist` programs that behave differently, best score first (`Clearing`).
+
+    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    """
     chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
     return [run.candidate(each.candidate) for each in chosen]
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:
-    """Choose the best of the shortlist and the template, over search and validation instances together.
+    """Evaluate the shortlist and the template on validation instances and return the event that names the best.
 
-    The best has the greatest gain on the template (`gain`); where the template fails on validation instances, the best
-    mean score. Of equal ones the template is chosen, then the first on the list. Programs that fail there are out;
-    nothing is chosen where no candidate is on the list.
+    The best has the greatest gain on the template over search and validation instances together (`gain`); if the
+    template fails on validation instances, the best mean score. Ties go to the template, then to the first on the
+    list. Programs that fail there cannot be chosen. `choice` is None if the shortlist is empty or every program fails.
     """
     listed = shortlist(run)
     if listed and run.template is not None:
@@ -47,14 +50,14 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
     validated: dict[CandidateId, float | None] = {candidate.candidate: None for candidate in listed}
     validated.update({candidate.candidate: verdict.score for candidate, verdict in judged})
     worth = worths(scores, run.state.objective)
-    choice = max(worth, key=worth.__getitem__) if worth else None  # of equal ones the first
+    choice = max(worth, key=worth.__getitem__) if worth else None  # max returns the first of equal ones
     return Recommended(choice, validated, worth)
 
 
 def worths(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) -> dict[CandidateId, float]:
-    """Return for each program by how much it is better than the template over all instances (`gain`).
+    """Return each program's gain on the template, a fraction; higher is better (`gain`).
 
-    Where the template is not among them, return each program's mean score, turned so that higher is better.
+    If the template (-1) is not in `scores`, return each program's mean score instead, turned so that higher is better.
     """
     if TEMPLATE in scores:
         return {number: gain(ours, scores[TEMPLATE], objective) for number, ours in scores.items()}
@@ -62,9 +65,10 @@ def worths(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) 
 
 
 def shortlist_table(run: Run) -> Table:
-    """Return what was tried on validation instances, in the order of the search, with the number that decided.
+    """Return a table of the programs tried on validation instances, with the gain or mean score that decided.
 
-    A program without numbers failed there. The caption says the rule; older journals do not have it.
+    The chosen program is marked; a program without numbers failed on validation instances. The caption states the rule;
+    it is empty for older journals, which do not record the numbers. There are no rows if nothing was tried.
     """
     event = run.state.recommended or Recommended(None, {})
     columns = (
@@ -83,7 +87,7 @@ def shortlist_table(run: Run) -> Table:
 
 
 def _decided(run: Run, number: CandidateId) -> float | None:
-    """Return the gain or the mean score by which a program was judged; None where it failed."""
+    """Return the gain on the template, or the mean score, that a program was judged by; None if it is not known."""
     event = run.state.recommended
     if event is None or number not in event.worth:
         return None

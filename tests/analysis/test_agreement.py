@@ -45,7 +45,7 @@ def test_unless_it_is_named_the_metric_is_one_that_suits_the_programs(
     assert agreement(run(tmp_path / "python")).metric == (HERE or "ast")
     texts = agreement(run(tmp_path / "texts", ("no Python", "no more Python", "no Python at all")))
     assert texts.metric == (HERE or "rouge")
-    monkeypatch.setattr(module, "CHARACTERS", 10)
+    monkeypatch.setattr(module, "AST_CHARACTERS", 10)
     found = agreement(run(tmp_path / "long"))
     assert found.metric == (HERE or "rouge")
     if HERE is None:

@@ -31,7 +31,7 @@ def test_programs_that_behave_alike_stand_together_best_cluster_first(tmp_path: 
         feasible(3, 7.0, FAR[1]),
         feasible(4, 8.0, NEAR[2]),
     )
-    first, second = clustering(run, groups=2).clusters
+    first, second = clustering(run, clusters=2).clusters
     assert (first.members, first.size, first.best) == ((1, 3), 2, Scored(1, 4.0, 1.0))
     assert (second.members, second.size, second.best) == ((2, 0, 4), 3, Scored(2, 5.0, 1.5))
     assert first.cohesion == pytest.approx(alike(*FAR))
@@ -41,7 +41,7 @@ def test_programs_that_behave_alike_stand_together_best_cluster_first(tmp_path: 
 def test_the_medoid_is_most_like_the_others(tmp_path: Path) -> None:
     tours = [[0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5], [1, 0, 2, 3, 5, 4]]
     run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(tours)))
-    (found,) = clustering(run, groups=1).clusters
+    (found,) = clustering(run, clusters=1).clusters
     assert (found.best.candidate, found.medoid) == (0, 1)
 
 
@@ -56,9 +56,9 @@ def test_a_program_alone_has_no_cohesion(tmp_path: Path) -> None:
 def test_only_the_best_are_clustered_and_into_so_many(tmp_path: Path) -> None:
     everything = [*NEAR, *FAR]
     run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(everything)))
-    assert sorted(m for each in clustering(run, shown=3).clusters for m in each.members) == [0, 1, 2]
-    assert len(clustering(run, groups=4).clusters) == 4
-    assert [each.members for each in clustering(run, groups=1).clusters] == [(0, 1, 2, 3, 4)]
+    assert sorted(m for each in clustering(run, programs=3).clusters for m in each.members) == [0, 1, 2]
+    assert len(clustering(run, clusters=4).clusters) == 4
+    assert [each.members for each in clustering(run, clusters=1).clusters] == [(0, 1, 2, 3, 4)]
 
 
 def test_without_a_feasible_program_there_is_no_cluster(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_clusters_join_until_one_is_left_the_nearest_first(tmp_path: Path) -> No
         feasible(2, 7.0, other),
         feasible(3, 8.0, NEAR[1]),
     )
-    found = clustering(run, groups=3)
+    found = clustering(run, clusters=3)
     assert [each.members for each in found.clusters] == [(0,), (1, 3), (2,)]
     near_to_other = 1 - (alike(near, other) + alike(NEAR[1], other)) / 2
     far_from_all = 1 - (alike(far, near) + alike(far, NEAR[1]) + alike(far, other)) / 3
@@ -101,6 +101,6 @@ def test_one_program_joins_nothing(tmp_path: Path) -> None:
 def test_programs_that_behave_the_same_are_in_one_cluster(tmp_path: Path) -> None:
     tours = [NEAR[0], FAR[0], NEAR[0], FAR[0], NEAR[0]]
     run = journalled(tmp_path / "first", started(), *(feasible(k, 5.0 + k, tour) for k, tour in enumerate(tours)))
-    found = clustering(run, groups=4)
+    found = clustering(run, clusters=4)
     assert [each.members for each in found.clusters] == [(0, 2, 4), (1, 3)]
     assert len(found.joins) == 1

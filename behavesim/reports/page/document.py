@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from behavesim.analysis.agreement import Pair, agreement, held
+from behavesim.analysis.agreement import Pair, agreement, held_candidates
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.convergence import Checkpoint
@@ -161,7 +161,7 @@ def _columns(run: Run) -> Columns:
 
 
 def _likeness(run: Run) -> Likeness | None:
-    if len(held(run)) < 2:
+    if len(held_candidates(run)) < 2:
         return None
     found = agreement(run)
     return Likeness(
