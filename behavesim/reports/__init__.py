@@ -1,1 +1,1 @@
-"""Views of what the analysis found: tables, files, figures."""
+"""Show what the analysis found: as tables, files, figures and pages."""

@@ -1,4 +1,4 @@
-"""The comparison of runs laid out as tables."""
+"""Lay out the comparison of several runs as tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ TITLES: Mapping[About, str] = {
 
 
 def comparison_tables(found: RunComparison) -> list[Table]:
-    """For each task the groups with mean ± standard deviation and a 95 % interval, and the tests between them."""
+    """Return the tables of a comparison, task after task, and last the mean ranks over all tasks.
+
+    A task has its groups with mean ± standard deviation and 95 % interval, the tests between the groups, the distances
+    between islands over time, and the recommended programs on held-out instances. A table without rows is left out.
+    """
     metrics = {metric.name: metric for metric in found.metrics}
     tables = []
     for entry, on in zip(found.tasks, family_names(found.tasks), strict=True):
@@ -33,9 +37,10 @@ def comparison_tables(found: RunComparison) -> list[Table]:
 
 
 def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
-    """Return the name of each task, unlike all others.
+    """Return a distinct name for each entry, in order.
 
-    It is the path where two files have one name, with the hash of the instances where runs were made on several sets.
+    It is the task's name. Two task files of one name are named by their paths. If a task has several sets of instances,
+    the first 8 characters of the instances' hash follow the name.
     """
     return [_family_name(entry, tasks) for entry in tasks]
 
@@ -48,7 +53,10 @@ def _family_name(entry: TaskComparison, tasks: Sequence[TaskComparison]) -> str:
 
 
 def remarks(found: RunComparison) -> list[str]:
-    """Return what a reader has to know of the runs, in a sentence each: which do not count, and which stand apart."""
+    """Return a sentence on each group of runs that a reader could miscount.
+
+    These are repeated runs (counted once), unfinished runs (left out of tests), and tasks with several instance sets.
+    """
     said = []
     if found.repeats:
         said.append(f"made twice, with equal settings and seed, and counted once: {', '.join(found.repeats)}")
@@ -61,7 +69,7 @@ def remarks(found: RunComparison) -> list[str]:
 
 
 def _ranks(found: Ranks, metric: Metric) -> Table:
-    """The groups by their mean rank, best first."""
+    """Return the table of the groups' mean ranks, best first."""
     rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
     caption = (
@@ -91,7 +99,7 @@ def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: 
 
 
 def _candidates(group: GroupResult) -> str:
-    """Return how many candidates each run of a group asked for, such as 100, or 29..100 of 100 where some did not."""
+    """Return how many candidates each run of a group asked for: "100", or "29..100 of 100" if a run is unfinished."""
     least, most = group.asked
     if least == group.budget:
         return f"{group.budget}"
@@ -99,7 +107,10 @@ def _candidates(group: GroupResult) -> str:
 
 
 def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
-    """The places of the groups with the best mean, where one end of the metric is known to be better."""
+    """Return the indices of the groups with the best mean.
+
+    The list is empty if the metric has no better direction, or if fewer than two groups have a value.
+    """
     sign = {"higher": 1, "lower": -1}.get(metric.direction or "", 0)
     means = {
         place: sign * group.metrics[metric.name].mean
@@ -118,7 +129,7 @@ def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
 
 
 def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Collection[str]) -> Table | None:
-    """The tests; the caption names the runs of this task that are left out."""
+    """Return the table of tests between groups, or None without tests; its caption names the runs left out."""
     known = {test.metric for test in entry.tests}
     tests = [test for test in entry.tests if test.p is not None and _is_test_shown(metrics[test.metric], known)]
     if not tests:
@@ -150,7 +161,10 @@ def _test(test: GroupTest, column: Column) -> tuple[str, str, str, Estimate, flo
 
 
 def _over_time(entry: TaskComparison, on: str) -> Table | None:
-    """Rows are groups with islands, columns every other tenth of each's budget: more would fit no terminal."""
+    """Return the distance between islands divided by the distance inside them, over time; None without islands.
+
+    A row is a group, a column every second tenth of the budget: ten columns would be too wide for a terminal.
+    """
     known = {group.label: _by_tenth(group) for group in entry.groups}
     shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}
     if not shown:
@@ -163,7 +177,7 @@ def _over_time(entry: TaskComparison, on: str) -> Table | None:
 
 
 def _by_tenth(group: GroupResult) -> dict[int, float | None]:
-    """The separation of a group's islands at every other tenth of its budget."""
+    """Return the separation of a group's islands by tenth of the budget: 2, 4, 6, 8 and 10, where known."""
     moments = ((10 * then.registered // group.budget, then.separation) for then in group.diversity_over_time)
     return {tenth: separation for tenth, separation in moments if tenth and tenth % 2 == 0}
 

@@ -1,4 +1,4 @@
-"""Reports as CSV files: every number as it is, fractions not in per cent, and nothing where it is unknown."""
+"""Write reports as CSV files: numbers are not rounded, fractions are not in per cent, unknown values are empty."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Row = Mapping[str, Any]
 
 
 def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
-    """Write every table that has rows as a .csv file, and name the files; raises UsageError where it cannot.
+    """Write each table that has rows as NAME.csv into the folder, and return the names of the files written.
 
-    A file of an earlier report, of which there are no rows now, is removed.
+    The folder is made if missing. A file left by an earlier report is removed if its table now has no rows. Raises
+    UsageError if the folder cannot be written, or if a metric has the name of a column of runs.csv.
     """
     tables = {name: list(rows) for name, rows in (_of_runs(comparison.runs) | _of_tasks(comparison.tasks)).items()}
     try:
@@ -31,7 +32,7 @@ def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
 
 
 def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
-    """`runs` has a row for each run; every other file the rows of all runs, led by the run's name."""
+    """Return rows by table name: `runs` has a row for each run; rows of other tables begin with the run's name."""
     found: dict[str, list[Row]] = {"runs": [_run(run) for run in runs]}
     for run in runs:
         for table in (*run.tables(), *run.series()):
@@ -42,7 +43,10 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
 
 
 def _run(run: RunReport) -> Row:
-    """What a summary says in one word or number, and every metric; raises UsageError where two have one name."""
+    """Return a run's row: the plain values of its summary, and its metrics.
+
+    Raises UsageError if a metric has the name of another column.
+    """
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}

@@ -1,4 +1,4 @@
-"""Values over time as blocks of text, for any terminal that has Unicode."""
+"""Draw values over time with Unicode block characters, for terminals."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from behavesim.analysis.table import SCORE
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-"""A cell filled from below by eighths."""
+"""Characters for a cell filled from below by 0 to 8 eighths."""
 
 
 def at_the_end_of(steps: Sequence[tuple[int, float]], spans: int, end: int) -> list[float | None]:
-    """What a value that changed at `steps`, ascending, was at the end of each of equal spans of 0 to `end`.
+    """Return a step function's value at the end of each of `spans` equal parts of 0 to `end`.
 
-    None where it had no value yet.
+    `steps` are (place, value from there on), in ascending order of place. None stands before the first step.
     """
     places = [place for place, _ in steps]
     passed = (bisect_right(places, (span + 1) * end / spans) for span in range(spans))
@@ -22,9 +22,10 @@ def at_the_end_of(steps: Sequence[tuple[int, float]], spans: int, end: int) -> l
 
 
 def area(values: Sequence[float | None], height: int) -> list[str]:
-    """The values as an area between their least and their greatest, a column each: `height` lines, the top one first.
+    """Return `height` lines of text, top line first, that draw each value as a column of blocks.
 
-    Nothing stands where there is no value, and the least is an eighth of a line high.
+    Columns are scaled from the smallest value (an eighth of a line high) to the largest (`height` lines high). A None
+    leaves its column empty.
     """
     known = [value for value in values if value is not None]
     low, span = min(known, default=0.0), max(known, default=0.0) - min(known, default=0.0)
@@ -33,10 +34,10 @@ def area(values: Sequence[float | None], height: int) -> list[str]:
 
 
 def convergence(bests: Sequence[tuple[int, float]], end: int, width: int, height: int) -> list[str]:
-    """The best score as `end` candidates went by, upwards being better, in so many columns and lines, at least two.
+    """Return `height` lines (at least 2), `width` characters wide, that draw the best score over candidates 0 to `end`.
 
-    `bests` are the candidates that were the best and their scores, the first of them at least; its score and the last
-    one's stand at the left, and the candidates below.
+    `bests` are (candidate, score) of each new best program, in order, at least one. Higher columns are better in either
+    direction of the objective. The first and last score are at the left, the number of candidates is below.
     """
     first, last = bests[0][1], bests[-1][1]
     margin = max(len(SCORE.text(first)), len(SCORE.text(last)))

@@ -1,4 +1,4 @@
-"""The live view laid out for a terminal of any size."""
+"""Lay out the live view of a run for a terminal of any size."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from behavesim.reports.panels import boxed_head, curve, diversity, failures, fig
 Lines = list[list[Segment]]
 
 SIDE_BY_SIDE = 150
-"""Columns from which on the islands stand beside the rest."""
+"""Width of a terminal, in characters, from which the islands are drawn beside the rest."""
 LEFT = 0.44
-"""The share of the width that the rest has then."""
+"""Fraction of the width for the left side, if islands are drawn beside it."""
 GAP = 3
-"""Columns between both."""
+"""Characters between the left side and the islands."""
 CURVE = (5, 12)
-"""Lines of the curve, at least and at most."""
+"""Smallest and largest height of the convergence curve, in lines."""
 
 
 class Dashboard:
-    """The live view of a run at one moment, on a terminal of whatever size, which it leaves one line of.
+    """Renderable of the live view of a run at one moment; it fills at most all but one line of the terminal.
 
-    Where room is missing, parts are left out in this order: the box around the head, the curve, why candidates fail,
-    the figures of diversity, the islands from the worst on, and at last the other figures from below.
+    On a small terminal, parts are left out in this order: the box around the head, the curve, why candidates fail, the
+    figures of diversity, islands (the worst first), the last lines of the other figures.
     """
 
     def __init__(self, moment: Moment) -> None:
@@ -44,13 +44,13 @@ class Dashboard:
 
 @dataclass(frozen=True)
 class _Page:
-    """What draws parts as lines of some width."""
+    """Draws parts of the view as lines of a given width, with one console's options."""
 
     console: Console
     options: ConsoleOptions
 
     def lines(self, part: RenderableType | None, width: int) -> Lines:
-        """The lines of a part, each filled up to the width; none of a part that is not there."""
+        """Return the lines of a part, padded to `width` characters; no lines if the part is None."""
         return [] if part is None else self.console.render_lines(part, self.options.update(width=width))
 
 
@@ -67,7 +67,7 @@ def _laid_out(moment: Moment, page: _Page, width: int, room: int) -> Lines:
 
 
 def _side_by_side(moment: Moment, page: _Page, width: int, room: int) -> tuple[Lines, bool]:
-    """The islands beside the rest, and whether all of it is there."""
+    """Return lines with the islands at the right of the other parts, and whether every part had room."""
     across = int(LEFT * width)
     left, is_whole = _fitting([page.lines(part(moment), across) for part in (figures, diversity, failures)], room)
     right = page.lines(islands_panel(moment, width - across - GAP, room), width - across - GAP)
@@ -76,14 +76,14 @@ def _side_by_side(moment: Moment, page: _Page, width: int, room: int) -> tuple[L
 
 
 def _stacked(moment: Moment, page: _Page, width: int, room: int) -> tuple[Lines, bool]:
-    """One part below the other, and whether all are there."""
+    """Return the lines of all parts below one another, and whether every part had room."""
     first = page.lines(figures(moment), width)
     islands = page.lines(islands_panel(moment, width, room - len(first)), width)
     return _fitting([first, islands, *(page.lines(part(moment), width) for part in (diversity, failures))], room)
 
 
 def _fitting(parts: Sequence[Lines], room: int) -> tuple[Lines, bool]:
-    """The first part and those behind it up to the first that finds no room, and whether that was none."""
+    """Return the first part and each following part until one has no room, and whether every part had room."""
     lines = list(parts[0])
     for part in parts[1:]:
         if len(lines) + len(part) > room:

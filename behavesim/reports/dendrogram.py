@@ -1,4 +1,4 @@
-"""How groups join, as a tree of text that grows to the right."""
+"""Draw a dendrogram with Unicode lines: leaves at the left, the root at the right."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LINES = {
     LEFT | RIGHT | DOWN: "┬",
     LEFT | UP | DOWN: "┤",
 }
-"""What is drawn where lines go from a place in those directions."""
+"""Character for a cell, by the sum of the directions in which lines leave it."""
 
 
 def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list[str]:
-    """A line for each group, the first one on top; groups join the further to the right the further apart they are.
+    """Return the lines of a dendrogram, at most `width` characters wide if the labels leave room: one for each label.
 
-    Below stand the distances of the nearest join and of the furthest. There must be two groups or more, and all are
-    joined in the end.
+    The further right two groups join, the larger their distance. A last line has the smallest and the largest distance
+    of a join. There must be at least two labels; `joins`, nearest first, must join all of them.
     """
     margin = max(map(len, labels)) + 1
     nearest, furthest = joins[0].distance, joins[-1].distance
@@ -34,7 +34,7 @@ def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list
         first, second = sorted((members[join.one], members[join.other]))
         members.append([*first, *second])
     row = {group: place for place, group in enumerate(members[-1])}
-    places = [(row[group], 0) for group in range(len(labels))]  # of the line that leaves a group: its row and column
+    places = [(row[group], 0) for group in range(len(labels))]  # row and column where each group's line ends so far
     cells = [[0] * (end + 1) for _ in labels]
     for join in joins:
         column = 1 + round((end - 1) * (join.distance - nearest) / span) if span > 0 else end
@@ -48,7 +48,7 @@ def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list
 
 
 def _draw(cells: list[list[int]], branches: Sequence[tuple[int, int]], column: int) -> None:
-    """Lengthen two branches up to a column, and join them there; each is given by its row and where it is now."""
+    """Draw two branches, each given as (row, column where it ends so far), up to a column, and join them there."""
     (top, _), (bottom, _) = branches
     for row, since in branches:
         for place in range(since, column):

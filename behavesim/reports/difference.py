@@ -1,4 +1,4 @@
-"""How two programs differ, on a terminal."""
+"""Print how two programs differ."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from behavesim.reports.terminal import show, show_text
 
 
 def show_difference(found: ProgramDifference) -> None:
-    """Print on stdout how the texts of two programs differ, what each is worth, and where what they do parts."""
+    """Print on stdout the diff of two programs' texts, their scores and similarity, and where their behaviours part."""
     show_text(found.diff or "the two programs have the same text", "diff")
     show([programs_table(found), *([found.table()] if found.instances else [])])
 
 
 def programs_table(found: ProgramDifference) -> Table:
-    """What each of the two is worth, and how alike they are."""
+    """Return a table with the score of each program, or its status without one, and their similarity."""
     is_known = found.similarity is not None
     alike = DISTANCE.text(found.similarity) if is_known else "unknown: not both are feasible"
     facts = {"from": _worth(found.a), "to": _worth(found.b), "similarity": alike}

@@ -1,4 +1,4 @@
-"""Reports as one document for machines, as the README describes it."""
+"""Turn reports into one document for machines, which is printed as JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from behavesim.analysis.report import RunReport
 
 
 def document(comparison: RunComparison) -> dict[str, Any]:
-    """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`.
+    """Return `{runs: […], comparison: […], repeats: […], untested: […], ranks}`, of plain JSON values.
 
-    What is unknown is None, scores are in the task's unit, gaps are fractions.
+    Scores are in the task's unit, gaps are fractions. An unknown value is None; `ranks` is None if there are none.
     """
     return {
         "runs": [_run(run) for run in comparison.runs],

@@ -1,4 +1,4 @@
-"""Why a run ended, and what to do next, in a few sentences for the person who started it."""
+"""Say why a run ended and what to do next, in a few sentences for the person who started it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from behavesim.reports.stops import STOPS, lately_rejected, usual_reasons
 from behavesim.store.reading import read_reply
 
 SHOWN = 300
-"""Characters of a reply that are shown."""
+"""Number of characters of a reply, or of an error message, that are shown at most."""
 
 ADVICE: Mapping[str, str] = {
     "truncated": "replies end at their length: raise max_completion_tokens, or ask a model that thinks less",
-    "given-up": "the endpoint takes these prompts from nobody: see what it says, and mend that",
+    "given-up": "the endpoint refuses these prompts: read its message, and mend what it names",
     "timeout": "programs take longer than timeout_s: raise it",
     "keeps-state": "programs remember what they were asked, and this task allows none: say so in the prompt",
     "memory": "programs take more than memory_mb: raise it",
 }
-"""What helps where most candidates are rejected for one reason."""
+"""Advice by the most frequent reason for rejection; the other reasons get OTHER_MODEL or OTHER_BLOCKS."""
 
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
 OTHER_BLOCKS = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
-"""What may help where nothing else is known to."""
+"""Advice for the offline proposer if ADVICE has none; OTHER_MODEL is the same for all other proposers."""
 
 
 def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
-    """What to say of a run that has ended for `reason`, under the settings in force; None is the reason of a kill."""
+    """Return lines that say why a run ended and which command to use next.
+
+    `reason` is as in the journal, such as "budget" or "max_cost"; None means that the process was killed. `settings`
+    are those of the last session.
+    """
     name = run.folder.argument
     resume, report = f"behavesim resume {name}", f"behavesim report {name}"
     if reason == "finished":
@@ -56,7 +60,7 @@ def _given_up(run: Run) -> list[str]:
 
 
 def _nothing_feasible(run: Run) -> list[str]:
-    """What a run has to say for itself whose candidates were all rejected."""
+    """Return lines on the reasons and an example if every candidate was rejected; no lines otherwise."""
     rejected = [each for each in run.candidates if each.status == "rejected"]
     if run.state.tally.feasible or not rejected:
         return []
@@ -65,7 +69,7 @@ def _nothing_feasible(run: Run) -> list[str]:
 
 
 def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
-    """One candidate that was rejected for the usual reason, its reply, and what may help."""
+    """Return lines on the last candidate rejected for the most frequent reason: its message, its reply, and advice."""
     ((usual, _),) = Counter(each.reason or "" for each in rejected).most_common(1)
     example = next(each for each in reversed(rejected) if each.reason == usual)
     lines = [f"such as candidate {example.candidate} ({one_line(example.message or usual, SHOWN)})"]

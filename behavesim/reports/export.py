@@ -1,4 +1,4 @@
-"""A run's programs as files, and its candidates as JSON lines."""
+"""Export a run: its programs as files, and its candidates as JSON lines."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from behavesim.reports.words import percent
 from behavesim.store.folder import headed
 
 LINES = "candidates.jsonl"
+"""Name of the file with all candidates, a JSON object a line."""
 
 
 def write_export(run: Run, folder: Path, every: bool = False) -> int:
-    """Write programs as NNNNN.py, by their candidate's number, and all candidates as lines; returns how many programs.
+    """Write each distinct feasible program as NNNNN.py (its candidate's number), and all candidates as JSON lines.
 
-    These are the distinct feasible ones, or `every` one, repeated and rejected ones too. Raises UsageError where the
-    folder is not empty, or cannot be written.
+    With `every`, repeated and rejected programs are written too. Returns the number of programs written. The folder is
+    made if missing; raises UsageError if it is not empty or cannot be written.
     """
     programs = [each for each in run.candidates if each.source] if every else run.ranked()
     try:
@@ -45,7 +46,7 @@ def _write_lines(path: Path, found: Iterable[Record]) -> None:
 
 
 def _headline(run: Run, program: Candidate) -> str:
-    """The run, the candidate, and what it is worth, on a line that nothing in it can end."""
+    """Return the run, the candidate and its score or reason for rejection on one line, of printable text."""
     if program.score is None:
         worth = f"{program.status} in {program.stage}, {program.reason}"
     else:

@@ -1,4 +1,4 @@
-"""The figures of a report as files, under names that stay the same."""
+"""Write the figures of a report as files; the file names depend only on what is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of reports: drawn on axes that are given, and written for a paper as PDF and SVG with their fonts in them."""
+"""Draw figures of reports on given axes, and write them for papers as PDF and SVG with embedded fonts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMN_IN = 3.4
-"""The width of a column of text, in inches."""
+"""Width of a text column in a two-column paper, in inches."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Told apart by people who are colour-blind (Okabe and Ito 2008)."""
+"""Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order."""
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
-    """A figure as wide as a column of text (or as so many), and its axes."""
+    """Return a new figure, `widths` text columns wide and `height_in` inches high, and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(widths * COLUMN_IN, height_in), layout="constrained")
@@ -38,7 +38,11 @@ def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, 
 
 
 def written(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as NAME.pdf and NAME.svg, with its fonts in them; raises UsageError where it cannot."""
+    """Write a figure as NAME.pdf and NAME.svg into the folder, and return both paths.
+
+    The folder is made if missing. The files hold no date, so equal figures give equal files. Raises UsageError if they
+    cannot be written.
+    """
     from matplotlib import rc_context
 
     files = [folder / f"{name}.{kind}" for kind in ("pdf", "svg")]
@@ -53,7 +57,11 @@ def written(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
-    """The best program and the top ten as candidates went by, by their gap, or by score where no best is known."""
+    """Draw the best program and the mean of the ten best over the number of candidates.
+
+    The vertical axis is the gap in per cent. If the best known score is unknown, it is the score, and the mean of the
+    ten best is left out.
+    """
     end = checkpoints[-1].asked if checkpoints else 0
     has_gap = all(each.gap is not None for each in improvements)
     best = [FRACTION.factor * each.gap if has_gap and each.gap is not None else each.score for each in improvements]
@@ -67,7 +75,11 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
 
 
 def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
-    """The mean best of each group's runs as candidates went by, in a band of its 95 % bootstrap interval."""
+    """Draw the mean best program of each group's runs over the number of candidates, with 95 % bootstrap bands.
+
+    A group's curve ends where its shortest run ends. The vertical axis is the gap in per cent, or the score if a gap is
+    unknown.
+    """
     has_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
     factor = FRACTION.factor if has_gap else 1.0
     for place, group in enumerate(groups):
@@ -87,7 +99,10 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
 
 
 def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> None:
-    """A box of the islands' inner distances and a curve of the distance between them, over time, for each run."""
+    """Draw for each run, over time, a box of the distances inside islands and a curve of the distance between them.
+
+    `runs` maps a run's name to its diversity at successive moments; there must be at least one run.
+    """
     width = 0.8 / len(runs)
     for place, (name, moments) in enumerate(runs.items()):
         colour = COLOURS[place % len(COLOURS)]
@@ -105,7 +120,10 @@ def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> Non
 
 
 def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Draw the dendrogram of an (N, N) symmetric matrix, by average linkage on 1 - similarity, its root to the left."""
+    """Draw the dendrogram of an (N, N) symmetric similarity matrix, N ≥ 2, its root at the left.
+
+    It is joined by average linkage on 1 − similarity; `labels` are in the order of the matrix.
+    """
     drawing, height = dendrogram_of(similarities)
     for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
         axes.plot(up, across, color="0.25", linewidth=1)
@@ -118,7 +136,7 @@ def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[st
 
 
 def draw_ranks(axes: Axes, ranks: Ranks) -> None:
-    """The groups along their mean rank, the best on top, with bars as long as the critical difference."""
+    """Draw the groups' mean ranks, the best on top, with bars as long as the critical difference."""
     best_first = sorted(ranks.means.items(), key=lambda entry: entry[1])
     places = range(len(best_first), 0, -1)
     axes.errorbar(

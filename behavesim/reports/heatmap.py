@@ -1,4 +1,4 @@
-"""A matrix of similarities as a picture: a heat map in the order of a dendrogram by average linkage."""
+"""Draw a similarity matrix as a heat map, ordered by a dendrogram with average linkage."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 MOST_WITH_NUMBERS = 15
-"""Algorithms up to which the cells have room for their numbers."""
+"""Largest number of programs for which the cells show their numbers: smaller cells have no room for them."""
 
 
 def check_figure(path: Path) -> None:
-    """Raise UsageError where a figure cannot be written to the path."""
+    """Raise UsageError if the path does not end in one of FORMATS, or if its folder does not exist."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a figure is a file ending in {', '.join(FORMATS)}; got {path}")
     if not path.absolute().parent.is_dir():
@@ -32,14 +32,17 @@ def check_figure(path: Path) -> None:
 def draw_heatmap(labels: Sequence[str], similarities: ArrayLike, path: Path, title: str) -> None:
     """Write the heat map of an (N, N) symmetric matrix of similarities, N at least 2, with its dendrogram above.
 
-    Raises UsageError where the figure cannot be written to the path.
+    Raises UsageError if the path does not end in one of FORMATS, or if its folder does not exist.
     """
     check_figure(path)
     heatmap(labels, np.asarray(similarities, np.float64), title).savefig(path, dpi=160)
 
 
 def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str) -> Figure:
-    """The same as a figure: both are in the order of the dendrogram, whose heights are distances, 1 - similarity."""
+    """Return the heat map of an (N, N) symmetric similarity matrix, N ≥ 2, with its dendrogram above.
+
+    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity.
+    """
     from matplotlib.figure import Figure
 
     drawing, height = dendrogram_of(similarities)
@@ -55,7 +58,10 @@ def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str
 
 
 def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], float]:
-    """The dendrogram of an (N, N) matrix by average linkage on 1 - similarity, as scipy lays it out, and its height."""
+    """Return the dendrogram of an (N, N) similarity matrix, N ≥ 2, as scipy's `dendrogram` does, and its root's height.
+
+    It is joined by average linkage on 1 − similarity; leaf k of the drawing is at 10 k + 5.
+    """
     from scipy.cluster.hierarchy import dendrogram
 
     joined = tree(1.0 - similarities)
@@ -68,7 +74,7 @@ def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], siz
     axes.set_xlim(0, 10 * size)
     axes.set_xticks([])
     top = 1.05 * max(height, 0.01)
-    axes.set_ylim(-0.02 * top, top)  # or the line between copies, at 0, is half hidden
+    axes.set_ylim(-0.02 * top, top)  # a limit of 0 would hide half of the line between copies, at 0
     axes.set_ylabel("distance", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right", "bottom"]].set_visible(False)

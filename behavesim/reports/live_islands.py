@@ -1,4 +1,4 @@
-"""The islands of a run that goes on, as many and as much of each as there is room for."""
+"""Lay out the islands of a run that goes on in a table that fits the room on the terminal."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from behavesim.state.members import Mean
 from behavesim.state.state import RunState
 
 TREND = 40
-"""Columns of a sparkline at most."""
+"""Largest width of a sparkline, in characters."""
 FEWEST = 8
-"""Columns of a sparkline that still say something."""
+"""Smallest width of a sparkline, in characters; a narrower one would be unreadable and is left out."""
 GAP = 2
-"""Columns between columns."""
+"""Characters between two columns of a table."""
 
 
 def islands_panel(moment: Moment, width: int, room: int) -> Table | None:
-    """The islands in `room` lines, the best of them where not all have one, at least one; None where there are none.
+    """Return a table of the islands, at most `width` characters wide and `room` lines high; None without islands.
 
-    Where the columns are too wide together they are left out in this order: gap, mean, distance inside, clusters, and
-    the sparkline of the best score, which has what is left.
+    If there are too many islands, the best are shown, at least one. If the columns are too wide together, they are left
+    out in this order until a sparkline of the best score fits: gap, mean, inside, clusters. The sparkline goes last.
     """
     state, found = moment.state, islands(moment.state)
     shown = found if len(found) < room else _best_of(found, state, max(1, room - 2))
@@ -49,7 +49,7 @@ def islands_panel(moment: Moment, width: int, room: int) -> Table | None:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column's name and what stands in it; its width in characters."""
+    """A column of the table: its name and its cells as text."""
 
     name: str
     cells: Sequence[str]
@@ -75,7 +75,7 @@ def _columns(state: RunState, shown: Sequence[IslandSummary]) -> list[_Column]:
 
 
 def _trend(state: RunState, shown: Sequence[IslandSummary], width: int) -> _Column:
-    """How the best score of each group grew while the run went on, upwards being better."""
+    """Return a column of sparklines `width` characters wide: each island's best score over time, upwards is better."""
     utility = state.objective.utility
     steps = ([(place, utility(score)) for place, score in state.groups[each.name].bests] for each in shown)
     return _Column("trend", [area(at_the_end_of(of_one, width, state.registered), 1)[0] for of_one in steps])
@@ -96,7 +96,7 @@ def _drawn(state: RunState, shown: Sequence[IslandSummary], columns: Sequence[_C
 
 
 def _best_of(found: Sequence[IslandSummary], state: RunState, count: int) -> list[IslandSummary]:
-    """The best so many of the groups, in the order in which they stand."""
+    """Return the `count` islands with the best score, in their original order."""
     worth = {each.name: state.objective.utility(each.best.score) for each in found if each.best is not None}
     ranked = sorted(found, key=lambda each: -worth.get(each.name, float("-inf")))
     kept = {each.name for each in ranked[:count]}
@@ -104,12 +104,12 @@ def _best_of(found: Sequence[IslandSummary], state: RunState, count: int) -> lis
 
 
 def _ago(island: IslandSummary, state: RunState) -> str:
-    """How many candidates ago a group got better; nothing where it never did."""
+    """Return how many candidates ago an island got better, such as "12 ago"; empty if it never did."""
     if island.improved_at in (None, TEMPLATE):
         return ""
     return f"{state.registered - island.improved_at:,} ago"
 
 
 def distance(similarity: Mean) -> str:
-    """A mean distance as people read it, from the similarity that was measured; empty where none was."""
+    """Return the text of the mean distance, 1 − mean similarity; empty if no similarity was measured."""
     return "" if similarity.value is None else DISTANCE.text(1.0 - similarity.value)

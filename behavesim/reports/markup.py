@@ -1,4 +1,4 @@
-"""Tables as text for papers and pages: LaTeX with booktabs, Markdown and HTML."""
+"""Turn tables into text for papers and pages: LaTeX with booktabs, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ _LATEX = {
     "–": "--",
     "…": r"\ldots{}",
 }
-"""What LaTeX would not print as it stands, and signs that its fonts lack; other letters stay as they are."""
+"""LaTeX source by character, for characters that are special in LaTeX or missing in its fonts."""
 
 
 def latex(tables: Sequence[Table]) -> str:
-    """A floating `table` for each, to be put into a document that uses the package booktabs."""
+    """Return a floating LaTeX `table` for each table; the document must use the package booktabs.
+
+    Labels are `tab:NAME`, with -2, -3 … appended if several tables have one name.
+    """
     seen: Counter[str] = Counter()
     texts = ["% \\usepackage{booktabs}"]
     for table in tables:
@@ -42,19 +45,19 @@ def latex(tables: Sequence[Table]) -> str:
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """A heading and a table for each, in GitHub's dialect."""
+    """Return a heading, a table and its caption for each table, in GitHub's dialect of Markdown."""
     return "\n\n".join(map(_markdown, tables))
 
 
 def html(tables: Sequence[Table]) -> str:
-    """An HTML table for each, as notebooks show them."""
+    """Return an HTML fragment with all tables, for notebooks and pages."""
     return "\n".join(map(html_table, tables))
 
 
 def html_table(table: Table, first: Sequence[str] = ()) -> str:
-    """Return a table as HTML, all text escaped, its caption below it.
+    """Return a table as HTML, its title above and its caption below; all text is escaped.
 
-    `first` are the cells of the first column where they are HTML already, such as links.
+    `first` replaces the cells of the first column, one for each row, by HTML such as links; it is not escaped.
     """
     (heads, *rows), columns = _cells(table, in_html, "<b>{}</b>".format), table.known.columns
     rows = [[cell, *row[1:]] for cell, row in zip(first, rows, strict=True)] if first else rows
@@ -67,7 +70,7 @@ def html_table(table: Table, first: Sequence[str] = ()) -> str:
 
 
 def in_html(text: str) -> str:
-    """Return text as it stands in HTML, with escapes for what a browser would not show."""
+    """Return text escaped for HTML; control characters are shown as escapes."""
     return escape(printable(text))
 
 
@@ -107,7 +110,10 @@ def _markdown(table: Table) -> str:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """The headings and the rows of what is known, each cell in one line, what stands out in bold."""
+    """Return a table's headings, then its rows, as escaped text; marked rows and best cells are bold.
+
+    Columns without any known value are left out. `escaped` escapes text for the language; `bold` makes it bold.
+    """
     known = table.known
     rows = [[escaped(column.heading) for column in known.columns]]
     for place, row in enumerate(known.rows):

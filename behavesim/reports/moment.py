@@ -1,4 +1,4 @@
-"""A run at one moment, and what follows from that alone."""
+"""A run at one moment, as the live view shows it, and quantities computed from it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from behavesim.state.events import GroupName
 from behavesim.state.state import RunState
 
 FEW = 10
-"""Candidates from which on a rate says something of the time that is left."""
+"""Number of candidates from which rates and averages are shown: with fewer they change too much."""
 LONG = 200
-"""Candidates without a better program after which a group is stuck; a quarter of the budget where that is less."""
+"""Number of candidates without a better program after which an island counts as stuck, in runs of 800 or more.
+
+A shorter run uses a quarter of its budget.
+"""
 
 
 @dataclass(frozen=True)
 class Moment:
     """A run at one moment.
 
-    `rate` is candidates registered a second of late; `cost_usd`, estimates included, is None where a price is
-    unknown; `facts` is what the method has to say of itself; `is_warming` says that the comparison is being loaded,
-    which includes compiling it where it is the first on a machine. `notices` is what was said of the run in this
-    session, in order.
+    `active_s` is the time the run has been active, in seconds, pauses between sessions left out. `rate` is the recent
+    number of candidates registered per second. `cost_usd` includes estimates, and is None if a price is unknown.
+    `facts` are the method's own lines for the live view. `is_warming` is true while the comparison of behaviours is
+    being loaded or compiled. `notices` are the messages of this session, oldest first.
     """
 
     run: str
@@ -38,33 +41,33 @@ class Moment:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the budget is spent at the present rate; None while too few are registered to speak of one."""
+        """Seconds until the budget is spent at the present rate; None before FEW candidates, or at a rate of 0."""
         if self.state.registered < FEW or self.rate <= 0:
             return None
         return (self.settings.budget - self.state.registered) / self.rate
 
     @property
     def waiting(self) -> int:
-        """Candidates that wait for a reply."""
+        """Number of candidates that wait for a reply."""
         return sum(candidate.reply is None for candidate in self.state.open.values())
 
     @property
     def evaluating(self) -> int:
-        """Candidates whose reply has come and whose evaluation has not."""
+        """Number of candidates that have a reply, and whose evaluation has not ended."""
         return sum(c.reply is not None and c.outcome is None for c in self.state.open.values())
 
     @property
     def answered(self) -> int:
-        """Candidates whose reply has come."""
+        """Number of candidates of the whole run that have a reply."""
         return self.state.asked - self.waiting
 
     @property
     def long(self) -> int:
-        """Candidates for which a group may go without a better program before it is stuck."""
+        """Number of candidates without a better program after which an island counts as stuck; at least 1."""
         return max(1, min(LONG, self.settings.budget // 4))
 
     @property
     def stuck(self) -> list[GroupName]:
-        """The groups that have had no better program for so long, nor been arranged anew."""
+        """Names of the islands without a better program for `long` candidates or more; empty islands do not count."""
         bests = {name: group.bests for name, group in self.state.islands.items() if group.members}
         return [name for name, best in bests.items() if best and self.state.registered - best[-1][0] >= self.long]

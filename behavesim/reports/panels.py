@@ -1,4 +1,4 @@
-"""The parts of the live view: pure functions from a moment of a run to something rich can draw."""
+"""The parts of the live view: pure functions from a moment of a run to a renderable of rich."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from behavesim.state.tally import RECENT
 
 YEAR_S = 365 * 86400
 NOTICES = 2
-"""What was said last stays in view; the log has all of it."""
+"""Number of messages in view, the latest ones; the log file has all of them."""
 NOTICE_LENGTH = 240
+"""Number of characters of a message in view, at most."""
 NAMED = 8
-"""Groups that are stuck and named."""
+"""Largest number of stuck islands that are named."""
 NAME = 12
-"""Columns of what stands at the left, so that one part is in line with the next."""
+"""Smallest width of the names at the left, in characters: it aligns the values of all parts."""
 
 
 def line(moment: Moment) -> str:
-    """The view in one plain line, for logs and pipes."""
+    """Return the progress of a run as one plain line, for logs and pipes."""
     state, best = moment.state, moment.state.best
     gap = None if best is None else state.objective.gap(best.score)
     known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment)))
@@ -46,12 +47,12 @@ def line(moment: Moment) -> str:
 
 
 def head(moment: Moment) -> Group:
-    """Which run it is, how far it has come, and what was said of it last."""
+    """Return the run's name and settings, its progress bar, and its latest messages."""
     return _head(moment, Text(f"{moment.run}  ", style="bold"))
 
 
 def boxed_head(moment: Moment) -> Panel:
-    """The same in a box, where there is room for one."""
+    """Return the same as `head` in a box, which needs two more lines."""
     return Panel(_head(moment, Text()), title=Text(f"behavesim · {moment.run}"), title_align="left")
 
 
@@ -84,7 +85,7 @@ def _progress(moment: Moment) -> RenderableType:
 
 
 def figures(moment: Moment) -> Table:
-    """What was found, what is under way, and what it takes."""
+    """Return a table of the best score, the work under way, what was spent, and the method's facts."""
     state, best = moment.state, moment.state.best
     rows = {
         "progress": _beside_template(state),
@@ -100,7 +101,7 @@ def figures(moment: Moment) -> Table:
 
 
 def diversity(moment: Moment) -> Table:
-    """Whether programs still differ: in what they do, and how far inside groups and between them."""
+    """Return a table of how many behaviours differ, and of the distances inside islands and between them."""
     tally = moment.state.tally
     different = tally.feasible - tally.repeated_behaviours
     rows = {
@@ -112,7 +113,7 @@ def diversity(moment: Moment) -> Table:
 
 
 def failures(moment: Moment) -> Group:
-    """Why candidates fail, the usual reasons first."""
+    """Return the six most frequent reasons for rejection, with the count and the share of all evaluated candidates."""
     tally = moment.state.tally
     most = tally.rejected.most_common(6)
     rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / tally.outcomes:.0f} %" for reason, n in most}
@@ -120,7 +121,10 @@ def failures(moment: Moment) -> Group:
 
 
 def curve(moment: Moment, width: int, height: int) -> Group:
-    """The best score as candidates went by, upwards being better, in so many columns and lines; there must be one."""
+    """Return the curve of the best score over candidates, upwards is better, `width` characters by `height` lines.
+
+    The run must have a best program, and `height` must be at least 3.
+    """
     lines = convergence(moment.state.bests, moment.state.registered, width, height - 1)
     return Group(Text("convergence", style="bold"), *(Text(line, style="cyan", no_wrap=True) for line in lines))
 
@@ -141,7 +145,7 @@ def _feasible(state: RunState) -> str:
 
 
 def _stuck(moment: Moment) -> dict[str, str]:
-    """Groups that have not got better for long; nothing where there are none yet."""
+    """Return a line on the islands without a better program for long; no line if there are no islands."""
     known, stuck = moment.state.islands, moment.stuck
     if not known:
         return {}
@@ -151,7 +155,7 @@ def _stuck(moment: Moment) -> dict[str, str]:
 
 
 def _distances(state: RunState) -> dict[str, str]:
-    """How far programs were from those of the islands they joined, and from others, as similarity was measured."""
+    """Return a line with the mean distances inside islands and between them; no line if none was measured."""
     inside = sum((group.inside for group in state.islands.values()), Mean())
     between = sum((group.between for group in state.islands.values()), Mean())
     known = {"inside islands": distance(inside), "between them": distance(between)}
@@ -164,12 +168,12 @@ def _share(count: int, of: int) -> str:
 
 
 def _of_late(seen: Sequence[bool]) -> str:
-    """The share of those for whom it is so among the last ones, where they are as many as are kept."""
+    """Return the share of True among the last RECENT values, as text in brackets; empty while there are fewer."""
     return f" ({100 * sum(seen) / RECENT:.0f} % of the last {RECENT})" if len(seen) == RECENT else ""
 
 
 def _beside_template(state: RunState) -> str:
-    """What has been reached, beside what the search started from."""
+    """Return the template's score and the best score, as one line."""
     if state.template is None:
         return "nothing feasible yet"
     if state.best is None or state.gain is None:
@@ -178,12 +182,12 @@ def _beside_template(state: RunState) -> str:
 
 
 def _rate(moment: Moment) -> list[str]:
-    """How often candidates come, once one has."""
+    """Return the rate of candidates as text; no text at a rate of 0."""
     return [frequency(moment.rate)] if moment.rate > 0 else []
 
 
 def _left(moment: Moment) -> list[str]:
-    """How long the rest of them takes, once that can be told; or what holds them up."""
+    """Return the remaining time as text, or that the comparison is being loaded; no text if the time is unknown."""
     if moment.is_warming:
         return ["loading the comparison"]
     if moment.left_s is None:

@@ -1,4 +1,4 @@
-"""A run drawn in a notebook, on axes of the caller's or new ones."""
+"""Draw a run in a notebook, on given or new axes of matplotlib."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DRAWN = 30
-"""Programs of a dendrogram, as in the paper."""
+"""Number of programs in a dendrogram, as in the paper."""
 
 
 @dataclass(frozen=True)
 class Plots:
-    """Each draws on the given axes, or on new ones of pyplot's, and returns them."""
+    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot, and returns them."""
 
     run: Run
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """The best program and the mean of the ten best as candidates went by."""
+        """Draw the best program and the mean of the ten best over the number of candidates."""
         axes = _axes(axes)
         draw_run(axes, improvements(self.run), convergence(self.run))
         return axes
 
     def diversity(self, axes: Axes | None = None) -> Axes:
-        """Distances inside islands and between them, by tenths of the budget; raises UsageError where are none."""
+        """Draw distances inside islands and between them at each tenth of the budget.
+
+        Raises UsageError if the run has no islands yet.
+        """
         moments = diversity_over_time(self.run, SAMPLE)
         if not moments:
             raise UsageError(f"run {self.run.folder.run} has no islands yet, so that there is no diversity to draw")
@@ -40,7 +43,10 @@ class Plots:
         return axes
 
     def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
-        """The `count` best distinct programs by how they behave; raises UsageError for fewer than two."""
+        """Draw the dendrogram of the `count` best distinct programs by behaviour.
+
+        Raises UsageError if the run has fewer than two.
+        """
         candidates = [program.candidate for program in self.run.ranked()[:count]]
         if len(candidates) < 2:
             raise UsageError(

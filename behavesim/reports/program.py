@@ -8,17 +8,21 @@ from behavesim.state.events import TEMPLATE
 
 
 def named(candidate: int) -> str:
-    """What a person calls a program."""
+    """Return the name of a program for people: "candidate 7", or "the template"."""
     return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
 
 
 def worth(candidate: int, score: float, gap: float | None) -> str:
-    """What a program is worth in a line: its score, its gap where that is known, and which one it is."""
+    """Return a program's score, its gap if known, and its name, as one line; the gap is a fraction."""
     return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
 
 
 def beside_template(template: float, best: float, gain: float) -> str:
-    """How the best score stands to the template's; `gain` is how much better it is, negative where it is worse."""
+    """Return a line that compares the best score with the template's.
+
+    `gain` is the improvement in the scores' unit, negative if the best is worse. It is shown in per cent of the
+    template's score, or as it is if that score is 0.
+    """
     much = f"{100 * abs(gain / template):.1f} %" if template else SCORE.text(abs(gain))
     said = f"template {SCORE.text(template)} → best {SCORE.text(best)}"
     if gain > 0:

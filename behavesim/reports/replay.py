@@ -1,4 +1,4 @@
-"""How a replay differs from its original, in words."""
+"""Say in words how a replay differs from its original run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from behavesim.analysis.replayed import ReplayDifference
 
 
 def replay_lines(beside: ReplayDifference) -> list[str]:
-    """A line for each aspect in which candidates differ, or one that says that none does."""
+    """Return a line for each aspect in which candidates differ, or one line that says that all are equal."""
     if not beside.differing:
         return [f"as {beside.of} in every one of {beside.candidates} candidates"]
     return [

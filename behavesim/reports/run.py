@@ -1,4 +1,4 @@
-"""The report of one run on a terminal: its tables, how it converged, and how its clusters join."""
+"""Print the report of one run: its tables, its convergence curve, and the dendrogram of its clusters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from behavesim.reports.program import named
 from behavesim.reports.terminal import show, show_lines, width
 
 WIDEST = 100
-"""Columns of a drawing at most."""
+"""Largest width of a drawing, in characters."""
 HEIGHT = 8
+"""Height of the convergence curve, in lines."""
 
 
 def show_run(run: RunReport, summary: Table) -> None:
@@ -30,7 +31,7 @@ def show_run(run: RunReport, summary: Table) -> None:
 
 
 def _labels(run: RunReport) -> Sequence[str]:
-    """Each cluster by its number, its best score and the program that stands for it."""
+    """Return a label for each cluster: its number, its size, its medoid and its best score."""
     return [
         f"{number}: {each.size} like {named(each.medoid)}, best {SCORE.text(each.best.score)}"
         for number, each in enumerate(run.clusters, 1)

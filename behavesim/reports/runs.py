@@ -1,4 +1,4 @@
-"""Many runs laid out as a table."""
+"""Lay out a list of runs as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from behavesim.reports.words import task_name
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:
-    """A line for each run."""
+    """Return a table with a row for each run, in order; unknown scores and gaps are None."""
     columns = (
         Column("run", is_whole=True),
         Column("state"),

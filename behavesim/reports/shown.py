@@ -1,4 +1,4 @@
-"""One candidate on a terminal."""
+"""Print one candidate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from behavesim.reports.terminal import show, show_text
 
 
 def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_reply: bool = False) -> None:
-    """Print a candidate on stdout: its program, what is known of it, and its prompt and reply where they are wanted."""
+    """Print a candidate on stdout: its program, its facts, its tables and, if wanted, its prompt and its reply."""
     if shown.source is not None:
         show_text(shown.source, "python")
     show((candidate_table(shown), *shown.tables()))
@@ -21,7 +21,7 @@ def show_candidate(shown: CandidateDetails, with_prompt: bool = False, with_repl
 
 
 def candidate_table(shown: CandidateDetails) -> Table:
-    """What is known of a candidate in a line each; what is not has none."""
+    """Return a table of the known facts on a candidate, such as its score and operator; unknown facts are left out."""
     facts = {
         "status": shown.status,
         "score": None if shown.score is None else worth(shown.candidate, shown.score, shown.gap),

@@ -1,4 +1,4 @@
-"""What a run that goes on has spent, how fast, and of how much it may."""
+"""Say what a run that goes on has spent, at which rate, and of which caps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from behavesim.state.state import RunState
 
 
 def spending(moment: Moment) -> dict[str, str]:
-    """Requests, tokens and cost by their names, beside their caps; nothing where nobody is asked."""
+    """Return lines on requests, tokens and cost by name, with their caps; no lines if no request was answered."""
     state, settings = moment.state, moment.settings
     calls = sum(used.calls for used in state.tally.tokens.values())
     if not calls:
@@ -50,7 +50,7 @@ def _cost(moment: Moment) -> str:
 
 
 def _a_reply(moment: Moment, amount: float | None) -> float | None:
-    """What one reply took on average; None where that is unknown, or too few have come to speak of one."""
+    """Return the mean amount per reply, in the amount's unit; None if unknown, or before FEW replies."""
     return amount / moment.answered if amount is not None and moment.answered >= FEW else None
 
 

@@ -1,4 +1,4 @@
-"""The summary of a run in words, laid out as a table."""
+"""Lay out the summary of a run as a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MINUTE_S = 60
 
 
 def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
-    """What there is to say of a run, line by line; `metrics` are those to be shown, with their values."""
+    """Return the summary of a run as a table of facts.
+
+    `metrics` are further metrics to show, with their values in the metric's own unit; None is shown as "unknown".
+    """
     rows = {
         "state": state_in_words(summary),
         "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}",
@@ -83,7 +86,7 @@ def _time(summary: Summary) -> str:
 
 
 def _uncertain(summary: Summary) -> dict[str, str]:
-    """What is not known of the costs, and how much it may be."""
+    """Return lines on estimated and on unanswered requests, whose cost is not known exactly; none if there are none."""
     rows, about = {}, summary.estimated
     if about is not None:
         tokens = f"{about.prompt:,} prompt, {about.completion:,} completion"

@@ -1,4 +1,4 @@
-"""Tables as a page for a browser: all text is escaped, and nothing is loaded from anywhere."""
+"""Turn tables into a page for a browser: all text is escaped, and the page loads nothing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid ligh
 
 
 def tables_page(title: str, tables: Sequence[Table], home: str) -> str:
-    """A page of tables, which leads back to `home`."""
+    """Return the HTML page of the tables, with a link to `home`, the address of the list of runs."""
     body = html(tables) or "<p>There is nothing to compare: it takes runs on one task, under different settings.</p>"
     return _page(title, f'<p><a href="{escape(home)}">All runs</a></p>{body}')
 
 
 def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> str:
-    """A page of runs, by their paths, each of which leads to `runs/PATH`; some can be marked to be compared."""
+    """Return the HTML page of a list of runs: each links to `runs/NAME`, and marked runs can be compared.
+
+    `unreadable` maps the name of a run that cannot be read to the reason.
+    """
     names = [_run(summary.run) for summary in summaries]
     rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
     damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())

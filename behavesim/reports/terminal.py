@@ -1,4 +1,4 @@
-"""Tables on a terminal, and a bar while they are made."""
+"""Print tables, drawings and programs on a terminal, and show a progress bar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from behavesim.base.text import printable
 Item = TypeVar("Item")
 
 UNBOUNDED = 10_000
-"""A width that no table needs: a measurement is never above the width it is made for."""
+"""A width above that of any table, in characters: rich's measurements never exceed the given width."""
 
 
 def screen(stderr: bool = False) -> Console:
@@ -27,7 +27,7 @@ def screen(stderr: bool = False) -> Console:
 
 
 def show(tables: Iterable[Table]) -> None:
-    """Print tables on stdout, one below the other."""
+    """Print tables on stdout, one below the other; a table that is too wide is turned or split."""
     console = screen()
     for table in tables:
         for drawing in fitting(table, console):
@@ -35,7 +35,7 @@ def show(tables: Iterable[Table]) -> None:
 
 
 def show_lines(title: str, lines: Iterable[str]) -> None:
-    """Print a drawing of text on stdout, below its title."""
+    """Print a title and lines of text on stdout; long lines are not wrapped."""
     console = screen()
     console.print(Text(title, style="italic"))
     for line in lines:
@@ -43,14 +43,14 @@ def show_lines(title: str, lines: Iterable[str]) -> None:
 
 
 def width() -> int:
-    """Columns of the terminal, or what is taken for one."""
+    """Return the width of stdout in characters: that of the terminal, or rich's default if it is none."""
     return screen().width
 
 
 def show_text(text: str, language: str) -> None:
-    """Print a program, or other text that others wrote, on stdout: highlighted on a terminal, and as it is elsewhere.
+    """Print untrusted text, such as a program, on stdout: highlighted as `language` on a terminal, plain elsewhere.
 
-    The colours are the terminal's own, so that they suit a light one as well as a dark one.
+    Control characters are shown as escapes. The colours are the terminal's own, which suit light and dark themes.
     """
     console, safe = screen(), printable(text.rstrip("\n"))
     if console.is_terminal:
@@ -62,9 +62,10 @@ def show_text(text: str, language: str) -> None:
 
 
 def fitting(table: Table, console: Console) -> list[Drawing]:
-    """The table in as few parts, one below the other, as leave every word whole on this terminal.
+    """Return a table as drawings that fit the console's width without breaking a word; one drawing if possible.
 
-    One that is too wide and has more columns than rows is turned first.
+    A table that is too wide is split by columns into as few parts as possible. If it has one key column and more other
+    columns than rows, its rows and columns are swapped first.
     """
     table = table.known
 
@@ -87,7 +88,10 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
 
 
 def _give_room(drawing: Drawing, console: Console) -> None:
-    """Give each column its longest word, then what it lacks, the least first: rich breaks numbers in a wide column."""
+    """Set each column's width: its longest word, then more room, first for the columns that need the least more.
+
+    With rich's own widths, a column of long text would leave too little room for the numbers in others.
+    """
     anyhow = console.options.update(width=UNBOUNDED)
     left = max(0, console.width - Measurement.get(console, anyhow, drawing).minimum)
     needs = [measure_renderables(console, anyhow, (column.header, *column.cells)) for column in drawing.columns]
@@ -98,7 +102,7 @@ def _give_room(drawing: Drawing, console: Console) -> None:
 
 
 def drawn(table: Table) -> Drawing:
-    """A table as rich draws it; a column of which nothing is known is left out."""
+    """Return a table as rich's renderable; columns without any known value are left out."""
     table = table.known
     columns = table.columns
     is_headed = any(column.heading for column in columns)
@@ -128,7 +132,7 @@ def drawn(table: Table) -> Drawing:
 
 
 def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
-    """The same items, counted by a bar on stderr where that is a terminal."""
+    """Yield the items; if stderr is a terminal, a bar counts them of `total`, with the text `doing` beside it."""
     from rich.progress import track
 
     console = screen(stderr=True)

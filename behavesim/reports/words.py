@@ -29,23 +29,23 @@ REJECTED: Mapping[str, str] = {
     "too-complex": "too complex",
     "truncated": "cut off",
 }
-"""What became of rejected candidates, in words that may follow a number."""
+"""Words for each reason for rejection that can follow a number, such as "3 timed out"."""
 
 
 def percent(fraction: float | None) -> str:
-    """A gap as people read it in a sentence."""
+    """Return a fraction as text in per cent, such as "12.50 %"; "unknown" for None."""
     return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
 
 
 def dollars(cost_usd: float | None) -> str:
-    """A cost as people read it."""
+    """Return a cost in USD as text with two decimals, or with four if it is between 0 and 1; "unknown" for None."""
     if cost_usd is None:
         return "unknown"
     return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
 
 
 def clock(seconds: float | None) -> str:
-    """A duration as people read it, such as 2:05 or 1:00:00; a question mark where it is unknown."""
+    """Return a duration in seconds as minutes:seconds ("2:05") or hours:minutes:seconds ("1:00:00"); "?" for None."""
     if seconds is None:
         return "?"
     minutes, rest = divmod(int(seconds), 60)
@@ -54,17 +54,17 @@ def clock(seconds: float | None) -> str:
 
 
 def frequency(a_second: float) -> str:
-    """How often something happens, by the unit of time in which it happens at least once; by the hour where in none."""
+    """Return a rate as text: per second if it is at least 1/s, else per minute if at least 1/min, else per hour."""
     if a_second >= 1:
         return f"{a_second:.1f}/s"
     return f"{60 * a_second:.1f}/min" if a_second >= 1 / 60 else f"{3600 * a_second:.1f}/h"
 
 
 def rejections(reasons: Mapping[str, int]) -> str:
-    """How many candidates were rejected for each reason, as people read it in a sentence."""
+    """Return counts by reason as text, such as "3 out of memory, 1 timed out"; empty without any."""
     return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
 
 
 def task_name(task: str) -> str:
-    """The task's name; that of its file where it is one of a person's own."""
+    """Return a task's short name: that of its file, without folder and suffix, if it is a path."""
     return Path(task).stem if task.endswith(".py") else task

@@ -1,1 +1,1 @@
-"""Runs shown to browsers while they go on: read-only, and at a cost that does not depend on who looks."""
+"""Serve runs to browsers while they go on: read-only, with a bounded cost however many people look."""

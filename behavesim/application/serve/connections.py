@@ -1,4 +1,4 @@
-"""Who may be connected, and for how long: no client can take what others need."""
+"""Limit the number and the duration of connections, so that no client can block the others."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import asyncio
 from aiohttp import web
 
 CONNECTIONS = 256
-"""Connections at once; further ones are closed as they come."""
+"""Largest number of connections at once; further ones are closed immediately."""
 STREAMS = 128
-"""Of them, those that are told of what happens for as long as they last."""
+"""Largest number of connections that receive events without a time limit; at most half of all."""
 LIFE_S = 60.0
-"""For so long other connections last, however busy: a page takes less, and a client that says nothing no more."""
+"""Seconds after which any other connection is closed, idle or busy; sending a page takes less."""
 
 
 class Connections:
-    """Makes the protocol of each new connection of an aiohttp server."""
+    """Protocol factory of an aiohttp server that limits connections and keeps track of its event streams."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server
         self._streams: dict[object, asyncio.Task[None]] = {}
 
     def __call__(self) -> asyncio.Protocol:
-        """A protocol that answers, or one that hangs up where too many are connected."""
+        """Return a protocol that answers requests, or one that closes the connection if there are too many."""
         if len(self._server.connections) >= CONNECTIONS:
             return _HangingUp()
         handler = self._server()
@@ -30,24 +30,24 @@ class Connections:
         return handler
 
     def is_full(self) -> bool:
-        """Whether there is no room for another stream."""
+        """Whether the limit of event streams is reached."""
         return len(self._streams) >= STREAMS
 
     def has_streams(self) -> bool:
-        """Whether anybody is told of what happens."""
+        """Whether any client receives events."""
         return bool(self._streams)
 
     def begin_stream(self, request: web.Request) -> None:
-        """Let a connection last."""
+        """Count a request's connection as an event stream, which has no time limit."""
         self._streams[request.protocol] = request.task
 
     def end_stream(self, request: web.Request) -> None:
-        """Close a connection that was let last."""
+        """Close the connection of an event stream; raises KeyError if the request began none."""
         del self._streams[request.protocol]
         request.protocol.force_close()
 
     def end_streams(self) -> None:
-        """End all connections that were let last: a server that is to end would wait for them."""
+        """Cancel all event streams: a server that shuts down would wait for them."""
         for answering in tuple(self._streams.values()):
             answering.cancel()
 

@@ -1,4 +1,4 @@
-"""The server: what may be asked, by whom, and what is answered."""
+"""The web server: its pages, its event stream, and who may request them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from behavesim.reports.tables_page import runs_page, tables_page
 T = TypeVar("T")
 
 POLL_S = 1.0
-"""How often to look whether a run has changed, for all who watch together; not at all while nobody does."""
+"""Seconds between checks whether a run has changed, shared by all clients; without clients there are no checks."""
 READERS = 4
-"""Threads that read runs: so many pages that take long leave room for the others."""
+"""Number of threads that read runs: fewer slow pages than this leave room for others."""
 LIFE_SIGN_S = 15.0
+"""Seconds between two messages of a quiet event stream, so that a lost connection is noticed."""
 STALLED_S = 10.0
-"""After so long a client that takes no more is let go."""
+"""Seconds after which a client that accepts no more data is disconnected."""
 SHUTDOWN_S = 1.0
-"""How long a server that is to end waits for pages that are being made."""
+"""Seconds that the server, when it shuts down, waits for pages that are being made."""
 
 HEADERS = {
-    # the page names the scripts it allows itself; what stands here holds for all pages
+    # The page of a run allows only its own scripts, by a policy of its own; this policy holds for all pages.
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -53,7 +54,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Whether an address is "localhost" or a loopback address, which only this machine can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -61,9 +62,10 @@ def is_loopback(host: str) -> bool:
 
 
 async def serve(folder: Path, host: str, port: int, told: Callable[[str], None]) -> None:
-    """Serve the runs of a folder until cancelled; `told` is given the address of their list, port 0 being any free one.
+    """Serve the runs of a folder until cancelled; with port 0, the system chooses a free port.
 
-    Raises UsageError where nothing can be served at that address.
+    `told` is called once with the URL of the list of runs. If `host` is not a loopback address, the URL holds a secret
+    token. Raises UsageError if the server cannot listen at that host and port.
     """
     site = _Site(Shelf(folder), host)
     async with site.listening(port) as address:
@@ -72,19 +74,19 @@ async def serve(folder: Path, host: str, port: int, told: Callable[[str], None])
 
 
 class _Site:
-    """All pages, and one stream that says which runs have changed."""
+    """All pages, and the event stream that tells clients which runs have changed."""
 
     def __init__(self, shelf: Shelf, host: str) -> None:
         self._shelf, self._host = shelf, host
         self._token = "" if is_loopback(host) else secrets.token_urlsafe(24)
         self._root = f"/{self._token}/" if self._token else "/"
         self._readers = ThreadPoolExecutor(READERS, "reader")
-        self._comparing = ThreadPoolExecutor(1, "comparing")  # which takes long, and holds up no page
-        self._under_way: dict[str, asyncio.Future[Any]] = {}  # what is being read; who asks for the same waits for it
+        self._comparing = ThreadPoolExecutor(1, "comparing")  # a comparison is slow, and must not delay pages
+        self._under_way: dict[str, asyncio.Future[Any]] = {}  # readings by key: equal requests share one
         self._pages: dict[str, tuple[str, bytes]] = {}
         self._versions: dict[str, str] = {}
         self._news = asyncio.Event()
-        """Set when versions change, and then another."""
+        """Set when versions change, and then replaced by a new event."""
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
@@ -120,7 +122,7 @@ class _Site:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     async def look(self) -> None:
-        """Look for ever whether what is watched has changed, and say so."""
+        """Check every POLL_S seconds whether runs have changed, and notify all event streams; never returns."""
         while True:
             await asyncio.sleep(POLL_S)
             if not self._connections.has_streams():
@@ -145,7 +147,10 @@ class _Site:
             raise web.HTTPInternalServerError(text=f"{printable(str(error))}\n") from None
 
     def _is_meant(self, request: web.Request) -> bool:
-        """Whether a request names this server: a page of somebody else's name may lead here, and knows no token."""
+        """Whether a request has the token, or names this machine if there is no token.
+
+        It stops DNS rebinding: a foreign site whose name resolves to this machine could otherwise read the runs.
+        """
         if self._token:
             return compare_digest(request.path.split("/")[1].encode(), self._token.encode())
         try:
@@ -174,7 +179,7 @@ class _Site:
         return _packed(request, snapshot.json, "application/json", {"X-Version": snapshot.version})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """All versions, again whenever one changes; between them a sign of life."""
+        """Stream the versions of all runs whenever one changes, and an empty comment every LIFE_SIGN_S seconds."""
         if self._connections.is_full():
             raise web.HTTPServiceUnavailable(text="too many are watching\n", headers={"Retry-After": "30"})
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -197,7 +202,7 @@ class _Site:
             self._connections.end_stream(request)
 
     def _page_of(self, name: str) -> bytes:
-        """The page of a run, gzipped; made once for each version."""
+        """Return the page of a run as gzipped HTML; it is made once for each version."""
         snapshot = self._shelf.snapshot(name)
         version, body = self._pages.get(name, ("", b""))
         if version != snapshot.version:
@@ -210,7 +215,7 @@ class _Site:
         return body
 
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
-        """Return what a function finds, in a thread; those who ask for one key at the same time share one reading."""
+        """Call `find` in a thread and return its result; simultaneous calls for one key share one reading."""
         if key not in self._under_way:
             reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
             self._under_way[key] = reading
@@ -226,7 +231,7 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 def _packed(
     request: web.Request, body: bytes, kind: str, headers: Mapping[str, str] = MappingProxyType({})
 ) -> web.Response:
-    """What is gzipped already as it is, or unpacked where a client takes no gzip."""
+    """Return a response with a gzipped body, or with the unpacked body if the client does not accept gzip."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8", headers=headers)
     packed = {**headers, "Content-Encoding": "gzip"}

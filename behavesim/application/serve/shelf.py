@@ -1,4 +1,4 @@
-"""The runs of a folder as they are served: read when somebody looks, and once for all who do."""
+"""The runs of a folder for the server: read on request, once for all clients, within a bounded CPU time."""
 
 from __future__ import annotations
 
@@ -30,46 +30,47 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 RENEW_S = 2.0
-"""Seconds for which a value is not found out anew, at least."""
+"""Smallest age in seconds at which a value is computed again."""
 SHARE = 0.2
-"""Fraction of a core's time that is spent at most on finding things out anew, for the whole server."""
+"""Largest fraction of one core's time that the whole server spends on computing values again."""
 HELD = 12
-"""Runs held in memory at most, and comparisons: those looked at last."""
+"""Largest number of runs held in memory, and also of comparisons: the least recently used is dropped. Also of pages."""
 COMPARED = 20
-"""Runs in one comparison at most."""
+"""Largest number of runs in one comparison."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run as it was shown last; `version` is another as soon as something is added to the run, or it ends."""
+    """A run as it was shown last; `version` changes when the run gets new events, ends, or is made again."""
 
     version: str
     document: Document
     json: bytes
-    """The document, gzipped."""
+    """The document as gzipped JSON."""
 
 
 class Pace:
-    """Bounds the CPU time that a server spends on finding things out anew: a fixed share of a core for all together."""
+    """Limits the CPU time that a server spends on computing values again, to SHARE of one core for all values."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._free_at = 0.0
 
     def has_room(self) -> bool:
-        """Whether something may be found out anew now."""
+        """Whether a value may be computed again now."""
         return time.monotonic() >= self._free_at
 
     def spend(self, cpu_s: float) -> None:
-        """Count CPU seconds; nothing is renewed until they are no more than the share."""
+        """Count CPU seconds as used; `has_room` is false until they are at most SHARE of the time since."""
         with self._lock:
             self._free_at = max(self._free_at, time.monotonic()) + cpu_s / SHARE
 
 
 class Renewed(Generic[V]):
-    """Cache of a function's result or error: found out at the first question, and again when it is old.
+    """Cache of a function's result or error: computed at the first request, and again when it is old.
 
-    Any thread may ask. While one thread renews the value, the others get the old one.
+    It is old after RENEW_S seconds, if `pace` has room. Any thread may ask. While one thread computes the value again,
+    the others get the old one.
     """
 
     def __init__(self, find: Callable[[], V], pace: Pace) -> None:
@@ -77,10 +78,10 @@ class Renewed(Generic[V]):
         self._lock = Lock()
         self._found: V | BehavesimError | None = None
         self.renewed_at = -math.inf
-        """When the value was found out, in seconds of the monotonic clock."""
+        """When the value was computed last, in seconds of the monotonic clock; −∞ before the first time."""
 
     def value(self) -> V:
-        """Return what was found last, or is now; raises BehavesimError, whatever the function raised."""
+        """Return the last value, computed again if it is old; raises BehavesimError for any error of the function."""
         is_first = self._found is None
         if (is_first or self._is_old()) and self._lock.acquire(blocking=is_first):
             try:
@@ -88,9 +89,9 @@ class Renewed(Generic[V]):
                     self._renew()
             finally:
                 self._lock.release()
-        assert self._found is not None, "who asks first waits for the value"
+        assert self._found is not None, "the first caller waits for the value"
         if isinstance(self._found, BehavesimError):
-            raise self._found.with_traceback(None)  # or it would grow with each who asks
+            raise self._found.with_traceback(None)  # the kept error's traceback would grow with each raise
         return self._found
 
     def _is_old(self) -> bool:
@@ -109,7 +110,7 @@ class Renewed(Generic[V]):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Turn whatever is raised into BehavesimError: code of a task may raise anything, and must not end the server."""
+    """Turn any error into a one-line BehavesimError: a task's code may raise anything, and must not end the server."""
     try:
         yield
     except BehavesimError:
@@ -119,7 +120,7 @@ def _in_one_line() -> Iterator[None]:
 
 
 class ShownRun:
-    """One run and what is shown of it; what it has read before it does not read again."""
+    """One run and its last snapshot; a renewal reads only the new events of the journal."""
 
     def __init__(self, folder: RunFolder, pace: Pace) -> None:
         self._folder = folder
@@ -128,10 +129,10 @@ class ShownRun:
         self._made_again = 0
         self._last: Snapshot | None = None
         self.snapshot = Renewed(self._snapshot, pace)
-        """The run as it stands, or stood a moment ago."""
+        """The snapshot, as new as `Renewed` allows."""
 
     def is_there(self) -> bool:
-        """Whether the run has not been removed."""
+        """Whether the run's journal exists."""
         return self._folder.journal.is_file()
 
     def _snapshot(self) -> Snapshot:
@@ -146,7 +147,7 @@ class ShownRun:
         return self._last
 
     def _current(self) -> tuple[Run, int]:
-        """Return the run with all its events, and how many; read anew where another was made in its place."""
+        """Return the run with all its events, and their number; a run made again in its place is read anew."""
         events, found = last_event(self._folder.journal), origin(self._folder.journal)
         is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
         if self._run is not None and is_same:
@@ -159,16 +160,19 @@ class ShownRun:
 
 @dataclass(frozen=True)
 class Listing:
-    """A summary of each run that can be read, and of the others why not; runs by their paths below the folder."""
+    """Summaries of the readable runs, and for each other run why it cannot be read.
+
+    A run's name is its path below the folder.
+    """
 
     summaries: tuple[Summary, ...]
     unreadable: Mapping[str, str]
 
 
 class Shelf:
-    """The runs of a folder, by their paths below it; nothing is written to any of them.
+    """The runs of a folder, named by their paths below it; it only reads them.
 
-    Its functions may take a while; any thread may call them.
+    Its methods block while they read or compute. Any thread may call them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -180,7 +184,11 @@ class Shelf:
         self._comparisons: OrderedDict[tuple[str, ...], Renewed[list[Table]]] = OrderedDict()
 
     def snapshot(self, name: str) -> Snapshot:
-        """The run of that name, held from now on; raises UsageError where there is none, JournalError if damaged."""
+        """Return the snapshot of a run, and hold the run in memory.
+
+        Raises UsageError if there is no such run, JournalError if its journal is damaged, and another BehavesimError if
+        the task's code raises.
+        """
         with self._lock:
             if name not in self._held or not self._held[name].is_there():
                 self._held.pop(name, None)
@@ -189,21 +197,24 @@ class Shelf:
         return run.snapshot.value()
 
     def versions(self) -> dict[str, str]:
-        """The versions of the runs held, those that changed read anew; what cannot be read is left out."""
+        """Return the version of each run held in memory, renewed if old; unreadable runs are left out."""
         with self._lock:
             held = list(self._held.items())
         found = {}
-        for name, run in sorted(held, key=lambda pair: pair[1].snapshot.renewed_at):  # all have their turn
+        for name, run in sorted(held, key=lambda pair: pair[1].snapshot.renewed_at):  # oldest first, so none starves
             with suppress(BehavesimError):
                 found[name] = run.snapshot.value().version
         return found
 
     def listing(self) -> Listing:
-        """All runs, those of experiments included: first those that go on, then those that were changed last."""
+        """Return all runs, those of experiments included: running ones first, then the most recently changed."""
         return self._listing.value()
 
     def compared(self, names: Sequence[str]) -> list[Table]:
-        """The tables of a comparison; raises UsageError where a run is missing, JournalError where it is damaged."""
+        """Return the tables of a comparison of 1 to COMPARED runs.
+
+        Raises UsageError if their number is wrong or a run is missing, JournalError if a journal is damaged.
+        """
         if not 0 < len(names) <= COMPARED:
             raise UsageError(f"a comparison takes 1 to {COMPARED} runs, not {len(names)}")
         folders, key = [self._named(name) for name in names], tuple(names)
@@ -218,7 +229,10 @@ class Shelf:
         return {path.relative_to(self._folder).as_posix(): RunFolder(path) for path in found}
 
     def _named(self, name: str) -> RunFolder:
-        """The folder of a run, looked up and never put together: no name leads out of the shelf."""
+        """Return the folder of a run; raises UsageError if there is none.
+
+        The name is looked up in the list of runs: a path built from it could lead out of the folder.
+        """
         known = self._names()
         if name not in known:
             raise UsageError(f"there is no run {name!r} here")
@@ -242,7 +256,7 @@ def _compared(folders: Sequence[RunFolder]) -> list[Table]:
 
 
 def _last_used(held: OrderedDict[K, V], key: K) -> V:
-    """What is held under a key, which is now the last of those used; the first is let go where they are too many."""
+    """Return the value of a key and mark it as the most recently used; drop the least recently used beyond HELD."""
     held.move_to_end(key)
     while len(held) > HELD:
         held.popitem(last=False)

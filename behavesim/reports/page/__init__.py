@@ -1,4 +1,4 @@
-"""The page of a run: one HTML file that asks no network, and that a live view can give a newer document."""
+"""Write the page of a run: one HTML file that needs no network. A server can send it newer documents."""
 
 from behavesim.reports.page.document import Document, document
 from behavesim.reports.page.html import html, page, write_page

@@ -1,4 +1,4 @@
-"""All that the page of a run shows, as one value and as JSON; every number in it is of the analysis."""
+"""Collect all that the page of a run shows, as one value and as JSON; the analysis computes every number."""
 
 from __future__ import annotations
 
@@ -31,19 +31,22 @@ from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
 BRANCHES = 6
-"""Groups of the tree by behaviour that have a colour each."""
+"""Number of clusters into which the tree by behaviour is cut; each has its own colour on the page."""
 PAIRS = 8
-"""Pairs of programs shown on which behaviour and source disagree most."""
+"""Largest number of shown pairs of programs on which behaviour and source disagree most."""
 
 Corners = tuple[float, float, float, float]
 Matrix = tuple[tuple[float, ...], ...]
 Text = tuple[str | None, str, str, tuple[float, ...]]
-"""Of a candidate: its source, its thought, the message of its rejection, its score on each instance."""
+"""A candidate's texts: its source (None without one), thought, message of rejection, and score on each instance."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """All candidates in the order of their numbers, a tuple for each column; what is unknown is None."""
+    """All candidates in the order of their numbers, a tuple for each column; unknown values are None.
+
+    Gaps are fractions; `cpu_s` is the CPU time of the evaluation in seconds.
+    """
 
     candidate: tuple[int, ...]
     status: tuple[str, ...]
@@ -61,9 +64,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Tree:
-    """A dendrogram by average linkage: leaf k, a candidate, is at 10 k + 5, and each fork a line through four corners.
+    """A dendrogram by average linkage: leaf k is at 10 k + 5, and each join is a line through four corners.
 
-    `across` has their places along the leaves, `up` their distances, 1 − similarity; the root is at `height`.
+    `leaves` are candidates. `across` has the corners' places along the leaves, `up` their distances, 1 − similarity.
+    `height` is the distance of the root.
     """
 
     leaves: tuple[int, ...]
@@ -74,10 +78,11 @@ class Tree:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The same programs by what they do and by a metric of their source.
+    """The same programs compared by behaviour and by `metric`, a metric of their source.
 
-    Matrices are (N, N) similarities in the order of `candidates`; `branches` numbers, for each of them, the group in
-    which the tree by behaviour has it. `pairs` disagree most, the first the most of all.
+    `behaviour` and `source` are (N, N) similarities in the order of `candidates`. `branches` has for each candidate the
+    number of its cluster in the tree by behaviour. `pairs` are those on which both disagree, the largest difference
+    first.
     """
 
     metric: str
@@ -92,12 +97,12 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Document:
-    """A run as its page shows it; scores are in the task's unit, gaps are fractions, what is unknown is None.
+    """A run as its page shows it; scores are in the task's unit, gaps are fractions, unknown values are None.
 
-    `notes` say what could not be found out, and why.
-    `texts` is the `Text` of the template and then of every candidate, as JSON, gzipped, in base64: they are most of a
-    run, and a page reads them when the first program is opened. `likeness` is None where there are fewer than two
-    programs to be compared.
+    `sentence` counts the distinct behaviours, `stands` is the run's state in words. `notes` say what could not be
+    computed, and why. `likeness` is None if there are fewer than two programs to compare.
+    `texts` holds the `Text` of the template, then of every candidate, as JSON, gzipped, in base64. They are most of a
+    run's size, so the page unpacks them only when a program is opened.
     """
 
     summary: Summary
@@ -120,12 +125,15 @@ class Document:
     texts: str
 
     def json(self) -> str:
-        """The document as JSON."""
+        """Return the document as JSON."""
         return TypeAdapter(Document).dump_json(self).decode()
 
 
 def document(run: Run, found: RunReport | None = None) -> Document:
-    """The document of a run as it stands; `found` is its report, where that is known already."""
+    """Return the document of a run as it stands; `found` is its report if it has been made already.
+
+    Parts that the task's code cannot compute, such as pictures, are left out and named in `notes`.
+    """
     found = report(run) if found is None else found
     chosen = [program.candidate for program in found.top]
     places, no_map = attempted(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
