@@ -1,4 +1,4 @@
-"""The isolation level, found by trying in children what the layers forbid: what the kernel promised is not asked."""
+"""Finds the isolation level: children try what each layer forbids, so that the level does not rest on promises."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from behavesim.sandbox import processes
 from behavesim.sandbox.layers import Confinement
 
 LEVELS = ("process", "partial", "strong", "strong+")
-"""Weakest first: limits alone; one of Landlock and seccomp; both; both within namespaces."""
+"""The isolation levels, weakest first: only resource limits; Landlock or seccomp; both; both within namespaces."""
 _REMEDIES = {
     "landlock": "Landlock does not hold; it needs Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm",
     "seccomp": "seccomp does not hold; it needs Linux on x86-64 or arm64, and a container that allows its use",
@@ -23,12 +23,12 @@ _REMEDIES = {
 }
 
 Attempt = Callable[[], object]
-"""Something forbidden: it raises OSError where it is prevented."""
+"""Does something forbidden; raises OSError if a layer prevents it."""
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """A level, the layers that reach it (without those that do not hold), and what keeps it from being the best."""
+    """The level found, the layers that hold, and `notes` on what keeps the level from the best, a line each."""
 
     level: str
     confinement: Confinement
@@ -36,7 +36,10 @@ class Isolation:
 
 
 class ReachableTargets:
-    """What there is to reach outside the sandbox: opened before any layer is put on, and tried from within."""
+    """Sockets and a process outside the sandbox, for children to try to reach; a context manager.
+
+    It is entered before any layer is applied.
+    """
 
     def __enter__(self) -> Self:
         self.process = os.getpid()
@@ -52,21 +55,24 @@ class ReachableTargets:
         self._abstract.close()
 
     def connect(self) -> None:
-        """Reach the machine's own network."""
+        """Connect to a TCP port of this machine; raises OSError if that is prevented."""
         socket.create_connection(self._tcp.getsockname(), timeout=1).close()
 
     def connect_abstract(self) -> None:
-        """Reach a socket that lies in no folder."""
+        """Connect to a Unix socket that has no file; raises OSError if that is prevented."""
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(self._abstract.getsockname())
 
     def signal(self) -> None:
-        """Reach a process outside."""
+        """Send signal 0, which has no effect, to the process outside; raises OSError if that is prevented."""
         os.kill(self.process, 0)
 
 
 def find(confinement: Confinement, targets: ReachableTargets) -> Isolation:
-    """Try each layer on its own, and name the level of those that hold."""
+    """Try each layer by itself, and return the level and the confinement of those that hold.
+
+    Raises OSError if no child can be forked.
+    """
     bare = replace(confinement, rules=None, calls=None)
     holds = {
         "landlock": confinement.rules is not None
@@ -92,7 +98,7 @@ def _level(landlock: bool, seccomp: bool, namespaces: bool) -> str:
 
 
 def _prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
-    """Whether every attempt fails in a child within the confinement."""
+    """Whether every attempt fails in a child under the confinement."""
     child = confinement.fork()
     if child == 0:
         try:

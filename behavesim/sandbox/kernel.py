@@ -1,4 +1,4 @@
-"""The Linux kernel's own interface, as far as the layers need it: libc has no names for some of it, Python for most."""
+"""System calls of Linux that the layers need, through the C library: Python has no functions for most of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 ARCHITECTURES = ("x86_64", "aarch64")
+"""The machines whose call numbers are listed here, in the order of each pair of numbers below."""
 
 _READING = {
     "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "lseek": (8, 62), "close": (3, 57), "fstat": (5, 80),
@@ -43,22 +44,25 @@ _LOCKS = {
     "arch_prctl": (158, None), "sched_yield": (24, 124),
 }  # fmt: skip
 HARMLESS = {**_READING, **_PLUMBING, **_MEMORY, **_OWN_SIGNALS, **_TIME, **_SELF, **_LOCKS}
-"""Calls that reach nothing beyond the process, its open files and what it may read: the number on each architecture."""
+"""Calls that affect nothing except the process and its open files, and the number of each per architecture."""
 DELICATE = {
     "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "madvise": (28, 233), "prlimit64": (302, 261),
     "sched_getaffinity": (204, 123), "clock_gettime": (228, 113), "clock_getres": (229, 114),
     "clock_nanosleep": (230, 115), "ioctl": (16, 29), "fcntl": (72, 25),
 }  # fmt: skip
-"""Calls whose harm depends on their arguments."""
+"""Calls that are harmless only with some arguments, and the number of each per architecture."""
 _LAYERS_OWN = {
     "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
     "landlock_restrict_self": (446, 446),
 }  # fmt: skip
+PR_SET_DUMPABLE = 4
+"""The option of prctl(2) that says whether other processes of the user may read this one's memory."""
 _CAPABILITY_VERSION_3 = 0x20080522
 _NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN}
 
 
 Argument = int | bytes | ctypes.Structure | None
+"""An argument of a C function; structures are passed by address."""
 
 
 class _CapabilityHeader(ctypes.Structure):
@@ -69,18 +73,22 @@ class _Capabilities(ctypes.Structure):
     _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 
-def number(call: str) -> int | None:
-    """A system call's number on this machine; None where it has no such call, or its numbers are not written here."""
+def call_number(call: str) -> int | None:
+    """Return the number of a system call on this machine.
+
+    None if this architecture does not have the call, or is not one of ARCHITECTURES. Raises KeyError for a call that is
+    not listed in this module.
+    """
     machine = platform.machine()
     return _NUMBERS[call][ARCHITECTURES.index(machine)] if machine in ARCHITECTURES else None
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the C library's with its arguments laid out; made, it raises OSError as the kernel answers.
+    """A prepared call of a C function, with its arguments already converted.
 
-    A process that was just forked copies each page that it writes to, and Python writes to all that it looks at: what
-    is laid out before the fork costs the child a tenth of what it costs to be put together there.
+    Python writes to every object that it uses, and a forked process copies each page that it writes to. A call prepared
+    before the fork costs the child a tenth of one prepared in it.
     """
 
     name: str
@@ -88,7 +96,7 @@ class Call:
     _arguments: tuple[object, ...]
 
     def __call__(self) -> int:
-        """Make it."""
+        """Make the call and return its result; raises OSError if that is negative."""
         result = self._function(*self._arguments)
         if result < 0:
             code = ctypes.get_errno()
@@ -97,56 +105,62 @@ class Call:
 
 
 def prepared(function: str, *arguments: Argument) -> Call:
-    """A call of a function of the C library's."""
+    """Return a prepared call of a function of the C library; raises AttributeError if the library lacks it."""
     return Call(function, getattr(_libc(), function), tuple(map(_as_register, arguments)))
 
 
 def prepared_syscall(call: str, *arguments: Argument) -> Call:
-    """A system call that libc has no name for; raises OSError where its number is not known."""
-    if (at := number(call)) is None:
+    """Return a prepared system call, by number; raises OSError if this machine's number is not known."""
+    if (at := call_number(call)) is None:
         raise OSError(f"no {call} on {platform.machine()}")
     return replace(prepared("syscall", at, *arguments), name=call)
 
 
 def prepared_prctl(option: int, *arguments: Argument) -> Call:
-    """A call of prctl(2)."""
+    """Return a prepared call of prctl(2)."""
     return prepared("prctl", option, *arguments, *[0] * (4 - len(arguments)))
 
 
 def prepared_fork() -> Call:
-    """A call of fork(2), for a process of one thread: Python's own then mends in the child, for a fifth of what an
-    evaluation costs, what other threads could have left half done."""
+    """Return a prepared call of fork(2), for a process with one thread only.
+
+    `os.fork` also repairs in the child what other threads may have left unfinished, which takes a fifth of the time of
+    an evaluation.
+    """
     return prepared("fork")
 
 
 def trim_memory() -> None:
-    """malloc_trim(3): give back what is free, where the C library can."""
+    """Return free memory to the system by malloc_trim(3); does nothing if the C library lacks it."""
     if trim := getattr(_libc(), "malloc_trim", None):
         trim(0)
 
 
 def syscall(call: str, *arguments: Argument) -> int:
-    """Make a system call that libc has no name for; raises OSError as the kernel answers."""
+    """Make a system call by number and return its result; raises OSError if it fails or its number is not known."""
     return prepared_syscall(call, *arguments)()
 
 
 def prctl(option: int, *arguments: Argument) -> int:
-    """prctl(2); raises OSError."""
+    """Call prctl(2) and return its result; raises OSError if it fails."""
     return prepared_prctl(option, *arguments)()
 
 
 def unshare(flags: int) -> None:
-    """unshare(2); raises OSError."""
+    """Move this process to new namespaces by unshare(2); `flags` say which kinds. Raises OSError if it fails."""
     prepared("unshare", flags)()
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """mount(2); raises OSError."""
+    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails."""
     prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
 
 
 def prepared_to_drop_capabilities() -> Call:
-    """A call that gives up all of capabilities(7), for good where no program can be started."""
+    """Return a prepared call that gives up all capabilities(7) of this process.
+
+    They cannot come back unless the process can start another program.
+    """
     return prepared("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), _Capabilities())
 
 
@@ -156,7 +170,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def _as_register(argument: Argument) -> object:
-    """Whole numbers fill a register (ctypes would cut them to 32 bits), structures are passed by address."""
+    """Return an argument for ctypes: integers with 64 bits (ctypes would cut them to 32), structures by address."""
     if isinstance(argument, int):
         return ctypes.c_long(argument)
     return ctypes.byref(argument) if isinstance(argument, ctypes.Structure) else argument

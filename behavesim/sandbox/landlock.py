@@ -1,4 +1,4 @@
-"""Landlock: the kernel opens nothing for a process but what lies below a few folders, and these for reading alone."""
+"""Landlock: the kernel lets a process open only files below given folders, and only for reading."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _FILE_RIGHTS = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14), (5, 1 << 15))
-"""Rights over files by the version of Landlock that knows them: all of the first, then rename, truncate and ioctl."""
+"""(version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl."""
 _TCP = (1 << 0) | (1 << 1)
 _SCOPES = (1 << 0) | (1 << 1)
-"""Abstract sockets and signals that leave the process."""
+"""Connections to abstract sockets, and signals, of processes outside."""
 
 
 class _Ruleset(ctypes.Structure):
@@ -30,9 +30,10 @@ class _PathBeneath(ctypes.Structure):
 
 
 def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
-    """A descriptor of rules that let only `readable` files and folders be read, but for the `hidden` ones below them.
+    """Return a descriptor of rules under which only the `readable` files and folders can be read, and nothing written.
 
-    Raises OSError without Landlock.
+    Of these, the `hidden` ones cannot be read. Readable paths that do not exist are skipped. Raises OSError if the
+    kernel has no Landlock.
     """
     version = kernel.syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)
     files = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
@@ -47,19 +48,22 @@ def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
 
 
 def restriction(rules: int) -> kernel.Call:
-    """The call that puts a process, and its children and threads to come, under the rules."""
+    """Return a prepared call that puts this process, and the children and threads it starts later, under the rules."""
     return kernel.prepared_syscall("landlock_restrict_self", rules, 0)
 
 
 def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """What is to be allowed so that all below a path can be read but the hidden: a rule allows, and none forbids, so
-    that a folder with something hidden in it may be listed, and what else is in it is allowed one by one."""
+    """Yield (path, rights) to allow, so that everything below `path` can be read except the hidden paths.
+
+    Rules can only allow. So a folder that contains something hidden may be listed, and the rest of its content is
+    allowed entry by entry.
+    """
     if not any(each.is_relative_to(path) for each in hidden):
         yield path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
     elif path not in hidden:
         yield path, _READ_DIR
         for child in path.iterdir():
-            if not child.is_symlink():  # what it points to has a rule of its own, or none
+            if not child.is_symlink():  # a rule would allow its target, which may be elsewhere
                 yield from _parts(child, hidden)
 
 

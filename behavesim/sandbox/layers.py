@@ -1,6 +1,7 @@
-"""The layers between a candidate and everything else: one function for each, with its reason.
+"""The layers that confine a candidate: one function for each, with its reason.
 
-The zygote puts on what all its children share (`prepare`); each child puts on the rest (`Confinement.enclose`).
+The zygote applies the layers that all its children share (`prepare`); each child applies the rest
+(`Confinement.enclose`).
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from behavesim.sandbox import kernel, landlock, libraries, namespaces, processes
 from behavesim.sandbox.limits import MEGABYTE, Limits
 
 LAYERS = ("user", "namespaces", "landlock", "seccomp")
-"""The layers that a machine may lack, and that tests switch off; the others are always on."""
+"""The layers that a machine may lack and that tests can switch off; the others are always on."""
 NOBODY = 65534
+"""The number of the user and group without rights."""
 SPARE_TASKS = 256
+"""Threads that the user may start beyond those running when the zygote starts, if only RLIMIT_NPROC limits them."""
 _NO_BOUND = 1 << 62
 _AS_BY_DEFAULT = bytes(256)
-"""A `struct sigaction`, which is shorter, of zeros."""
+"""Zeros in place of a `struct sigaction`, which is shorter: the default action."""
 T = TypeVar("T")
 Step = Callable[[], object]
-"""What is to be done for a layer, laid out before the first fork; it raises OSError where that fails."""
-_PR_SET_DUMPABLE = 4
+"""One action for a layer, prepared before the first fork; it raises OSError if it fails."""
 _PR_SET_NO_NEW_PRIVS = 38
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """What is done by the zygote ahead of a fork, by the child before and after its files are closed, and by the zygote
-    afterwards."""
+    """The steps of one fork: by the zygote `ahead` of it and `afterwards`, by the child `first` and `last`.
+
+    The child closes its files between `first` and `last`. `fork` returns the child's process id, or 0 in the child.
+    """
 
     ahead: tuple[Step, ...]
     fork: Callable[[], int]
@@ -48,9 +52,11 @@ class _Steps:
 
 @dataclass(frozen=True)
 class Confinement:
-    """The layers that this zygote put on, and those prepared for its children; None stands for one it could not have.
+    """The layers that a zygote has applied, and those prepared for its children.
 
-    `own_pids`, `rules` and `calls` are a file of the namespace, a Landlock ruleset and a seccomp program.
+    `zygote` is its process id, `address_space` its size in bytes, `tasks` the limit on the user's threads. `own_pids`
+    is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset, `calls` a seccomp filter. Each of
+    the three is None if the machine lacks that layer; `notes` say why, a line each.
     """
 
     limits: Limits
@@ -63,7 +69,10 @@ class Confinement:
     notes: tuple[str, ...] = ()
 
     def fork(self) -> int:
-        """Fork a child, which is to `enclose` itself: its number here, 0 there; raises OSError."""
+        """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
+
+        Raises OSError if no process can be had.
+        """
         for step in self._steps.ahead:
             step()
         pid = self._steps.fork()
@@ -73,7 +82,10 @@ class Confinement:
         return pid
 
     def enclose(self, *fds: int) -> None:
-        """Put the other layers on this process, a child that keeps these open files; raises OSError where one fails."""
+        """Apply the remaining layers to this child process and close all its files except `fds`.
+
+        Raises OSError if a layer fails.
+        """
         for step in self._steps.first:
             step()
         close_files(*fds)
@@ -101,9 +113,10 @@ class Confinement:
 
 
 def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Confinement:
-    """Put on the shared layers, and build the rules of the children's, so far as they are wanted and can be had.
+    """Apply the shared layers to this process, the zygote, and prepare those of its children.
 
-    `hidden` files and folders are not to be read though they may lie among the libraries.
+    `wanted` are names from LAYERS. A layer that fails is left out and noted. `hidden` files and folders cannot be read
+    even if they lie among the libraries. Raises SandboxError if the memory limit cannot be kept.
     """
     processes.adopt_orphans()
     be_first_to_go()
@@ -132,7 +145,10 @@ def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = 
 
 
 def require_memory(limits: Limits, address_space: int) -> None:
-    """Raise SandboxError where this process's own limit would leave a program less memory than it is promised."""
+    """Raise SandboxError if this process's own limit leaves a program less memory than `limits.memory_mb`.
+
+    `address_space` is this process's size in bytes.
+    """
     left_mb = (_hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
     if left_mb < limits.memory_mb:
         raise SandboxError(
@@ -142,9 +158,10 @@ def require_memory(limits: Limits, address_space: int) -> None:
 
 
 def leave_root(readable: tuple[Path, ...]) -> None:
-    """Be nobody, where this process is root: what a program must not touch would otherwise be its own.
+    """Change this process's user from root to nobody: root may access files that a program must not touch.
 
-    Raises OSError where nobody could not read Python itself; then the other layers must hold alone.
+    Does nothing for other users. Raises PermissionError if nobody could not read the `readable` paths; then only the
+    other layers confine programs.
     """
     if os.geteuid() != 0:
         return
@@ -155,20 +172,22 @@ def leave_root(readable: tuple[Path, ...]) -> None:
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
-    processes.die_with_parent(signal.SIGTERM)  # a change of user undid it
+    processes.die_with_parent(signal.SIGTERM)  # a change of user cancels the earlier request
 
 
 def detach() -> Iterator[Step]:
-    """Leave the zygote's session and its way with signals."""
+    """Yield steps that leave the zygote's session and restore the default action of its signals."""
     yield partial(signal.set_wakeup_fd, -1)
     for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-        yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # Python's own way takes as long as all else
+        yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # signal.signal takes as long as all else here
     yield os.setsid
 
 
 def die_with_zygote(zygote: int | None) -> Iterator[Step]:
-    """Be killed when the zygote dies, however it dies: nobody else would. It may have died already, which the kernel
-    does not tell; in a namespace (None) that has killed this process too."""
+    """Yield steps that have the kernel kill this process when the zygote dies, however it dies.
+
+    The zygote may have died before: then this process exits. In a namespace (None) the kernel has killed it already.
+    """
     if processes.LINUX:
         yield processes.prepared_to_die_with_parent(signal.SIGKILL)
     if zygote is not None:
@@ -176,11 +195,12 @@ def die_with_zygote(zygote: int | None) -> Iterator[Step]:
 
 
 def limit_resources(limits: Limits, address_space: int) -> Iterator[Step]:
-    """Bound memory, CPU, files and dumps, on every system; soft and hard alike, or a program could raise them.
+    """Yield steps that limit memory, CPU time, written files, core dumps and open files.
 
-    What this process was itself limited to (`ulimit`) remains where it is less.
+    `address_space` is the zygote's size in bytes, which is added to the memory. Soft and hard limits are equal, so that
+    a program cannot raise them. A lower limit of this process (`ulimit`) stays in force.
     """
-    cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote is more exact; this holds where it cannot look
+    cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote enforces it more exactly, but not on every system
     memory = address_space + limits.memory_mb * MEGABYTE if address_space else _NO_BOUND
     for kind, bound in (
         (resource.RLIMIT_AS, memory),
@@ -193,8 +213,9 @@ def limit_resources(limits: Limits, address_space: int) -> Iterator[Step]:
 
 
 def close_files(*fds: int) -> None:
-    """Close all files but `fds`, the candidate's own sockets. Standard input, output and error lead nowhere already in
-    the zygote, so that a flood of printing fills nothing.
+    """Close all files except 0 to 2 and `fds`, the candidate's sockets.
+
+    Standard input, output and error lead to /dev/null since the zygote's start, so printing fills nothing.
     """
     first = 3
     for fd in sorted(fds):
@@ -204,39 +225,44 @@ def close_files(*fds: int) -> None:
 
 
 def limit_processes(tasks: int) -> Step:
-    """Bound fork and thread bombs where no filter forbids them. It counts all that the user runs, and does nothing for
-    root."""
+    """Return a step that limits the user's threads to `tasks`, against fork bombs where seccomp is missing.
+
+    The kernel counts all threads of the user, and does not limit root's.
+    """
     return _limit(resource.RLIMIT_NPROC, tasks)
 
 
 def forbid_new_privileges() -> Step:
-    """No program run from here gains rights (setuid); the kernel also asks it of those who filter their calls."""
+    """Return a step after which no setuid program gains rights; the kernel demands it before a seccomp filter."""
     return kernel.prepared_prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def hide_memory() -> None:
-    """No process of the same user may trace the zygote or its children, or read their memory."""
-    kernel.prctl(_PR_SET_DUMPABLE, 0)
+    """Stop other processes of this user from tracing the zygote and its children or reading their memory.
+
+    Raises OSError if the kernel refuses.
+    """
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
 
 
 def be_first_to_go() -> None:
-    """Where the machine runs out of memory, the kernel shall take a child or the zygote, and not the daemon."""
+    """Have the kernel kill this process and its children before others, such as the daemon, if memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def drop_capabilities() -> Step:
-    """Root's rights, where the user remained root, and those of a namespace's master: a program must not have them."""
+    """Return a step that gives up all capabilities: those of root, if it stayed root, and those in its namespaces."""
     return kernel.prepared_to_drop_capabilities()
 
 
 def restrict_files(rules: int) -> Step:
-    """Python and its libraries can be read, the task and other files not; nothing can be written, made or removed."""
+    """Return a step that applies Landlock rules: only Python and its libraries can be read, and nothing written."""
     return landlock.restriction(rules)
 
 
 def restrict_calls(program: bytes) -> Step:
-    """No sockets, no processes, no signals to others, no writing, nothing that a computation does not need."""
+    """Return a step that applies a seccomp filter: no sockets, processes, signals to others or opening to write."""
     return seccomp.installation(program)
 
 
@@ -251,6 +277,6 @@ def _limit(kind: int, bound: int) -> Step:
 
 
 def _hard_limit(kind: int) -> int:
-    """The greatest value this process may give a limit."""
+    """Return the highest value that this process may give a limit."""
     _, hard = resource.getrlimit(kind)
     return _NO_BOUND if hard == resource.RLIM_INFINITY else hard

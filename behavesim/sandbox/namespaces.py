@@ -18,7 +18,6 @@ COVERED = ("/proc", "/dev/shm")
 """Folders that are empty inside: the kernel's data on processes, and memory shared by name."""
 _PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
 _READ_ONLY_BARE = 1 | 2 | 4 | 8  # read-only, no setuid, no devices, no execution
-_PR_SET_DUMPABLE = 4
 
 
 def enter() -> int:
@@ -44,7 +43,7 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 def _enter() -> int:
     uid, gid = os.geteuid(), os.getegid()
-    kernel.prctl(_PR_SET_DUMPABLE, 1)  # otherwise, after a change of user, the files below belong to root
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # otherwise, after a change of user, the files below belong to root
     kernel.unshare(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")

@@ -57,7 +57,7 @@ def _instructions() -> Iterator[Instruction]:
     yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers; no honest program makes any
     yield (_LOAD, 0, 0, _CALL)
     answers = {**dict.fromkeys(kernel.HARMLESS, (_GRANT,)), **_DELICATE}
-    yield from _halved(_spans({at: answers[call] for call in answers if (at := kernel.number(call)) is not None}))
+    yield from _halved(_spans({at: answers[call] for call in answers if (at := kernel.call_number(call)) is not None}))
 
 
 def _spans(answers: Mapping[int, Answer]) -> list[tuple[int, Answer]]:
