@@ -1,1 +1,1 @@
-"""What a run's events say, as frozen values: reports of runs, metrics, comparisons."""
+"""Reads finished or running runs from their journals: reports, metrics and comparisons, all as frozen values."""

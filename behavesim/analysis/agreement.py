@@ -59,7 +59,8 @@ def agreement(run: Run, metric: str | None = None) -> Agreement:
 
     `metric` names the source metric. None chooses one: CodeBLEU as in the paper if it is installed; otherwise `ast`;
     `rouge` if the sources are too long for syntax trees or are not Python. Raises UsageError if the groups hold fewer
-    than two programs, if there is no such metric, or if it cannot be computed.
+    than two programs, if the metric's package is not installed, if it needs Python and a program is not Python, or if
+    the task cannot be loaded.
     """
     members = held_candidates(run)
     if len(members) < 2:

@@ -1,4 +1,4 @@
-"""The candidates of a run as records for other tools: flat, in the order of their numbers."""
+"""The candidates of a run as flat records for other tools."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from behavesim.store.reading import read_events
 
 @dataclass(frozen=True)
 class Record:
-    """A candidate; what is unknown, or is not there, is None.
+    """One candidate; a field is None if it is unknown or does not apply.
 
-    `score` and `scores`, one an instance, are in the task's unit, `gap` is a fraction. `tokens` maps each of
-    TOKEN_KINDS to the sum over its requests, None where nobody was asked or an answer did not say.
+    `score` and `scores`, one per instance, are in the task's unit; `gap` is a fraction. `tokens` maps each of
+    TOKEN_KINDS to the sum over the candidate's requests, None if there were none or one did not report its tokens.
     """
 
     candidate: int
@@ -40,7 +40,10 @@ class Record:
 
 
 def records(run: Run) -> Iterator[Record]:
-    """A record for every candidate asked for; the template is none of them."""
+    """Yield a record for every candidate asked for, in order of number, without the template.
+
+    Raises JournalError if the run's journal cannot be read.
+    """
     calls: dict[CandidateId, list[Usage]] = defaultdict(list)
     for _, _, event in read_events(run.folder.journal, only=(Responded,)):
         if isinstance(event, Responded):

@@ -1,4 +1,4 @@
-"""What differs when the replies of a run are used once more, under other code or other settings."""
+"""How a replay differs from the run whose replies it used, under other code or other settings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
 ASPECTS = ("prompt", "program", "outcome", "score", "group")
-"""What is compared: the question, the program taken from the reply, feasible or why not, the score, the placement."""
+"""What is compared: the prompt's text, the program read from the reply, "feasible" or the reason of rejection, the
+score, and the group that the candidate was added to."""
 
 
 @dataclass(frozen=True)
 class ReplayDifference:
-    """A run beside the one whose replies it had, for the candidates that both were asked for.
+    """How a replay differs from the run `of`, over the `candidates` that both runs asked for.
 
-    `differing` counts the candidates that differ in each aspect, `first` is the first of them.
+    `differing` maps an aspect to the number of candidates that differ in it, and `first` to the first such candidate;
+    aspects without a difference are missing in both.
     """
 
     of: str
@@ -29,13 +31,16 @@ class ReplayDifference:
 
 
 def beside_original(run: Run) -> ReplayDifference | None:
-    """How a replay differs from the run whose replies it had; None of any other run."""
+    """Compare a replay with its original, which is looked up in the same runs folder; None if `run` is no replay.
+
+    Raises UsageError if the original does not exist, JournalError if a journal cannot be read.
+    """
     kind, _, original = run.settings.proposer.partition(":")
     return replayed(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
 
 
 def replayed(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
-    """Compare a replay with its original; raises JournalError where one of them cannot be read."""
+    """Compare the replay `ours` with the original `theirs`; raises JournalError if a journal cannot be read."""
     left, right = _candidates(ours), _candidates(theirs)
     both = sorted(left.keys() & right.keys())
     differing: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""All that a report says of one run, found out once; tables, files and pages are views of it."""
+"""The report of one run: everything that tables, files and pages show of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a run is kept, and what it was made under: its settings, hashes of its task's file, instances, template."""
+    """A run's folder and settings, and in `versions` the hashes of its "task", "instances" and "template".
+
+    A hash is None if the run did not record it.
+    """
 
     folder: Path
     settings: Settings
@@ -37,16 +40,17 @@ class Origin:
 
 
 UNMEASURED = "programs are not compared"
-"""How a note begins that says why nothing could be measured."""
+"""Beginning of the note that says why behaviour could not be measured."""
 NONE_CHOSEN = Portfolio(TOP, ())
+"""The portfolio of a run without programs, or without a measure."""
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """A run as its report says it; `held_out` is None where nobody tried its programs there.
+    """The report of one run; `held_out` is None if its programs were not tried on held-out instances.
 
-    `notes` say what could not be found out, and why: without the task nothing can be measured, for one.
-    `metrics` has the value of each metric by its name, once they are taken of the rest (`metric.measured`).
+    `notes` are sentences that say what could not be computed and why, for example because the task is missing.
+    `metrics` has the value of each metric by name, None if the run has none; it is empty until `metric.measured`.
     """
 
     origin: Origin
@@ -67,7 +71,7 @@ class RunReport:
     metrics: Mapping[str, float | None] = field(default_factory=dict)
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables that a terminal has room for, as far as there is something to put into them."""
+        """Return the tables for a terminal, without those that have no rows."""
         recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
         tables = (
             top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
@@ -80,7 +84,7 @@ class RunReport:
         return tuple(table for table in tables if table.rows)
 
     def series(self) -> tuple[Table, ...]:
-        """The run over time, and how its clusters join: tables for files and figures."""
+        """Return the tables for files and figures, possibly without rows: convergence, diversity, joins of clusters."""
         return (
             convergence_table(self.convergence),
             diversity_table(self.diversity_over_time),
@@ -89,7 +93,11 @@ class RunReport:
 
 
 def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
-    """The report of a run as it stands; `held_out` is what became of its programs there, where they were tried."""
+    """Return the report of a run as far as it has been read; `held_out` goes into it unchanged.
+
+    If behaviour cannot be measured, for example without the task, the report has no clusters, diversity or portfolio,
+    and a note says why. Raises JournalError if the journal cannot be read.
+    """
     started, islands_found = run.state.started, islands(run.state)
     measured, why = attempted(lambda: _measured(run), _unmeasured(len(islands_found)), UNMEASURED)
     versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
@@ -113,7 +121,7 @@ def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
 
 
 def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
-    """Return what is found and no note; where that raises BehavesimError, `otherwise` and what is missing and why."""
+    """Return (find(), ()); if `find` raises BehavesimError, return `otherwise` and the note "<missing>: <error>"."""
     try:
         return find(), ()
     except BehavesimError as error:
@@ -122,7 +130,7 @@ def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tup
 
 @dataclass(frozen=True)
 class _Measured:
-    """What needs the run's measure, and so the task."""
+    """The parts of a report that need the run's measure, and so the task."""
 
     clustering: Clustering
     diversity: Diversity
@@ -135,5 +143,5 @@ def _measured(run: Run) -> _Measured:
 
 
 def _unmeasured(count: int) -> _Measured:
-    """Return what there is to say of so many islands where nothing can be measured."""
+    """Return empty parts for a run with `count` islands."""
     return _Measured(Clustering(), Diversity((None,) * count, None), (), NONE_CHOSEN)

@@ -1,4 +1,4 @@
-"""A finished or running run as its journal tells it, for reports, notebooks and other tools."""
+"""A finished or running run, read from its journal, for reports, notebooks and other tools."""
 
 from __future__ import annotations
 
@@ -38,18 +38,25 @@ if TYPE_CHECKING:
     from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
     from behavesim.similarity import BehaveSim
 
-TENTHS = 10
+MOMENTS = 10
+"""Number of evenly spaced moments of a run at which its islands are kept, for diversity over time."""
 
 
 class Run:
-    """A run: its settings, its state as of the last event, and all candidates."""
+    """A run: its settings, its state after the last event read, and all candidates."""
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
-        """`registered` is how many candidates the events register, which may be more than the first budget."""
+        """Build the run from its events, each with the time of its commit, in seconds since the epoch.
+
+        `registered` is the number of candidates that the events register; it may exceed the first budget. Raises
+        JournalError if the events are not those of a run.
+        """
         self.folder = folder
         self.events_at: list[float] = []
+        """When each event was committed, in seconds since the epoch."""
         self._candidates = Candidates()
-        self.archives: list[tuple[CandidateId, tuple[tuple[CandidateId, ...], ...]]] = []
+        self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
+        """The islands' members at every tenth of the budget, with the number of candidates registered then."""
         self._activity = Activity()
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._ranked: list[Candidate] | None = None
@@ -67,58 +74,58 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A run by its folder (`runs/<id>`), or by its id below the folder `runs` here.
+        """Load a run by its folder (`runs/<id>`), or by its id in the folder `runs` of the current directory.
 
-        Raises UsageError where there is no run, JournalError where its journal cannot be read.
+        Raises UsageError if there is no such run, JournalError if its journal cannot be read.
         """
         folder = RunFolder.find(Path("runs"), str(path))
         with closing(read_events(folder.journal)) as events:
             return cls(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
 
     def follow(self) -> None:
-        """Take in what has been committed since the run was loaded, or followed last."""
+        """Read the events committed since the last read; raises JournalError if the journal cannot be read."""
         for _, at, event in read_events(self.folder.journal, after=len(self.events_at)):
             self._take(at, event)
 
     @property
     def instances(self) -> str:
-        """The hash of the task's instances, as the run recorded it; empty where it did not."""
+        """The hash of the task's instances that the run recorded; empty if it did not."""
         return "" if self.state.started is None else self.state.started.provenance.get("instances", "")
 
     @property
     def active_s(self) -> float:
-        """Seconds the run has been active, the pauses between its sessions left out."""
+        """Seconds that the run has been active, without the pauses between its sessions."""
         return self._activity.seconds
 
     @property
     def template(self) -> Candidate | None:
-        """The program that the search starts from, as a candidate; it is none of `candidates`."""
+        """The program that the search starts from, which is not in `candidates`; None until it is evaluated."""
         return self._candidates.template
 
     @property
     def candidates(self) -> list[Candidate]:
-        """All candidates asked for, in that order."""
+        """All candidates asked for, in the order of asking."""
         return self._candidates.all()
 
     @property
     def feasible(self) -> list[Candidate]:
-        """The candidates with a score, in the order in which they were asked for."""
+        """The candidates with a score, in the order of asking."""
         return [candidate for candidate in self.candidates if candidate.status == "feasible"]
 
     @property
     def best(self) -> Candidate | None:
-        """The best candidate so far, the first of several as good; None while none is feasible."""
+        """The best candidate so far, the oldest if scores are equal; None while none is feasible."""
         ranked = self.ranked()
         return ranked[0] if ranked else None
 
     @property
     def recommended(self) -> Candidate | None:
-        """The program chosen on validation instances; None while none is."""
+        """The program chosen on validation instances, possibly the template; None if none is chosen (yet)."""
         event = self.state.recommended
         return None if event is None or event.choice is None else self._candidates.get(event.choice)
 
     def candidate(self, number: CandidateId) -> Candidate:
-        """A candidate by its number, -1 being the template; raises UsageError that says which there are."""
+        """Return a candidate by its number, -1 for the template; raises UsageError if there is none."""
         program = self._candidates.get(number)
         if program is None:
             asked = f"0 to {self.state.asked - 1}" if self.state.asked else "none yet"
@@ -127,7 +134,10 @@ class Run:
         return program
 
     def ranked(self) -> list[Candidate]:
-        """The best candidate of each distinct program, best first; programs are equal when their normal forms are."""
+        """Return the distinct programs, best first, each as the first candidate with it.
+
+        Programs are equal if their normal forms are; among equal scores the older candidate comes first.
+        """
         if self._ranked is None:
             seen: dict[str, Candidate] = {}
             for candidate in self.feasible:
@@ -136,16 +146,19 @@ class Run:
         return self._ranked.copy()
 
     def utility(self, candidate: Candidate) -> float:
-        """The score of a feasible candidate turned so that higher is better."""
+        """Return the score of a feasible candidate, negated if scores are minimised: higher is better."""
         assert candidate.score is not None, "a feasible candidate has a score"
         return self.state.objective.utility(candidate.score)
 
     def gap(self, score: float | None) -> float | None:
-        """A score's gap to the best known, as a fraction; None where either is unknown."""
+        """Return a score's gap to the best known score, a fraction; None if either is unknown."""
         return None if score is None else self.state.objective.gap(score)
 
     def trajectories(self, candidates: Sequence[CandidateId] | None = None) -> list[Behaviour]:
-        """What the programs of some feasible candidates do, of all where none are named, one trajectory an instance."""
+        """Return the behaviour of each of these feasible candidates, of all of them if None.
+
+        A behaviour has one trajectory per instance of the search. Raises JournalError if the journal cannot be read.
+        """
         chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
         if fresh:
@@ -153,13 +166,19 @@ class Run:
         return [self._behaviours[candidate] for candidate in chosen]
 
     def task(self) -> Task:
-        """The run's task, by the run's own copy where its file is gone; raises UsageError where it cannot be had."""
-        if self._task is None:  # a file of one's own may read much, and every measure asks for it
+        """Return the run's task; the run's own copy of a task file is used if the file is gone or changed.
+
+        Raises UsageError if the task cannot be loaded.
+        """
+        if self._task is None:  # loading a user's file may be slow, and every measure needs the task
             self._task = TaskReference(self.folder.with_task_at_hand(self.settings).task).load()
         return self._task
 
     def measure(self) -> BehaveSim:
-        """The run's own measure, clipped, as people read similarities; no stricter than the run was (`refusal`)."""
+        """Return BehaveSim with the run's own settings, clipped to [0, 1] and not strict.
+
+        Not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded.
+        """
         from behavesim.similarity import BehaveSim
 
         task = self.task()
@@ -168,11 +187,17 @@ class Run:
         return BehaveSim(**self.settings.measuring(normaliser), clip=True, strict=False)
 
     def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
-        """The (N, N) similarities of some feasible candidates, of all where none are named."""
+        """Return the (N, N) similarities, in [0, 1], of these feasible candidates, of all of them if None.
+
+        Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+        """
         return self.measure().matrix(self.trajectories(candidates))
 
     def rows(self, candidates: Sequence[CandidateId] | None = None, size: int = 256) -> Iterator[NDArray[np.float64]]:
-        """The same from top to bottom, (size, N) at a time, for more than fit memory; see `BehaveSim.rows`."""
+        """Yield that matrix from top to bottom in blocks of (size, N), if it does not fit in memory.
+
+        Raises as `matrix` does, and TrajectoryError if `size` is not an integer of 1 or more.
+        """
         return self.measure().rows(self.trajectories(candidates), size)
 
     def portfolio(
@@ -181,10 +206,11 @@ class Run:
         others: Sequence[Run] = (),
         validation: Mapping[tuple[str, CandidateId], Scores | None] | None = None,
     ) -> Portfolio:
-        """At most `count` programs that behave differently, best first, of this run and of others on its task.
+        """Return at most `count` programs that behave differently, best first, from this run and others on its task.
 
-        `validation` is what became of programs on validation instances, by run and candidate (`analysis.portfolio`).
-        Raises UsageError for runs on other tasks or instances, or fewer than one program.
+        `validation` has scores on validation instances by run and candidate, None for a program that failed there
+        (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
+        differ, or if `count` is less than 1.
         """
         from behavesim.analysis.portfolio import portfolio
 
@@ -201,7 +227,7 @@ class Run:
         return portfolio(entrants, self.clearing(), count, validation)
 
     def entrants(self) -> list[Entrant]:
-        """The feasible programs, with what they do, in the order in which they were asked for."""
+        """Return the feasible programs with their behaviours, in the order of asking."""
         from behavesim.analysis.portfolio import Entrant
 
         feasible = self.feasible
@@ -213,15 +239,15 @@ class Run:
         ]
 
     def clearing(self) -> Clearing:
-        """How programs that behave differently are chosen, by the run's own measure and `shortlist_radius`."""
+        """Return the rule that chooses programs that behave differently, with the run's measure and radius."""
         from behavesim.analysis.portfolio import Clearing
 
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return all candidates as a data frame with one row each, none before any is asked for.
+        """Return a data frame with a row per candidate, indexed by number; its columns are the fields of `Candidate`.
 
-        It needs the `pandas` extra.
+        Raises ImportError without the `pandas` extra.
         """
         import pandas
 
@@ -245,8 +271,8 @@ class Run:
                 self.settings, self._task = recorded(event.settings), None
 
     def _remember(self) -> None:
-        """Keep the islands' members as they are at every tenth of the budget, as it is in the end."""
-        if self.state.registered * TENTHS // self._span > len(self.archives):
+        """Keep the islands' members at every tenth of the run's final budget."""
+        if self.state.registered * MOMENTS // self._span > len(self.archives):
             islands = tuple(tuple(group.members) for group in self.state.islands.values())
             self.archives.append((self.state.registered, islands))
 

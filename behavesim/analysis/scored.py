@@ -1,4 +1,4 @@
-"""A program with what it is worth, as every part of a report names it."""
+"""A program with its score and gap, as all parts of a report name it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
 TOP = 10
-"""Of so many of the best distinct programs reports speak."""
+"""Number of best distinct programs that reports show and average."""
 COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
+"""The two columns for a program's score and gap; `cells` fills them."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A feasible candidate: its number, its score in the task's unit, and its gap to the best known.
+    """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
 
-    The gap is a fraction; None where the best is unknown.
+    The gap is a fraction; None if no best score is known.
     """
 
     candidate: int
@@ -31,9 +32,9 @@ class Scored:
 
 @dataclass(frozen=True)
 class TopProgram(Scored):
-    """The best of the programs that behave alike, with its source, where it came from, and how many programs these are.
+    """The best of the distinct programs with one behaviour; `programs` is the number of these programs.
 
-    `group` is where it was added.
+    `group` is the group that it was added to; None if it was added to none. `model` is None if no model wrote it.
     """
 
     source: str
@@ -45,18 +46,21 @@ class TopProgram(Scored):
 
     @property
     def lines(self) -> int:
-        """Of code, comments included, blank ones left out."""
+        """Number of lines of the source that are not blank, comments included."""
         return sum(bool(line.strip()) for line in self.source.splitlines())
 
 
 def scored(run: Run, candidate: Candidate) -> Scored:
-    """A feasible candidate of a run."""
+    """Return a feasible candidate of the run with its score and gap; AssertionError if it has no score."""
     assert candidate.score is not None, "a feasible candidate has a score"
     return Scored(candidate.candidate, candidate.score, run.gap(candidate.score))
 
 
 def top(run: Run) -> tuple[TopProgram, ...]:
-    """The ten best behaviours, best first; behaviours are one when all their trajectories are."""
+    """Return the best program of each of the ten best behaviours, best first.
+
+    Behaviours are equal if all their trajectories are.
+    """
     ranked = run.ranked()
     alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
@@ -81,7 +85,10 @@ def _top_program(run: Run, alike: list[Candidate]) -> TopProgram:
 
 
 def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[int]], caption: str) -> Table:
-    """The best programs by rank, with the number of the behavioural cluster that each is in."""
+    """Return a table with a row per program, in the given order, with the behavioural cluster that it is in.
+
+    `clusters` has the members of each cluster; clusters are numbered from 1.
+    """
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
         Column("rank", COUNT),
@@ -113,5 +120,5 @@ def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[in
 
 
 def cells(best: Scored | None) -> tuple[Cell, Cell, Cell]:
-    """Number, score and gap as they stand in a row; unknown where there is no program."""
+    """Return the number, score and gap of a program as cells of a row, three times None for None."""
     return (None, None, None) if best is None else (best.candidate, best.score, best.gap)

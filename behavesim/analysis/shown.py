@@ -1,4 +1,4 @@
-"""All that a run knows of one candidate: where it came from, what it is worth, and whom it behaves like."""
+"""All details of one candidate: its origin, its scores, and the programs that behave most like it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
 from behavesim.store.reading import read_prompt, read_reply
 
 NEAREST = 5
+"""Number of programs listed as nearest in behaviour."""
 
 
 @dataclass(frozen=True)
 class Parent:
-    """A program that the prompt showed, with its score in the task's unit and its gap, None where unknown."""
+    """A program that the prompt showed, with its score in the task's unit and its gap, a fraction; None if unknown."""
 
     candidate: int
     score: float | None
@@ -24,18 +25,18 @@ class Parent:
 
 @dataclass(frozen=True)
 class Neighbour(Scored):
-    """A program that behaves much alike, and how much: BehaveSim by the run's own measure, in [0, 1]."""
+    """A program near in behaviour, with its similarity: BehaveSim by the run's own measure, in [0, 1]."""
 
     similarity: float
 
 
 @dataclass(frozen=True)
 class CandidateDetails:
-    """A candidate of a run, or its template (-1); what is unknown, or is not there, is None.
+    """A candidate of a run, or its template (-1); a field is None if it is unknown or does not apply.
 
-    `scores` has the score of each instance, `gap` is a fraction. `stage`, `reason` and `message` say where and why a
-    rejected one came to nothing. `prompt` and `reply` are the last ones; `neighbours` the nearest first, for a feasible
-    one.
+    `score` and `scores`, one per instance, are in the task's unit; `gap` is a fraction; `cpu_s` is in seconds. `stage`,
+    `reason` and `message` say where and why it was rejected. `prompt` and `reply` are the texts of the last prompt and
+    reply. `neighbours` are the programs nearest in behaviour, nearest first; empty if the candidate is not feasible.
     """
 
     run: str
@@ -60,7 +61,7 @@ class CandidateDetails:
     neighbours: tuple[Neighbour, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """What is counted and measured of it: its score on each instance, its parents, its neighbours."""
+        """Return the tables of its scores, parents and neighbours, without those that have no rows."""
         numbered = (Column("candidate", COUNT), *COLUMNS)
         tables = (
             Table(
@@ -81,7 +82,10 @@ class CandidateDetails:
 
 
 def candidate_details(run: Run, number: int) -> CandidateDetails:
-    """A candidate of a run, or its template (-1); raises UsageError where there is none of that number."""
+    """Return the details of a candidate, or of the template (-1).
+
+    Raises UsageError if there is no such candidate or the task cannot be loaded.
+    """
     candidate, journal = run.candidate(number), run.folder.journal
     prompt, reply = read_prompt(journal, number), read_reply(journal, number)
     return CandidateDetails(
@@ -109,9 +113,10 @@ def candidate_details(run: Run, number: int) -> CandidateDetails:
 
 
 def neighbours(run: Run, candidate: Candidate, count: int = NEAREST) -> tuple[Neighbour, ...]:
-    """The distinct programs of the run that behave most like a feasible one, nearest and then best first.
+    """Return at most `count` distinct programs that behave most like the candidate, nearest first; ties: best first.
 
-    Copies of its own program are none of them; nothing where it is not feasible.
+    Copies of its own program are left out. It is empty if the candidate is not feasible. Raises UsageError if the task
+    cannot be loaded.
     """
     others = [other for other in run.ranked() if not _is_same(other, candidate)]
     if candidate.status != "feasible" or not others:

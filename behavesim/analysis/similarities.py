@@ -1,4 +1,4 @@
-"""How alike some programs are."""
+"""Similarities of several programs, by behaviour or by source."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from behavesim.similarity import BehaveSim
 from behavesim.trajectory import AlgorithmRun
 
 Matrix = tuple[tuple[float, ...], ...]
+"""Rows of an (N, N) matrix of similarities."""
 
 
 @dataclass(frozen=True)
 class ProgramSimilarities:
-    """The (N, N) similarities of N programs over all instances, and on each instance alone.
+    """The (N, N) similarities of N programs over all instances, and in `per_instance` on each instance alone.
 
-    `metric` is how their trajectories were aligned, `settings` the measure's others. Where it is a metric of their
-    text, it has neither settings nor instances.
+    For behaviour, `metric` is the measure that aligned the trajectories and `settings` its other settings. For source,
+    `metric` is the metric's name, and `settings` and `per_instance` are empty.
     """
 
     labels: tuple[str, ...]
@@ -28,7 +29,7 @@ class ProgramSimilarities:
     per_instance: tuple[Matrix, ...] = ()
 
     def tables(self) -> tuple[Table, ...]:
-        """The matrix over all instances, and behind it that of each where there are several."""
+        """Return the matrix over all instances as a table, then that of each instance if there are several."""
         alone = ((f"instance {number}", matrix) for number, matrix in enumerate(self.per_instance, 1))
         every = (
             ("all instances" if self.per_instance else "similarity", self.matrix),
@@ -45,7 +46,10 @@ class ProgramSimilarities:
 def similarities(
     labels: Sequence[str], behaviours: Sequence[tuple[AlgorithmRun, ...]], measure: BehaveSim
 ) -> ProgramSimilarities:
-    """The similarities of programs by their trajectories, one an instance; raises DistanceError as the measure does."""
+    """Return the similarities of programs by behaviour; each has one trajectory, or several runs, per instance.
+
+    Raises DistanceError if the measure fails.
+    """
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
     matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
     return ProgramSimilarities(
@@ -54,7 +58,10 @@ def similarities(
 
 
 def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
-    """The similarities of programs, each a label and a source, by a metric of source; raises UsageError as it does."""
+    """Return the similarities of at least one program, each a label and a source, by the named source metric.
+
+    Raises UsageError if the metric's package is not installed, or if it needs Python and a program is not Python.
+    """
     labels, sources = zip(*programs, strict=True)
     return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)
 

@@ -1,4 +1,4 @@
-"""How a run stands, found out from the run: its summary, its state, and what it has spent."""
+"""The summary of a loaded run: its state, its results and what it has spent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from behavesim.state.state import RunState
 
 
 def summary(run: Run) -> Summary:
-    """The summary of a run as it stands."""
+    """Return the summary of a run as far as it has been read.
+
+    Raises UsageError if the settings in the run's folder, which name prices, cannot be read or are invalid.
+    """
     state, settings, best, stands = run.state, run.settings, run.best, state_of(run)
     price = Prices.named(in_force(run).prices).cost
     spending = Spending.of(state.tally.tokens, price)
@@ -48,7 +51,7 @@ def summary(run: Run) -> Summary:
 
 
 def state_of(run: Run) -> State:
-    """Whether a run goes on, and how it ended where it does not."""
+    """Return how the run ended; "running" if it has not ended and a process holds it, "stopped" if that was killed."""
     match run.state.stopped:
         case None:
             return "running" if run.folder.is_running() else "stopped"  # its process was killed; nothing in it failed
@@ -61,7 +64,11 @@ def state_of(run: Run) -> State:
 
 
 def given_up(run: Run) -> int:
-    """How many requests were under way when a run ended that is not going on; at most, where nobody counted them."""
+    """Return the number of requests that were under way when the run ended and may have been billed.
+
+    It is 0 for a running run, if no model was asked, or if the proposer keeps its requests. If the run was killed and
+    could not count them, it is an upper bound.
+    """
     asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tally.tokens.values())
     is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
     if not is_lost:
@@ -70,7 +77,10 @@ def given_up(run: Run) -> int:
 
 
 def tokens(state: RunState) -> dict[str, int | None]:
-    """Tokens of all requests by kind; None where there were requests and no answer said what it took."""
+    """Return the tokens of all requests by kind (TOKEN_KINDS); all None if no answer reported its tokens.
+
+    Answers that did not report theirs count as 0. All are 0 if there were no requests.
+    """
     used = state.tally.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
     is_unknown = calls > 0 and unreported == calls
@@ -78,7 +88,10 @@ def tokens(state: RunState) -> dict[str, int | None]:
 
 
 def in_force(run: Run) -> Settings:
-    """The settings of the last session, where the folder has them: prices may have been named since the run began."""
+    """Return the settings in the run's folder, or those of the journal if the folder has none.
+
+    The folder's are those of the last session, which may name prices that the first did not.
+    """
     return recorded(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
 
 
@@ -93,5 +106,5 @@ def _recommended(run: Run) -> RecommendedProgram | None:
 
 
 def _top_gap(run: Run) -> float | None:
-    """The mean gap of the ten best distinct programs, of fewer where there are fewer; None where gaps are unknown."""
+    """Return the mean gap of the ten best distinct programs, or of all if fewer; None if gaps are unknown."""
     return mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]])

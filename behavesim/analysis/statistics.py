@@ -1,4 +1,4 @@
-"""What a few runs say about many: means with their uncertainty, and tests of differences."""
+"""Statistics of a few runs: means with confidence intervals, and tests of differences."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from numpy.typing import NDArray
 SIGNIFICANCE = 0.05
 """Level of the tests, and 1 − the coverage of the intervals: the convention of the field."""
 RESAMPLES = 10_000
+"""Number of bootstrap samples behind an interval, a usual choice."""
 EXACT = 100
-"""Values of both groups together up to which the Mann–Whitney test is exact; above, it is the normal approximation."""
+"""Largest number of values, of both groups together, for the exact Mann–Whitney test; above, the normal approximation
+is used, which is accurate there and faster."""
 ROUNDING = 1e-9
-"""Values that are nearer to one another than this fraction of the largest of them count as equal."""
+"""Values that differ by less than this fraction of the largest absolute value count as equal (rounding errors)."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Values of independent runs: mean, standard deviation (n − 1), and a 95 % bootstrap interval of the mean.
+    """Values of independent runs, with their mean, standard deviation (n − 1) and 95 % bootstrap interval of the mean.
 
-    The last three are None for fewer than two values.
+    `sd`, `low` and `high` are None for a single value.
     """
 
     values: tuple[float, ...]
@@ -33,10 +35,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """The mean of a less the mean of b with a 95 % bootstrap interval, tested by Mann and Whitney (two-sided).
+    """Mean of a − mean of b, with its 95 % bootstrap interval and the two-sided p-value of the Mann–Whitney test.
 
-    `superiority` is the chance that a run of a has a greater value than one of b, ties counting half (Vargha and
-    Delaney's A). All but the difference are None where either has fewer than two values.
+    `superiority` is P(a > b), the share of pairs in which the value of a is greater, ties counting half (Vargha and
+    Delaney's A). Greater is not better: if lower values are better, such as gaps, 1 means that a is always worse. All
+    fields but `difference` are None if a or b has fewer than two values.
     """
 
     difference: float
@@ -48,9 +51,9 @@ class MeanDifference:
 
 @dataclass(frozen=True)
 class Paired:
-    """Differences within pairs: their mean with a 95 % bootstrap interval, and Wilcoxon's signed-rank test (two-sided).
+    """Differences within pairs: their mean, its 95 % bootstrap interval, and the p-value of `signed_rank`.
 
-    All but the mean are None for fewer than two pairs.
+    All fields but the mean are None for fewer than two pairs.
     """
 
     mean: float
@@ -60,18 +63,18 @@ class Paired:
 
 
 def mean_of_all(values: Sequence[float | None]) -> float | None:
-    """The mean of values; None where there is none, or where one of them is unknown."""
+    """Return the mean of the values; None if there are none or one of them is None."""
     return None if None in values else mean_of_known(values)
 
 
 def mean_of_known(values: Sequence[float | None]) -> float | None:
-    """The mean of those values that are known; None where none is."""
+    """Return the mean of the values that are not None; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def paired(differences: Sequence[float]) -> Paired:
-    """The summary of at least one difference."""
+    """Summarise at least one difference."""
     whole = sample(differences)
     return Paired(whole.mean, whole.low, whole.high, signed_rank(differences))
 
@@ -79,8 +82,8 @@ def paired(differences: Sequence[float]) -> Paired:
 def signed_rank(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test; None for fewer than two differences.
 
-    The test is exact, with ties and without: every way to give the ranks signs has the same chance. Differences of zero
-    are left out; the p-value is 1 if all are zero.
+    The test is exact, with and without ties: it counts all ways to give signs to the ranks. Differences of 0 are left
+    out; the p-value is 1 if all are 0.
     """
     from scipy.stats import rankdata  # scipy.stats takes a second to load
 
@@ -96,7 +99,7 @@ def signed_rank(differences: Sequence[float]) -> float | None:
 
 
 def sample(values: Sequence[float]) -> Sample:
-    """The summary of at least one value."""
+    """Summarise at least one value."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Sample(tuple(values), mean, None, None, None)
@@ -105,7 +108,7 @@ def sample(values: Sequence[float]) -> Sample:
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """How the values of a and b differ; each has at least one."""
+    """Return how the values of a and b differ, a − b; each must have at least one."""
     between = float(np.mean(a) - np.mean(b))
     if len(a) < 2 or len(b) < 2:
         return MeanDifference(between, None, None, None, None)
@@ -116,8 +119,8 @@ def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
 def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """Return the two-sided p-value of the Mann–Whitney U test; 1 if all values are equal.
 
-    The test is exact, with ties and without, for up to 100 values of both groups together: every way to divide the
-    values has the same chance. For more values it is the normal approximation.
+    For up to 100 values of both groups together the test is exact, with and without ties: it counts all ways to divide
+    the values into groups of these sizes. For more values it uses the normal approximation.
     """
     from scipy.stats import mannwhitneyu, rankdata  # scipy.stats takes a second to load
 
@@ -136,14 +139,14 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def share_greater(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return the share of pairs in which the value of a is greater; ties count half."""
+    """Return P(a > b): the share of pairs, in [0, 1], in which the value of a is greater; ties count half."""
     levels = np.array(_levels([*a, *b]))
     left, right = levels[: len(a), None], levels[None, len(a) :]
     return float(((left > right) + 0.5 * (left == right)).mean())
 
 
 def _levels(values: Sequence[float]) -> list[int]:
-    """Return whole numbers in the order of the values; values that differ by rounding alone get the same number."""
+    """Return an integer per value, ordered as the values are; values that differ only by rounding get the same one."""
     array = np.asarray(values, dtype=np.float64)
     order = np.argsort(array, kind="stable")
     steps = np.diff(array[order], prepend=array[order[:1]])
@@ -153,12 +156,15 @@ def _levels(values: Sequence[float]) -> list[int]:
 
 
 def _two_sided(chances: NDArray[np.float64], found: int) -> float:
-    """Return twice the chance of the smaller tail, at most 1; `chances[s]` is that of a sum of s."""
+    """Return twice the probability of the smaller tail, at most 1; `chances[s]` is the probability of a sum of s."""
     return min(1.0, 2 * float(min(chances[: found + 1].sum(), chances[found:].sum())))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction of a family of tests, in the order given; tests without a p-value do not count."""
+    """Return the p-values of a family of tests after Holm's step-down correction, in the given order.
+
+    A test without a p-value keeps None and does not count towards the family's size.
+    """
     order = sorted((index for index, p in enumerate(p_values) if p is not None), key=lambda index: p_values[index] or 0)
     corrected: list[float | None] = [None] * len(p_values)
     least = 0.0
@@ -169,7 +175,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _resampled_means(values: Sequence[float], stream: int) -> NDArray[np.float64]:
-    """Means of samples drawn with replacement; the generator is fixed, so that a report can be made again."""
+    """Return means of samples drawn with replacement; the seed is fixed, so that reports are reproducible."""
     rng = np.random.default_rng([len(values), stream])
     picks = rng.integers(len(values), size=(RESAMPLES, len(values)))
     return np.asarray(np.asarray(values, dtype=np.float64)[picks].mean(axis=1))

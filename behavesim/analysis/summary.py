@@ -1,4 +1,4 @@
-"""How a run stands: what it was asked, what it found, what it took."""
+"""The summary of a run: its settings, results and costs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from behavesim.analysis.scored import Scored
 from behavesim.base.tokens import Spending
 
 State = Literal["running", "finished", "stopped", "failed"]
-"""finished: its budget is spent; stopped: a cap or a person ended it."""
+"""running: a process holds it; finished: its budget is spent; stopped: a cap, a person or a kill ended it; failed: an
+error ended it."""
 
 TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
-"""Of tokens; cached ones are among those of prompts, reasoning among those of completions."""
+"""Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning."""
 
 
 @dataclass(frozen=True)
 class RecommendedProgram(Scored):
-    """The program chosen on validation instances, and its score there.
+    """The program chosen on validation instances; `validation_score` is its score there, in the task's unit.
 
-    `gain` is how much better than the template it is over search and validation instances, a fraction; None where that
-    is unknown.
+    `gain` is its gain on the template over search and validation instances, a fraction; None if unknown.
     """
 
     validation_score: float
@@ -30,12 +30,14 @@ class RecommendedProgram(Scored):
 
 @dataclass(frozen=True)
 class Summary:
-    """A run at a glance; scores in the task's unit, gaps as fractions, and None for what is unknown or not there.
+    """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
-    `best` is the best candidate, and `gain` is how much better than the template it is, in the task's unit.
-    `tokens` maps each of TOKEN_KINDS to a sum, None where no answer said what it took, and `cost_usd` is what those
-    cost; `estimated` is both with estimates for the answers that did not say, None where all did. `unanswered` requests
-    were sent and given up, and may have been billed. `seconds` leaves pauses out.
+    `stopped_by` names what ended the run. `rejected` counts candidates by reason. `gain` is how much better than the
+    template `best` is, in the task's unit. `top10_gap` is the mean gap of the ten best distinct programs.
+    `tokens` maps each of TOKEN_KINDS to a sum, None if no answer reported it; `cost_usd` is the cost of these tokens.
+    `estimated` is both with estimates for answers that did not report; None if all did. `unanswered` is the number of
+    requests that were sent and given up, which may have been billed. `seconds` is active time, without pauses between
+    sessions. `digest` is a hash of all candidates' results.
     """
 
     run: str
@@ -63,10 +65,10 @@ class Summary:
 
     @property
     def rejections(self) -> int:
-        """Candidates rejected for any reason."""
+        """Number of candidates rejected, for any reason."""
         return sum(self.rejected.values())
 
     @property
     def open(self) -> int:
-        """Candidates asked for of which nothing has become yet."""
+        """Number of candidates asked for that are neither feasible nor rejected yet."""
         return self.asked - self.feasible - self.rejections

@@ -1,4 +1,4 @@
-"""Rows and columns with their units: what every view of a report draws, be it a terminal or a file."""
+"""Tables with units, which terminals, pages and files show."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Unit:
-    """How people read a number: multiplied by `factor` and formatted by `style`; `symbol` names what it counts."""
+    """How numbers are shown to people: multiplied by `factor`, then formatted with `style`, a format specification.
+
+    `symbol` stands in the column's heading, such as "%".
+    """
 
     style: str = ""
     symbol: str = ""
     factor: float = 1.0
 
     def text(self, value: float | str | None) -> str:
-        """The number without its symbol; empty where it is unknown, and words as they are."""
+        """Return the number as text, without the symbol; "" for None, and text unchanged."""
         if value is None or isinstance(value, str):
             return value or ""
         return format(value if self.factor == 1 else self.factor * value, self.style)
 
 
 WORDS = Unit()
+"""Column of text: left-aligned."""
 WRITTEN = Unit()
-"""Of numbers that are text already, which stand at the right where words stand at the left."""
+"""Column of preformatted numbers: right-aligned."""
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
 SCORE = Unit(".6g")
@@ -37,21 +41,24 @@ SECONDS = Unit(".3f")
 
 @dataclass(frozen=True)
 class Column:
-    """What stands in a column: its name in files, the unit of its numbers, and its title for people if another."""
+    """A column: `name` is its name in files, `title` its title for people, None if it is the name."""
 
     name: str
     unit: Unit = WORDS
     title: str | None = None
     is_whole: bool = False
-    """Whether its cells are never broken, as those that people copy."""
+    """Whether cells are never wrapped to a second line, so that people can copy them."""
 
     @property
     def heading(self) -> str:
-        """What people read above it, with the unit's symbol."""
+        """The heading for people: the title with the unit's symbol."""
         return f"{self.name if self.title is None else self.title} {self.unit.symbol}".strip()
 
     def text(self, cell: Cell) -> str:
-        """What people read in a cell of this column; nothing where it is unknown, an interval in a line of its own."""
+        """Return a cell of this column as text for people; "" for None.
+
+        An estimate with a standard deviation has its interval on a second line.
+        """
         if not isinstance(cell, Estimate):
             return self.unit.text(cell)
         unit = cell.unit or self.unit
@@ -63,9 +70,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, its standard deviation and 95 % interval where they are known, in the column's unit or one of its own.
+    """A mean with its standard deviation and 95 % interval, `low` to `high`; None if unknown.
 
-    `known` is how many runs it is of, where others have no value.
+    `known` is the number of runs with a value, None if all runs have one. `unit` replaces the column's unit if given.
     """
 
     mean: float
@@ -77,14 +84,15 @@ class Estimate:
 
 
 Cell = str | int | float | Estimate | None
-"""None is what is not known: empty in every view, and never 0."""
+"""Content of a cell; None is unknown, which every view shows as empty and never as 0."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table; each row has a cell a column, `marked` are rows that stand out and `best` cells that do, by place.
+    """A table: each row has one cell per column. `name` is its name in files, `title` its title for people.
 
-    The first `keys` columns say what a row is about: where a table is too wide, each of its parts begins with them.
+    `marked` has the indices of highlighted rows; `best` has (row, column) of highlighted cells. The first `keys`
+    columns say what a row is about: a table that is too wide is split into parts that all begin with them.
     """
 
     name: str
@@ -98,7 +106,7 @@ class Table:
 
     @property
     def known(self) -> Table:
-        """The table without the columns of which nothing is known."""
+        """The table without columns that are None in every row; unchanged if it has no rows."""
         places = range(len(self.columns))
         return self._of(
             [place for place in places if not self.rows or any(row[place] is not None for row in self.rows)]
@@ -106,7 +114,7 @@ class Table:
 
     @property
     def turned(self) -> Table:
-        """The same with a row for each column, and a column for each row; of a table with one key."""
+        """The transposed table, for a table with one key column: a row per column and a column per row."""
         key, *others = self.columns
         columns = (key, *(Column(key.text(row[0]), WRITTEN) for row in self.rows))
         rows = tuple(
@@ -118,11 +126,11 @@ class Table:
         return replace(self, columns=columns, rows=rows, best=frozenset(best), marked=frozenset())
 
     def part(self, start: int, stop: int) -> Table:
-        """The keys and the columns from `start` up to `stop`."""
+        """Return the table with only the key columns and those from `start` up to but without `stop`."""
         return self._of([*range(self.keys), *range(max(start, self.keys), stop)])
 
     def _of(self, kept: Sequence[int]) -> Table:
-        """The columns at these places."""
+        """Return the table with only the columns at these indices, in this order."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)
