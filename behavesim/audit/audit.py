@@ -118,7 +118,7 @@ class Audit:
         """What is in the reply that the outcome `event` goes back to."""
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
-            raise JournalError(f"candidate {event.candidate} came to something before it was answered")
+            raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
         return extracted(self._task, candidate.asked, candidate.reply)
 
     def _permits(self, event: Event) -> Permits:

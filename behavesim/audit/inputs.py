@@ -48,8 +48,8 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
         case ClockRead(active_s, registered) if clock_every_s:
             if registered != state.registered + 1:
                 yield f"registered={state.registered + 1}, the next registration"
-            if active_s // clock_every_s <= state.read_s // clock_every_s:
-                yield f"active_s in a period of {clock_every_s:g} s after {state.read_s:g} s"
+            if active_s // clock_every_s <= state.last_reading_s // clock_every_s:
+                yield f"active_s in a period of {clock_every_s:g} s after {state.last_reading_s:g} s"
         case Injected(name):
             if name in state.injected_names:
                 yield f"another name than {name!r}, which a program has already"

@@ -230,7 +230,7 @@ class Search:
         if not self.clock_every_s:
             return None
         now_s = self.caps.active_s()
-        is_due = now_s // self.clock_every_s > self.state.read_s // self.clock_every_s
+        is_due = now_s // self.clock_every_s > self.state.last_reading_s // self.clock_every_s
         return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
     def _decision(self) -> Event | None:

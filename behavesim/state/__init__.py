@@ -1,1 +1,1 @@
-"""The events of a run, and where it stands: the fold of them."""
+"""The events of a run, and the state of a run that they add up to."""

@@ -1,4 +1,4 @@
-"""The behaviours of a run's members: a fold of its events that keeps their trajectories encoded for comparison."""
+"""The trajectories of a run's members, kept from its events and encoded for comparison."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Algorithm = Sequence[AlgorithmRun]
 
 
 class Behaviours:
-    """What each living member does; the only place where a run holds trajectories for longer than a candidate is open.
+    """The trajectories of open candidates and of the archive's members, and the similarities between them.
 
-    `raw` is the measure without clipping, which would hide which group is nearest; `clipped` is for similarities in
-    [0, 1] and for distances. They are strict towards the template alone (`refusal`): two programs that are both within
-    the normaliser of it are within twice that of one another, and no decision may fail because they are beyond it.
+    `raw` does not clip similarities, because clipping would hide which group is nearest. `clipped` gives similarities
+    in [0, 1]. Only comparisons with the template raise errors (`refusal`). Two programs within distance d of the
+    template can be 2d apart, and that must not make a later decision fail.
     """
 
     def __init__(self, raw: BehaveSim, clipped: BehaveSim) -> None:
@@ -45,7 +45,7 @@ class Behaviours:
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Behaviours:
-        """Those of a run that has no member yet, by the run's own measure."""
+        """Return the behaviours of a run without members, compared by the measure of its settings."""
         from behavesim.similarity import BehaveSim
 
         def measure(clip: bool) -> BehaveSim:
@@ -54,13 +54,13 @@ class Behaviours:
         return cls(raw=measure(clip=False), clipped=measure(clip=True))
 
     def warm(self) -> None:
-        """Load what comparing needs, which takes a moment."""
+        """Load the compiled kernels for comparisons. This takes a moment; the template must have been applied."""
         from behavesim.similarity import Archive
 
         Archive([self._algorithms[TEMPLATE]]).warm()
 
     def apply(self, event: Event, alive: Collection[CandidateId]) -> None:
-        """Take in an event; `alive` are the members of the archive after it."""
+        """Apply an event: keep or forget trajectories. `alive` are the members of the archive after the event."""
         match event:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
@@ -78,11 +78,11 @@ class Behaviours:
                 self._keep(alive)
 
     def algorithm(self, candidate: CandidateId) -> Algorithm:
-        """What a living member does, or a candidate that is not registered yet."""
+        """Return the trajectories of a member or of a feasible open candidate; raises KeyError for any other."""
         return self._algorithms[candidate]
 
     def refusal(self, algorithm: Algorithm) -> str:
-        """Why a behaviour cannot be compared with the template's, and so with no other; '' where it can."""
+        """Return why an algorithm's trajectories cannot be compared with the template's; '' if they can."""
         from behavesim.similarity import Archive
 
         if self._template is None:
@@ -96,24 +96,27 @@ class Behaviours:
     def means(
         self, candidate: CandidateId, groups: Mapping[GroupName, Sequence[CandidateId]]
     ) -> dict[GroupName, float]:
-        """The mean similarity of an evaluated candidate to all members of each group (paper, "Register Algorithms")."""
+        """Return the mean unclipped similarity of a candidate to the members of each group, by the group's name.
+
+        This is the paper's "Register Algorithms". No group may be empty.
+        """
         similarity, row = self._to_all(self._raw, candidate).__getitem__, self._rows.__getitem__
         return {
             group: math.fsum(map(similarity, map(row, members))) / len(members) for group, members in groups.items()
         }
 
     def similarities(self, candidate: CandidateId, members: Sequence[CandidateId]) -> dict[CandidateId, float]:
-        """The similarity in [0, 1] of an evaluated candidate to each of some members."""
+        """Return the similarity in [0, 1] of an evaluated candidate to each of these members."""
         similarity = self._to_all(self._clipped, candidate)
         return {member: similarity[self._rows[member]] for member in members}
 
     def matrix(self, members: Sequence[CandidateId]) -> NDArray[np.float64]:
-        """The (N, N) similarities in [0, 1] of some members."""
+        """Return the (N, N) similarities in [0, 1] between these members."""
         archive = self._members()
         return self._clipped.matrix(archive.take([self._rows[member] for member in members]))
 
     def cluster(self, members: Sequence[CandidateId], count: int) -> list[list[CandidateId]]:
-        """Members in at most `count` groups: average linkage on 1 − BehaveSim, the paper's initial clustering."""
+        """Divide members into at most `count` groups by average linkage on 1 − BehaveSim, as the paper does first."""
         from behavesim.similarity.linkage import average_linkage
 
         labels = average_linkage(1.0 - self.matrix(members), count)
@@ -122,7 +125,10 @@ class Behaviours:
         ]
 
     def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
-        """The best of each niche, best first; `members` are those of the last time, and then some."""
+        """Return at most `count` members, best first, each far from all chosen before it (see `Niches.clear`).
+
+        Far means at least `radius` times the median distance. `members` must begin with those of the previous call.
+        """
         from behavesim.similarity.niches import Niches
 
         if self._niches is None:
@@ -137,7 +143,7 @@ class Behaviours:
         return similarity
 
     def _members(self) -> Archive:
-        """All members, encoded; those that came last only now, for of a journal's most are gone again by then."""
+        """Return all members encoded. New ones are encoded here, not on arrival: many leave again before any call."""
         from behavesim.similarity import Archive
 
         if self._archive is None:
@@ -149,7 +155,7 @@ class Behaviours:
         return self._archive
 
     def _keep(self, alive: Collection[CandidateId]) -> None:
-        """Forget the behaviours of members that are gone, so that comparing costs what the living archive costs."""
+        """Forget the trajectories of evicted members, so that a comparison costs no more than the present archive."""
         if len(alive) == len(self._rows) + len(self._newcomers):
             return
         gone = {candidate for candidate in (*self._rows, *self._newcomers) if candidate not in alive}

@@ -1,4 +1,4 @@
-"""The frozen events a run is made of; the journal holds nothing else, and the state is their fold."""
+"""The frozen events of a run. A journal holds nothing else, and applying them in order gives the run's state."""
 
 from __future__ import annotations
 
@@ -6,58 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from behavesim.base.tokens import Usage
+from behavesim.state.exchange import Prompt as Prompt
+from behavesim.state.exchange import Reply as Reply
 from behavesim.trajectory import AlgorithmRun
 
 CandidateId = int
 """A candidate's number, in the order in which candidates are asked for; -1 is the template."""
 
 TEMPLATE: CandidateId = -1
-"""The template stands in the archive like any program; nobody asked for it, and no budget pays for it."""
+"""The candidate number of the template. The template is in the archive but does not count towards the budget."""
 
 GroupName = str
-"""What a method calls a group of programs: an island's number, "population", "elites"."""
+"""The name a method gives to a group of programs: an island's number, "population", "elites"."""
 
 Stage = Literal["extraction", "evaluation"]
+"""Where a candidate was rejected: when its reply was read, or when its program was run and scored."""
 
 INJECTED = "injected"
-"""The operator of a candidate that a person put in, and the model of its reply: nobody was asked for it."""
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What a model is asked; the example programs are the fenced blocks of the text, in ascending order of score.
-
-    `operator` is the word by which a method knows what it asked for, such as "improve" or "e1"; `asks_thought` says
-    that the reply may begin with the idea of the program, which is kept beside it.
-    """
-
-    text: str
-    operator: str
-    asks_thought: bool = False
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a proposer answered: the text as it came, the model that wrote it, and what it cost.
-
-    `calls` holds the usage of every request made for this reply that the endpoint answered, failed ones included, the
-    last one being the reply's own; a proposer that asks nobody leaves it empty. `unanswered` counts those that were
-    sent and not answered, which may have been billed all the same. `fault` is why there is no reply, in one line, where
-    the prompt was given up.
-    """
-
-    text: str
-    model: str
-    calls: tuple[Usage, ...] = ()
-    finish_reason: str | None = None
-    unanswered: int = 0
-    fault: str = ""
+"""The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked."""
 
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The run's settings as resolved, and what its results depend on beside them."""
+    """The run began. It holds the resolved settings, the provenance (hashes and versions) and the isolation level."""
 
     settings: Mapping[str, Any]
     provenance: Mapping[str, str]
@@ -66,10 +37,11 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """The run goes on in a new process; the candidates and notes named were not answered, and are asked for again.
+    """The run was resumed in a new process.
 
-    They are asked as far as the caps leave room. Of their earlier requests at most `unanswered` had been sent, and may
-    have been billed. From here on `price_list` says what a request costs.
+    The candidates `asked_again` and the notes `notes_again` have no reply yet. They are requested again while the caps
+    allow it. At most `unanswered` of their earlier requests were sent and may have been billed. `price_list` names the
+    list of prices used from here on.
     """
 
     asked_again: tuple[CandidateId, ...]
@@ -81,7 +53,7 @@ class RunResumed:
 
 @dataclass(frozen=True)
 class RunForked:
-    """From here on the run goes its own way: up to here its journal is that of `run`, made under other settings."""
+    """The run was forked from `run`: the events before this one are copies of that run's, made under other settings."""
 
     run: str
     settings: Mapping[str, Any]
@@ -90,10 +62,9 @@ class RunForked:
 
 @dataclass(frozen=True)
 class RunStopped:
-    """The run ended in order: `budget` when all was asked and registered, else the cap or the signal that ended it.
+    """The run ended in order. `reason` is "budget" if all candidates were registered, else the cap or signal.
 
-    `under_way` is how many requests may have been billed and are in no reply: those not answered then, and the earlier
-    ones for the same prompts. None if nobody knows.
+    `under_way` counts requests that may have been billed although no stored reply holds their usage. None if unknown.
     """
 
     reason: str
@@ -102,9 +73,9 @@ class RunStopped:
 
 @dataclass(frozen=True)
 class Injected:
-    """A program that a person put into the run, committed as it came: it is tried in place of a question.
+    """A person injected a program. It is evaluated in place of the next candidate that the method would ask for.
 
-    The question is the next one, or the first from candidate `not_before` on. `name` is like no other of the run.
+    It gets no candidate number below `not_before`. `name` is unique in the run.
     """
 
     name: str
@@ -114,9 +85,9 @@ class Injected:
 
 @dataclass(frozen=True)
 class ClockRead:
-    """So many seconds the run had been active; decisions know it once `registered` candidates are registered.
+    """The run had been active for `active_s` seconds. Decisions use this once `registered` candidates are registered.
 
-    The clock is asked once, here: whoever decides again goes by this reading, and knows it at the same place.
+    Time is journalled so that a replay or audit decides by the same readings, at the same place.
     """
 
     active_s: float
@@ -125,9 +96,10 @@ class ClockRead:
 
 @dataclass(frozen=True)
 class Asked:
-    """A candidate is asked for; the parents are the prompt's examples, `group` is where they were drawn from.
+    """A candidate was asked for. `parents` are the programs shown in the prompt.
 
-    Where the operator is INJECTED, the text is the program itself.
+    `group` is the group they were drawn from, None for no group. If the prompt's operator is INJECTED, its text is the
+    program itself.
     """
 
     candidate: CandidateId
@@ -138,7 +110,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Responded:
-    """A reply, committed as it came and before anything reads it."""
+    """The reply for a candidate arrived. It is committed unchanged, before its program is extracted."""
 
     candidate: CandidateId
     reply: Reply
@@ -146,10 +118,11 @@ class Responded:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A feasible candidate: the score of each instance, their aggregate, and what the program did on each.
+    """A candidate is feasible. It holds its score (the task's mean), and the score and trajectory on each instance.
 
-    `program_hash` names its normal form. `copy_of` is the candidate with the same text whose result it took without
-    being run again. `cpu_s` is the program's CPU time in seconds, of a copy that of the candidate that was run.
+    `program_hash` is the hash of its normal form. `copy_of` is the earlier candidate with the same text whose result
+    was reused; None if the program was run. `cpu_s` is the program's CPU time in seconds, for a copy that of the
+    original.
     """
 
     candidate: CandidateId
@@ -167,7 +140,10 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A candidate that came to nothing, where and why; `reason` is a word of a closed list, `message` is for people."""
+    """A candidate was rejected at `stage`. `reason` is one word of a closed list, `message` explains it to people.
+
+    The other fields mean the same as in Evaluated. They are empty where no program was found.
+    """
 
     candidate: CandidateId
     stage: Stage
@@ -182,10 +158,10 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Compared:
-    """How alike a candidate is to what the method asked about, as BehaveSim.
+    """The BehaveSim similarities of a candidate that the method asked for.
 
-    `to_groups` holds the mean similarity to all members of a group, unclipped; `to_members` that to single members,
-    in [0, 1].
+    `to_groups` holds the mean similarity to all members of each group, not clipped (it can be negative). `to_members`
+    holds the similarity to single members, in [0, 1].
     """
 
     candidate: CandidateId
@@ -195,9 +171,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Added:
-    """The candidate was registered, and the method keeps its program: in a group, from which others may go for it.
+    """The candidate was registered and its program joined `group`; the `evicted` members left that group.
 
-    `group` is None for one that waits to be given a group, as FunSearch's initial programs do.
+    `group` is None for a program that gets its group later, as FunSearch's initial programs do.
     """
 
     candidate: CandidateId
@@ -207,16 +183,17 @@ class Added:
 
 @dataclass(frozen=True)
 class NotAdded:
-    """The candidate was registered, and nothing of it is kept: it was rejected, or is of no use to the method."""
+    """The candidate was registered and not kept in the archive: it was rejected, or the method does not need it."""
 
     candidate: CandidateId
 
 
 @dataclass(frozen=True)
 class Regrouped:
-    """Groups were arranged anew: the members of each group named; groups that are not named stay as they are.
+    """The named groups got new members; other groups stay as they are.
 
-    Programs that waited for a group wait no longer. A `selection` only points out programs of other groups.
+    After it no program waits for a group, unless it is a `selection`: a group that only refers to programs of other
+    groups.
     """
 
     groups: Mapping[GroupName, tuple[CandidateId, ...]]
@@ -225,7 +202,7 @@ class Regrouped:
 
 @dataclass(frozen=True)
 class NoteAsked:
-    """The method asks for a text about programs, such as a reflection; `number` counts the notes of a run from 0."""
+    """The method asked for a text about the programs `about`, such as a reflection. `number` counts notes from 0."""
 
     number: int
     about: tuple[CandidateId, ...]
@@ -234,7 +211,7 @@ class NoteAsked:
 
 @dataclass(frozen=True)
 class NoteReceived:
-    """The text that was asked for, committed as it came."""
+    """The reply to a note arrived. It is committed unchanged."""
 
     number: int
     reply: Reply
@@ -242,11 +219,11 @@ class NoteReceived:
 
 @dataclass(frozen=True)
 class Recommended:
-    """The program chosen on validation instances, and the validation score of every program on the shortlist.
+    """The program chosen on validation instances (None if all failed), and the validation score of each tried program.
 
-    None stands for a program that failed there; the choice is None where all did. `worth` has the deciding number of
-    each other program, and nothing in older journals: its gain on the template over search and validation instances, a
-    fraction. Where the template has no number, it failed; the numbers are mean scores then, negated to minimise.
+    A score of None means that the program failed. `worth` is the number by which programs were ranked, higher is
+    better: the gain over the template on search and validation instances, a fraction. If the template has none, it
+    failed, and the numbers are mean scores (negated if the task minimises). `worth` is empty in older journals.
     """
 
     choice: CandidateId | None
@@ -256,10 +233,10 @@ class Recommended:
 
 @dataclass(frozen=True)
 class PortfolioChosen:
-    """The programs that were chosen because they behave differently, in order, by run and candidate.
+    """A portfolio of programs that behave differently: (run, candidate) pairs, in the order in which they were chosen.
 
-    Some may be of `others`, the runs that were chosen from beside this one. `validation` holds the scores of each on
-    the validation instances, None of one that failed there and was left out; it is empty where the task has none.
+    `wanted` is the size that was asked for. `others` are the runs searched beside this one. `validation` holds each
+    program's scores on the validation instances, None for one that failed there; it is empty if the task has none.
     """
 
     wanted: int
@@ -272,6 +249,7 @@ Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
 """The events that follow from the state alone; the rest came from the model, the sandbox, the clock or a person."""
 
 DECISIONS = get_args(Decision)
+"""The classes of Decision, for `isinstance`."""
 
 Event = (
     Decision | Responded | NoteReceived | Evaluated | Rejected
@@ -285,7 +263,7 @@ AFTER_A_PAUSE = (
     Recommended,
     PortfolioChosen,
 )
-"""Events before which a run may have lain still: the time up to them is none of the run's."""
+"""Events before which the run may have been at rest. The time before them is not part of the run's active time."""
 
 STORED_AS: Mapping[str, type[Event]] = {
     "RunStarted": RunStarted,
@@ -307,4 +285,4 @@ STORED_AS: Mapping[str, type[Event]] = {
     "Recommended": Recommended,
     "PortfolioChosen": PortfolioChosen,
 }
-"""The events by the names that stand in journals, written out: no journal changes where a class is renamed."""
+"""Event classes by the name that journals use. The names are written out so that a class can be renamed."""

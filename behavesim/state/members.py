@@ -1,8 +1,8 @@
-"""The programs of an archive and the groups that hold them, and the candidates and notes that are on their way."""
+"""The programs and groups of an archive, and the candidates and notes that are still open."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from behavesim.state.events import Asked, CandidateId, Compared, Evaluated, GroupName, NoteAsked, Rejected, Reply
@@ -10,11 +10,12 @@ from behavesim.state.events import Asked, CandidateId, Compared, Evaluated, Grou
 
 @dataclass(frozen=True)
 class Member:
-    """A feasible program as the archive knows it; `utility` is its score turned so that higher is better.
+    """A feasible program of the archive. `utility` is its score, negated if the task minimises: higher is better.
 
-    `parents` are the programs its prompt showed, `operator` is what it asked for, and `origin` is the group it says the
-    parents were drawn from; `program_hash` names its normal form; `similarity` holds BehaveSim in [0, 1] to the members
-    it was compared with on its way in.
+    `parents` are the programs that its prompt showed, `operator` is the kind of request, and `origin` is the group the
+    parents were drawn from (None for no group). The template has no parents and the operator "template".
+    `program_hash` is the hash of its normal form, '' if unknown. `scores` has the score of each instance. `similarity`
+    holds BehaveSim in [0, 1] to the members it was compared with before it was registered.
     """
 
     candidate: CandidateId
@@ -28,31 +29,51 @@ class Member:
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
     cpu_s: float | None = field(default=None, repr=False)
-    """CPU seconds it took; None if that is not known."""
+    """CPU seconds of its evaluation; None if unknown."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
 
     @property
     def merit(self) -> tuple[float, int]:
-        """What is greater of the better of two programs, and of two as good of the older."""
+        """Sort key: the better program is greater; of two equally good programs, the older is greater."""
         return self.utility, -self.candidate
+
+    @classmethod
+    def of(cls, evaluated: Evaluated, utility: float, opened: OpenCandidate | None = None) -> Member:
+        """Return an evaluated program as a member; without an open candidate it is the template."""
+        asked = None if opened is None else opened.asked
+        compared = None if opened is None else opened.compared
+        return cls(
+            evaluated.candidate,
+            evaluated.source,
+            evaluated.score,
+            utility=utility,
+            thought=evaluated.thought,
+            program_hash=evaluated.program_hash,
+            parents=() if asked is None else asked.parents,
+            operator="template" if asked is None else asked.prompt.operator,
+            origin=None if asked is None else asked.group,
+            scores=evaluated.scores,
+            cpu_s=evaluated.cpu_s or None,
+            similarity={} if compared is None else compared.to_members,
+        )
 
     @property
     def identity(self) -> str:
-        """What a program shares with those that differ from it in layout, comments and names alone."""
+        """A key that is equal for programs that differ only in layout, comments and names of locals."""
         return self.program_hash or self.source
 
 
 @dataclass
 class OpenCandidate:
-    """A candidate that has been asked for and is not registered yet, with what has become of it so far."""
+    """A candidate that was asked for and is not registered yet. What has not arrived yet is None."""
 
     asked: Asked
-    """The question, the last one where it was repaired."""
+    """Its prompt; the last one if it was repaired."""
     reply: Reply | None = None
     outcome: Evaluated | Rejected | None = None
     compared: Compared | None = None
     repairs: int = 0
-    """Times it was asked for again after it had been rejected."""
+    """Number of times it was asked for again after a rejection."""
 
     @property
     def id(self) -> CandidateId:
@@ -67,49 +88,58 @@ class OpenCandidate:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of numbers of which their sum and their count are kept."""
+    """A mean that is kept as a sum and a count, so that numbers can be added."""
 
     total: float = 0.0
     count: int = 0
 
     @property
     def value(self) -> float | None:
-        """The mean; None of no numbers."""
+        """The mean; None if there are no numbers."""
         return self.total / self.count if self.count else None
 
     def __add__(self, other: Mean) -> Mean:
         return Mean(self.total + other.total, self.count + other.count)
 
-    def and_of(self, numbers: Collection[float]) -> Mean:
-        """That of these numbers too."""
+    def including(self, numbers: Collection[float]) -> Mean:
+        """Return the mean of the numbers so far and of these."""
         return Mean(self.total + sum(numbers), self.count + len(numbers))
 
 
 @dataclass
 class Group:
-    """Some programs of the archive under a name, in order of arrival."""
+    """A group of the archive: its members in order of arrival, and what is counted about it."""
 
     members: list[CandidateId] = field(default_factory=list)
     added: int = 0
-    """Programs added since the group was last arranged."""
+    """Programs added since the last regrouping."""
     arranged_at: int = 0
-    """Candidates registered when the group was last arranged."""
+    """Number of registered candidates at the last regrouping."""
     arranged_at_s: float = 0.0
-    """Active seconds of the run at that time, as decisions know them."""
+    """Active seconds of the run at the last regrouping, as decisions know them."""
     improved_at: CandidateId | None = None
-    """The first of the group's members as good as its best."""
+    """The first program that reached the group's best score; None for a group without programs."""
     bests: list[tuple[int, float]] = field(default_factory=list)
-    """How its best score grew since it was last arranged: the candidates registered by then, and the score."""
+    """Each new best score since the last regrouping: (number of candidates registered by then, score)."""
     inside: Mean = Mean()
-    """The similarity of programs to the group's members as they were added, where a decision had it measured."""
+    """Mean similarity of added programs to the group's own members, where a method asked for it."""
     between: Mean = Mean()
-    """The same to the members of other groups."""
+    """Mean similarity of added programs to the members of other groups, where a method asked for it."""
 
     is_selection: bool = False
-    """Whether it only points out programs of other groups."""
+    """Whether the group only refers to programs of other groups."""
+
+    @classmethod
+    def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
+        """Return a new group of these members, made by a regrouping at this place and time of the run."""
+        group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
+        if members:
+            best = max(members, key=lambda member: member.merit)
+            group.improved_at, group.bests = best.candidate, [(registered, best.score)]
+        return group
 
     def add(self, member: Member, best: Member | None, evicted: Collection[CandidateId]) -> None:
-        """Take in a member, for which others may go; `best` is the best of those that are there, if it is known."""
+        """Add a member and remove the evicted ones; `best` is the group's best before, None if it is gone."""
         if best is None or member.utility > best.utility:
             self.improved_at = member.candidate
             self.bests.append((member.candidate, member.score))
@@ -118,22 +148,22 @@ class Group:
             self.members = [each for each in self.members if each not in evicted]
         self.added += 1
 
-    def take_similarities(self, name: GroupName, compared: Compared) -> None:
-        """Take in how alike a program was to the members of this group, of that name, and to others as it joined."""
-        alike = [similarity for group, similarity in compared.to_groups.items() if group == name]
-        alike += [similarity for member, similarity in compared.to_members.items() if member in self.members]
-        self.inside = self.inside.and_of(alike)
-        self.between = self.between.and_of([s for group, s in compared.to_groups.items() if group != name])
+    def add_similarities(self, name: GroupName, compared: Compared) -> None:
+        """Add the similarities of a program that joins this group, called `name`, to `inside` and `between`."""
+        own = [similarity for group, similarity in compared.to_groups.items() if group == name]
+        own += [similarity for member, similarity in compared.to_members.items() if member in self.members]
+        self.inside = self.inside.including(own)
+        self.between = self.between.including([s for group, s in compared.to_groups.items() if group != name])
 
 
 @dataclass
 class Note:
-    """A text about programs that the method asked for; `reply` is None while it is awaited."""
+    """A text about programs that the method asked for; `reply` is None until it arrives."""
 
     asked: NoteAsked
     reply: Reply | None = None
 
     @property
     def text(self) -> str:
-        """What was answered; empty while it is awaited."""
+        """The text of the reply; '' until it arrives."""
         return "" if self.reply is None else self.reply.text

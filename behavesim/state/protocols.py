@@ -1,4 +1,4 @@
-"""The seams of a search: what it needs of a proposer, a judge and a journal, and nothing of how they do it."""
+"""The protocols that a search uses: who answers prompts, who runs and judges programs, and who keeps the events."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from behavesim.task import Solution
 
 
 class Responder(Protocol):
-    """Whatever answers prompts: a proposer, or what stands around one."""
+    """Answers prompts: a proposer, or a wrapper around one."""
 
     async def propose(self, prompt: Prompt, number: int, /) -> Reply:
-        """The reply to a prompt; passing faults are ridden out, and a reply without content has an empty text.
+        """Return the reply to a prompt, after retries of temporary faults; an empty answer is a reply with text ''.
 
-        Raises ProposerError where asking on makes no sense: the run stops, and can be resumed.
+        `number` is the candidate's number; for a note it is below -1. Raises ProposerError if further requests make no
+        sense, as with a wrong key: the run then stops, and can be resumed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What a program returned for each instance of a split, in order; nothing of it is to be trusted.
+    """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
 
-    Where it is to keep no state, `answers` has a row for each call of its function.
+    `cpu_s` is CPU seconds. For a task that forbids state, `answers` has per instance an array with a row per call.
     """
 
     solutions: tuple[Solution, ...]
@@ -37,19 +38,25 @@ class Solved:
 
 
 class Sandbox(Protocol):
-    """Runs programs where they can do no harm."""
+    """Runs programs in isolated processes."""
 
     @property
     def isolation(self) -> str:
-        """The level its self-test found: strong+, strong, partial or process."""
+        """The isolation level that the self-test found: strong+, strong, partial or process, strongest first."""
         ...
 
     async def evaluate(self, source: str) -> Solved | Failure:
-        """Run one program on every instance; only a failure of the sandbox itself raises (SandboxError)."""
+        """Run one program on every instance. Return its solutions, or a Failure if the program fails.
+
+        Raises SandboxError only if the sandbox itself fails.
+        """
         ...
 
     async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
-        """Call a program's function once, in a process without instances; its answer comes in place of solutions."""
+        """Call a program's function once, in a process that has no instances; `solutions` holds its one answer.
+
+        Returns a Failure if the program fails. Raises SandboxError if the sandbox itself fails.
+        """
         ...
 
 
@@ -57,17 +64,17 @@ class Judge(Protocol):
     """Evaluates programs: the sandbox runs them, trusted code scores what they return."""
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """The verdict on a program, or why there is none."""
+        """Return the verdict on a program, or a Failure if it cannot be run or scored."""
         ...
 
 
 class Journal(Protocol):
-    """The events of one run, in order."""
+    """Stores the events of one run, in order."""
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Commit events in one transaction: on return they survive the death of this process."""
+        """Commit events in one transaction: on return they survive the death of this process. Raises JournalError."""
         ...
 
     async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-        """The committed outcome of a candidate's program with this text."""
+        """Return the committed outcome of a candidate whose program has this text. There must be one."""
         ...

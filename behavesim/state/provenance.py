@@ -1,4 +1,4 @@
-"""Provenance: what a run's results depend on beside its settings, by which a resumed run knows its task again."""
+"""Provenance: what a run's results depend on beside its settings. It shows on resume whether the task changed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from behavesim.base.version import __version__
 from behavesim.task import Split, Task, instances_made_anew, instances_of
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
-"""The parts that decide what programs are worth."""
+"""The keys of a provenance that must not change within a run, because scores or decisions depend on them."""
 
 OWN_TASK = "behavesim_task_"
-"""How the names of modules begin that task files are loaded as."""
+"""The prefix of the module names under which task files are loaded."""
 
 
 def provenance(task: Task, **parts: type) -> dict[str, str]:
-    """Hashes of the task's file, instances and template; what it measures; and what everything was run with.
+    """Return the hashes of the task's file, instances and template, its objective, and the versions of software.
 
-    `parts` are the classes of the method and the proposer by those words; only files of one's own are hashed.
+    `parts` are the classes of the method and of the proposer, by those names. They are hashed only if they come from a
+    file of the user's. Raises TaskError as `instances_hash` does.
     """
     return {
         **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
@@ -49,7 +50,7 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
 
 
 def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
-    """Return the decisive parts of a run's provenance that are others now; runs of before may have an older hash."""
+    """Return the keys in DECISIVE whose values differ, in that order; the older hash of the instances is accepted."""
     changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
     if "instances" in changed and then.get("instances") == older_value_hash(instances_of(task, "search")):
         changed.remove("instances")
@@ -57,9 +58,9 @@ def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -
 
 
 def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
-    """64 hexadecimal digits of the SHA-256 of a split's instances; what they cache as properties does not count.
+    """Return the SHA-256 of a split's instances (64 hexadecimal digits), without the values of cached properties.
 
-    `anew` has the task make them once more. Raises TaskError where there are none, or where they cannot be pickled.
+    If `anew`, the task makes the instances again. Raises TaskError if there are none, or if they cannot be pickled.
     """
     try:
         return value_hash(instances_made_anew(task, split) if anew else instances_of(task, split))
@@ -71,12 +72,12 @@ def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
 
 
 def value_hash(value: Any) -> str:
-    """The same of any value; raises what pickle does for one that cannot be pickled."""
+    """Return the SHA-256 of a value (64 hexadecimal digits); raises what pickle does if it cannot be pickled."""
     return _pickled_hash(_Pickler, value)
 
 
 def older_value_hash(value: Any) -> str:
-    """The hash that runs have whose instances were known by where numpy kept the code that reads arrays."""
+    """Return the hash of a value as older runs have it, in which the module of numpy's functions was included."""
     return _pickled_hash(_OlderPickler, value)
 
 
@@ -87,7 +88,7 @@ def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
 
 
 class _OlderPickler(pickle.Pickler):
-    """Leaves out what cached properties hold: an instance is the same before and after its first use."""
+    """Leaves out the values of cached properties: an instance has the same hash before and after its first use."""
 
     def reducer_override(self, value: Any) -> Any:
         names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
@@ -101,7 +102,7 @@ class _OlderPickler(pickle.Pickler):
 
 
 class _Pickler(_OlderPickler):
-    """Writes what an instance holds, and not where code stands that reads it: numpy's moves with its versions."""
+    """Writes arrays by their content. numpy's own pickles name modules, which move between versions of numpy."""
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is np.ndarray or isinstance(value, np.generic):
@@ -114,17 +115,17 @@ class _Pickler(_OlderPickler):
 
 
 def _array(dtype: str, shape: tuple[int, ...], content: Any) -> NoReturn:
-    """What stands for an array in what is hashed, which nobody reads back."""
+    """A marker for an array in the hashed bytes, which are never unpickled."""
     raise NotImplementedError
 
 
 def _named(qualname: str) -> NoReturn:
-    """What stands for a class or function of the task's own file in what is hashed."""
+    """A marker for a class or function of the task's file in the hashed bytes."""
     raise NotImplementedError
 
 
 def _described(dtype: Any) -> str:
-    """The kind of an array's elements in words that every version of numpy has; of records field by field."""
+    """Return an element type as text that is the same in every version of numpy; records field by field."""
     if dtype.names is None:
         return str(dtype.str) if dtype.subdtype is None else f"{_described(dtype.base)}{dtype.shape}"
     fields = {name: (_described(found[0]), found[1]) for name, found in dtype.fields.items()}
@@ -132,12 +133,12 @@ def _described(dtype: Any) -> str:
 
 
 def _content(array: NDArray[Any]) -> Any:
-    """The elements in C order, as bytes; as a list where they are objects or hold any."""
+    """Return the elements in C order as bytes; as nested lists if they contain Python objects."""
     return array.tolist() if array.dtype.hasobject else array.tobytes()
 
 
 def _without(state: Any, names: set[str]) -> Any:
-    """What an object holds, without the attributes named; (attributes, slots) where it has slots."""
+    """Return a pickled object's state without these attributes; (attributes, slots) if it has slots."""
     if isinstance(state, dict):
         return {name: held for name, held in state.items() if name not in names} or None
     if isinstance(state, tuple) and len(state) == 2:

@@ -1,4 +1,4 @@
-"""The requests of a session that are under way: how many there are, and how they are waited for."""
+"""The requests of a session that are under way: how many there are, and waiting for their replies."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from behavesim.base.notices import OFTEN_S, Sparing
 from behavesim.base.text import number
 
 SILENCE_S = 30.0
-"""How long nothing comes back before that is said."""
+"""Seconds without any reply after which a notice says so."""
 
 
 class Spent(Protocol):
-    """What a prompt has cost so far."""
+    """Counts the requests of one prompt."""
 
     @property
     def spent(self) -> int:
-        """Requests that were billed, or may have been."""
+        """The number of its requests so far that were billed or may have been."""
 
 
 class Requests:
-    """Counts what is sent and not answered yet; a proposer whose requests may be billed sends each within `one`.
+    """Counts requests that are sent and not answered yet. A proposer sends each that may be billed within `one`.
 
-    `tell` is told, once a minute, where nothing comes back: a person would see no more than that nothing happens. By
-    `clock`, so that nobody is told so of the time that the machine slept.
+    `tell` gets a notice, at most once a minute, while no reply arrives. `clock` leaves out time in which the machine
+    slept, so that sleep causes no notice.
     """
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None, clock: Heartbeat | None = None) -> None:
@@ -43,20 +43,20 @@ class Requests:
 
     @property
     def under_way(self) -> int | None:
-        """How many there are; None where nobody counts them."""
+        """The number of requests under way; None if none was ever counted."""
         return self._under_way
 
     @property
     def unreported(self) -> int | None:
-        """How many may be billed and are in no reply: those under way, and those of prompts that had no reply.
+        """The number of requests that may be billed but are counted in no reply; None if none was ever counted.
 
-        None where nobody counts them.
+        These are the requests under way and those of prompts that were given up.
         """
         return None if self._under_way is None else self._under_way + self._lost
 
     @contextmanager
     def accounted(self, trials: Spent) -> Iterator[None]:
-        """Around all requests for one reply: if none comes about, what was spent on it counts as unreported."""
+        """Context around all requests for one reply: if it raises, the requests spent so far count as unreported."""
         try:
             yield
         except BaseException:
@@ -65,8 +65,10 @@ class Requests:
 
     @asynccontextmanager
     async def one(self, limit_s: float | None = None) -> AsyncIterator[None]:
-        """Around one request, given up after so many seconds if after any; once they are being settled it waits for
-        good, for whoever cancels it."""
+        """Context around one request. `limit_s` is its time limit in seconds, named in notices; None for no limit.
+
+        After `settle` was called it waits until it is cancelled, so that no further request is sent.
+        """
         if self._is_closed:
             await asyncio.get_running_loop().create_future()
         self._limit_s = limit_s
@@ -89,7 +91,7 @@ class Requests:
                     self._settled.set()
 
     async def _listen(self) -> None:
-        """Say so whenever nothing came back for a while."""
+        """Give a notice whenever no reply arrived for SILENCE_S seconds."""
         while True:
             silence = self._clock() - self._came_back_at
             if silence >= SILENCE_S:
@@ -99,7 +101,7 @@ class Requests:
             await self._clock.sleep(SILENCE_S - silence if silence < SILENCE_S else OFTEN_S)
 
     async def settle(self, within_s: float) -> None:
-        """Let no more be sent, and wait until all are answered or given up, but for `within_s` seconds at most."""
+        """Stop further requests, and wait up to `within_s` seconds until those under way have ended."""
         self._is_closed = True
         if self._under_way:
             try:
@@ -108,5 +110,5 @@ class Requests:
                 return
 
     def abandon(self) -> None:
-        """Wait for none of them any longer."""
+        """End the waiting of `settle` at once."""
         self._settled.set()

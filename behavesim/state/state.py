@@ -1,10 +1,10 @@
-"""The state of a run: the fold of its events, and nothing that could not be had by folding them again."""
+"""The state of a run. It follows from the run's events alone: applying them again gives the same state."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, assert_never
+from collections.abc import Iterable
+from typing import assert_never
 
 from behavesim.base.errors import JournalError
 from behavesim.state.events import (
@@ -38,129 +38,123 @@ from behavesim.task import Objective
 
 
 class RunState:
-    """Where a run stands; only `apply` changes it, and whoever holds a state may read it."""
+    """Where a run stands. Only `apply` changes it; everybody else only reads it."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
         """Which scores are better, and the best one known."""
         self.started: RunStarted | None = None
-        """The settings and the provenance in force: those the run began or was last forked with."""
+        """The settings and the provenance in force, from the start or the last fork; None before the start."""
         self.isolation = ""
-        """How closed the sandbox is: strong+, strong, partial or process."""
+        """The sandbox's isolation level: strong+, strong, partial or process."""
         self.stopped: str | None = None
-        """Why the run ended; None while it goes on, or when it was killed."""
+        """Why the run ended; None while it goes on, or if it was killed."""
         self.under_way: int | None = None
-        """Requests that were under way when the run was stopped; None where that is not known, or it goes on."""
+        """Requests that were under way when the run ended; None if unknown, or while the run goes on."""
         self.asked = 0
-        """Candidates asked for."""
+        """Number of candidates asked for."""
         self.registered = 0
-        """Candidates registered with the method, in the order in which they were asked for."""
+        """Number of candidates registered. They are registered in the order of their numbers."""
         self.open: dict[CandidateId, OpenCandidate] = {}
-        """Candidates asked for and not registered, in that order."""
+        """Candidates asked for and not registered yet, in the order of their numbers."""
         self.without_candidate = 0
-        """Rearrangements and notes asked for since a candidate was last asked for or registered."""
+        """Regroupings and notes since a candidate was last asked for or registered."""
         self.last_asked: Asked | None = None
-        """The last question for a new candidate, what people put in left out."""
+        """The last prompt for a new candidate, injected programs left out; None before the first."""
         self.injected: list[Injected] = []
-        """Programs that people put in, and that wait for their turn."""
+        """Injected programs that have not become candidates yet."""
         self.injected_names: set[str] = set()
-        """The names of all programs that people put in, those tried already included."""
+        """The names of all injected programs, those that became candidates included."""
         self.active_s = 0.0
-        """Seconds the run has been active, as decisions know them: by the last reading whose turn has come."""
+        """Seconds the run has been active, as decisions know them: by the last clock reading in force."""
         self.readings: list[ClockRead] = []
-        """Readings of the clock that no decision knows of yet, in the order in which they will be known."""
+        """Clock readings that are not in force yet, in order."""
         self.template: Member | None = None
-        """The program that the search starts from; None until it was evaluated, before the first candidate."""
+        """The program that the search starts from; None until it is evaluated, before the first candidate."""
         self.members: dict[CandidateId, Member] = {}
-        """The archive: every program that a group holds, that waits for a group, and the template."""
+        """The archive: the members of all groups, the ungrouped programs, and the template."""
         self.groups: dict[GroupName, Group] = {}
         """The groups of the archive, in the order in which they were first named."""
         self.ungrouped: list[CandidateId] = []
-        """Programs of the archive that wait to be given a group."""
+        """Programs of the archive that wait for a group."""
         self.notes: dict[int, Note] = {}
-        """The texts that the method asked for."""
+        """The notes (texts) that the method asked for, by their numbers."""
         self.best: Member | None = None
-        """The best program registered, the first of several as good."""
+        """The best registered candidate, the oldest of equally good ones; None before the first feasible one."""
         self.bests: list[tuple[CandidateId, float]] = []
-        """Every candidate that was the best when it was registered, and its score."""
+        """Each candidate that was the best so far when it was registered, and its score."""
         self.recommended: Recommended | None = None
-        """The program chosen last on validation instances, with the scores of all that were tried there."""
+        """The latest choice on validation instances; None if none was made."""
         self.portfolio: PortfolioChosen | None = None
-        """The programs chosen last because they behave differently."""
+        """The latest portfolio; None if none was chosen."""
         self.tally = Tally()
-        """What candidates came to and what requests took, counted."""
-        self._digest = hashlib.sha256()  # fed as candidates are registered, or a report would have to keep them all
+        """Counts of outcomes and requests."""
+        self._digest = hashlib.sha256()  # updated on each registration, so that no list of candidates is needed
 
     @property
     def budget(self) -> int:
-        """Candidates the run was begun or forked for; raising it later changes no decision."""
+        """The budget (candidates) the run was begun or forked with, not as raised later. JournalError before that."""
         if self.started is None:
             raise JournalError("a run that has not started has no budget")
         return int(self.started.settings["budget"])
 
     @property
     def leader(self) -> Member | None:
-        """The best program there is: the template until a candidate is better; None before it is evaluated."""
-        template, best = self.template, self.best
-        if template is None or best is None:
-            return template or best
-        return best if best.utility > template.utility else template
+        """The best program: the template until a candidate is better; None before the template is evaluated."""
+        known = [program for program in (self.template, self.best) if program is not None]
+        return max(known, key=lambda program: program.utility, default=None)  # the first of equals
 
     @property
     def gain(self) -> float | None:
-        """How much better than the template the best candidate is, in the task's unit; None while one is missing."""
-        if self.best is None or self.template is None:
-            return None
-        return self.best.utility - self.template.utility
+        """The best candidate's utility minus the template's, in the task's unit; None while one of them is missing."""
+        return None if self.best is None or self.template is None else self.best.utility - self.template.utility
 
     @property
     def islands(self) -> dict[GroupName, Group]:
-        """The groups that hold programs of their own: all but selections."""
+        """All groups that are not selections, by name."""
         return {name: group for name, group in self.groups.items() if not group.is_selection}
 
     @property
-    def read_s(self) -> float:
-        """What the clock said when it was last read."""
+    def last_reading_s(self) -> float:
+        """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
         return self.readings[-1].active_s if self.readings else self.active_s
 
     @property
     def next_injected(self) -> Injected | None:
-        """The program that takes the place of the next question; None where none does."""
+        """The injected program that becomes the next candidate; None if there is none."""
         return next((program for program in self.injected if program.not_before <= self.asked), None)
 
     @property
     def awaited_notes(self) -> list[Note]:
-        """The notes asked for and not answered yet."""
+        """The notes that have no reply yet."""
         return [note for note in self.notes.values() if note.reply is None]
 
     @property
     def waiting(self) -> int:
-        """Questions that wait for a reply."""
+        """The number of candidates and notes that have no reply yet."""
         return sum(candidate.reply is None for candidate in self.open.values()) + len(self.awaited_notes)
 
     def digest(self) -> str:
-        """SHA-256 over the candidates registered so far, in order: source, status, score and placement."""
+        """Return the SHA-256 (64 hexadecimal digits) of all registered candidates: source, status, score, group."""
         return self._digest.hexdigest()
 
     def best_member(self, members: Iterable[CandidateId]) -> Member:
-        """The best of some members, the oldest where several are as good; there must be one."""
+        """Return the best of these members, the oldest of equally good ones. There must be at least one."""
         return max((self.members[m] for m in members), key=lambda member: member.merit)
 
     def members_of(self, group: GroupName) -> list[Member]:
-        """The programs of a group in order of arrival; none of one that is not there yet."""
+        """Return the members of a group in order of arrival; [] if there is no group of this name."""
         return [self.members[member] for member in self.groups[group].members] if group in self.groups else []
 
     def member(self, candidate: OpenCandidate) -> Member:
-        """A feasible open candidate as the archive would know it."""
-        outcome, compared = candidate.outcome, candidate.compared
-        if not isinstance(outcome, Evaluated):
+        """Return an open candidate as a member; raises JournalError if it is not feasible."""
+        if not isinstance(candidate.outcome, Evaluated):
             raise JournalError(f"candidate {candidate.id} is not feasible, and cannot be a member of the archive")
-        similarity = {} if compared is None else compared.to_members
-        return self._member(outcome, candidate.asked, similarity)
+        return Member.of(candidate.outcome, self.objective.utility(candidate.outcome.score), candidate)
 
     def apply(self, event: Event) -> None:
-        """Take in one event; raises JournalError where it cannot follow those before it."""
-        match event:  # those first of which a run has most
+        """Apply one event; raises JournalError if it cannot follow the events before it."""
+        match event:  # the most frequent events first
             case Asked(candidate) if candidate in self.open:
                 self._apply_repair(event)
             case Asked():
@@ -169,7 +163,7 @@ class RunState:
                 self._opened(candidate).reply = reply
                 self.tally.take_reply(reply)
             case Evaluated(candidate) if candidate == TEMPLATE:
-                self.template = self.members[TEMPLATE] = self._member(event)
+                self.template = self.members[TEMPLATE] = Member.of(event, self.objective.utility(event.score))
                 self.tally.take_outcome(event)
             case Evaluated(candidate) | Rejected(candidate):
                 self._answered(candidate).outcome = event
@@ -187,11 +181,10 @@ class RunState:
                 self.injected_names.add(name)
             case ClockRead():
                 self.readings.append(event)
-                self._let_time_pass()
+                self._apply_readings()
             case RunStarted():
                 self.started, self.isolation = event, event.isolation
             case RunForked(_, settings, provenance):
-                # from here on a fork is like any run: whoever asks what is in force need not know where it came from
                 self.without_candidate = 0  # the method may have been mended since
                 self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
             case RunResumed():
@@ -222,7 +215,7 @@ class RunState:
     def _answered(self, candidate: CandidateId) -> OpenCandidate:
         opened = self._opened(candidate)
         if opened.reply is None:
-            raise JournalError(f"candidate {candidate} came to something before it was answered")
+            raise JournalError(f"candidate {candidate} has an outcome before it has a reply")
         return opened
 
     def _apply_asked(self, event: Asked) -> None:
@@ -231,13 +224,13 @@ class RunState:
         elif (program := self.next_injected) is not None:
             self.injected.remove(program)
         else:
-            raise JournalError(f"nobody put in the program that candidate {event.candidate} is")
+            raise JournalError(f"candidate {event.candidate} is an injected program, and none was injected")
         self.open[event.candidate] = OpenCandidate(event)
         self.asked = event.candidate + 1
         self.without_candidate = 0
 
     def _apply_repair(self, event: Asked) -> None:
-        """A rejected candidate is asked for once more; its rejection no longer counts."""
+        """Ask for a rejected candidate again; its rejection no longer counts."""
         before = self.open[event.candidate]
         if not isinstance(before.outcome, Rejected):
             raise JournalError(f"candidate {event.candidate} is asked for again and was not rejected")
@@ -253,36 +246,36 @@ class RunState:
         else:
             group = self.groups.setdefault(name, Group())
             if opened.compared is not None:
-                group.take_similarities(name, opened.compared)
-            # the group's best may have been evicted; then whoever comes next is an improvement on what is left
+                group.add_similarities(name, opened.compared)
+            # the group's best may have been evicted; then the next program counts as an improvement
             best = None if group.improved_at is None else self.members.get(group.improved_at)
             group.add(member, best, event.evicted)
         self._register(candidate, name)
         if event.evicted:
             self._forget()
 
-    def _register(self, candidate: CandidateId, group: GroupName | None) -> None:
-        """The one place where a candidate is closed: counted, hashed, and forgotten but for what the archive keeps."""
+    def _register(self, candidate: CandidateId, name: GroupName | None) -> None:
+        """Close a candidate: count it, add it to the digest, and forget what the archive does not keep."""
         opened = self._opened(candidate)
-        # in the order of their numbers, whatever arrived first: nothing that a method decides may depend on timing
+        # in the order of their numbers, not of arrival: decisions must not depend on timing
         if opened.outcome is None or candidate != self.registered:
-            raise JournalError(f"candidate {candidate} is registered out of turn, or before anything became of it")
+            raise JournalError(f"candidate {candidate} is registered out of turn, or before it has an outcome")
         del self.open[candidate]
         self.registered = candidate + 1
         self.without_candidate = 0
-        self._let_time_pass()
+        self._apply_readings()
         self.tally.recent.append(opened.is_feasible)
-        outcome, score = opened.outcome, None
-        if isinstance(outcome, Evaluated):
-            score, utility = outcome.score, self.objective.utility(outcome.score)
-            if self.best is None or utility > self.best.utility:
-                self.best = self.member(opened)
+        score = None
+        if isinstance(opened.outcome, Evaluated):
+            member, score = self.member(opened), opened.outcome.score
+            if self.best is None or member.utility > self.best.utility:
+                self.best = member
                 self.bests.append((candidate, score))
-        # the group by its place, so that a digest stays what it was where a method calls its groups otherwise
-        place = None if group is None else list(self.groups).index(group)
-        self._hash(candidate, outcome.source, score is not None, score, place)
+        # the group's position, not its name: a method may rename its groups without a change of the digest
+        place = None if name is None else list(self.groups).index(name)
+        self._digest.update(repr((candidate, opened.outcome.source, score is not None, score, place)).encode())
 
-    def _let_time_pass(self) -> None:
+    def _apply_readings(self) -> None:
         while self.readings and self.readings[0].registered <= self.registered:
             self.active_s = self.readings.pop(0).active_s
 
@@ -293,44 +286,16 @@ class RunState:
             unknown = [member for member in members if member not in self.members]
             if unknown:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
-            group = self.groups[name] = Group(
-                list(members),
-                arranged_at=self.registered,
-                arranged_at_s=self.active_s,
-                is_selection=event.selection,
-            )
-            if members:
-                best = self.best_member(members)
-                group.improved_at, group.bests = best.candidate, [(self.registered, best.score)]
-        if is_first and not event.selection:  # later ones follow from what is hashed already
-            self._hash("clustered", *event.groups.values())
+            found = [self.members[member] for member in members]
+            self.groups[name] = Group.arranged(found, self.registered, self.active_s, event.selection)
+        if is_first and not event.selection:  # later regroupings follow from what is in the digest already
+            self._digest.update(repr(("clustered", *event.groups.values())).encode())
         if not event.selection:
             self.ungrouped = []
             self._forget()
 
     def _forget(self) -> None:
-        """Drop members that nothing holds any more: no group, nor those that wait for one, nor the template's seat."""
+        """Drop members that are in no group and do not wait for one. The template stays."""
         held = {TEMPLATE, *self.ungrouped, *(m for group in self.groups.values() for m in group.members)}
-        if len(held) < len(self.members):  # or a dictionary as large as the archive would be copied for nothing
+        if len(held) < len(self.members):  # else the copy would cost time and change nothing
             self.members = {m: member for m, member in self.members.items() if m in held}
-
-    def _member(
-        self, event: Evaluated, asked: Asked | None = None, similarity: Mapping[CandidateId, float] | None = None
-    ) -> Member:
-        return Member(
-            event.candidate,
-            event.source,
-            event.score,
-            utility=self.objective.utility(event.score),
-            thought=event.thought,
-            program_hash=event.program_hash,
-            parents=() if asked is None else asked.parents,
-            operator="template" if asked is None else asked.prompt.operator,
-            origin=None if asked is None else asked.group,
-            scores=event.scores,
-            cpu_s=event.cpu_s or None,
-            similarity=similarity or {},
-        )
-
-    def _hash(self, *parts: Any) -> None:
-        self._digest.update(repr(parts).encode())

@@ -1,4 +1,4 @@
-"""The tally of a run: what its candidates came to and what its requests took, for people and for caps."""
+"""Counts of a run's outcomes and of the tokens of its requests, for people and for caps."""
 
 from __future__ import annotations
 
@@ -10,74 +10,74 @@ from behavesim.state.events import TEMPLATE, Evaluated, Rejected, Reply
 from behavesim.trajectory import packed
 
 RECENT = 100
-"""The last candidates, by which it is known whether a run comes to anything any more."""
+"""How many of the last candidates are remembered, to tell whether a run still finds feasible and new programs."""
 
 
-def _last_ones() -> deque[bool]:
+def _recent() -> deque[bool]:
     return deque(maxlen=RECENT)
 
 
 @dataclass
 class Tally:
-    """Counts that no decision of a method goes by."""
+    """Counts over a run so far. No method decides by them."""
 
     feasible: int = 0
     """Candidates with a score."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Candidates that came to nothing, by reason; a repaired one counts as what became of it in the end."""
+    """Rejected candidates by reason. A repaired candidate counts with its last outcome only."""
     repairs: int = 0
     """Times a rejected candidate was asked for again."""
-    recent: deque[bool] = field(default_factory=_last_ones)
-    """Whether each of the candidates registered last was feasible."""
+    recent: deque[bool] = field(default_factory=_recent)
+    """Whether each of the last RECENT registered candidates was feasible, oldest first."""
     repeated_programs: int = 0
-    """Feasible candidates whose text was known already."""
+    """Feasible candidates with the same text as an earlier one."""
     repeated_behaviours: int = 0
-    """Feasible candidates that do exactly what another one did before."""
-    recent_repeats: deque[bool] = field(default_factory=_last_ones)
-    """Whether each of the candidates that were evaluated last did exactly what another one did before."""
+    """Feasible candidates with exactly the trajectories of an earlier one."""
+    recent_repeats: deque[bool] = field(default_factory=_recent)
+    """Whether each of the last RECENT feasible candidates repeated an earlier one's trajectories, oldest first."""
     cpu_s: float = 0.0
-    """CPU seconds that programs took."""
+    """CPU seconds of all programs that were run, the template included."""
     tokens: dict[str, Tokens] = field(default_factory=dict)
-    """What the replies of each model took together, by its name."""
+    """Total tokens and cost of all replies, by the name of the model."""
     largest: dict[str, Tokens] = field(default_factory=dict)
-    """The most calls, prompt and completion that any single reply of a model took, estimates included."""
+    """By model: the maximum of calls, of prompt tokens and of completion tokens in one reply, estimates included."""
     unanswered: int = 0
-    """Requests that were sent and never answered, which may have been billed all the same."""
+    """Requests that were sent and never answered. They may have been billed."""
     most_unanswered: int = 0
-    """The most of them for any single reply."""
+    """The maximum of unanswered requests for one reply."""
     _behaviours: set[int] = field(default_factory=set)  # hashes: trajectories would be most of the memory of a run
 
     @property
     def outcomes(self) -> int:
-        """Candidates of which it is known what they came to."""
+        """The number of candidates that were evaluated or rejected, registered or not."""
         return self.feasible + self.rejected.total()
 
     def take_reply(self, reply: Reply) -> None:
-        """Count what a reply took."""
+        """Count the tokens and the unanswered requests of a reply."""
         self.unanswered += reply.unanswered
         self.most_unanswered = max(self.most_unanswered, reply.unanswered)
         known = self.tokens.setdefault(reply.model, NO_TOKENS)
-        if reply.calls:  # what nobody was asked for says nothing of what the next request may take
+        if reply.calls:  # a reply without a request says nothing about the size of the next request
             own = Tokens.of(reply.calls)
             self.tokens[reply.model] = known + own
             self.largest[reply.model] = self.largest.get(reply.model, NO_TOKENS).or_more(own.with_estimates())
 
     def take_outcome(self, outcome: Evaluated | Rejected) -> None:
-        """Count what became of a candidate, or of the template."""
+        """Count the outcome of a candidate. Of the template, count the CPU time only."""
         self.cpu_s += outcome.cpu_s if outcome.copy_of is None else 0.0
         if isinstance(outcome, Rejected):
             self.rejected[outcome.reason] += 1
         elif outcome.candidate != TEMPLATE:
             self.feasible += 1
             self.repeated_programs += outcome.copy_of is not None
-            behaviour = hash(packed(outcome.trajectories))  # for a count that people read; decisions compare in full
+            behaviour = hash(packed(outcome.trajectories))  # collisions are fine for a count; decisions compare in full
             is_repeated = behaviour in self._behaviours
             self.repeated_behaviours += is_repeated
             self.recent_repeats.append(is_repeated)
             self._behaviours.add(behaviour)
 
     def take_repair(self, rejected: Rejected) -> None:
-        """Count a rejected candidate as open again."""
+        """Take a rejection back, because its candidate was asked for again; count the repair."""
         self.rejected[rejected.reason] -= 1
-        self.rejected = +self.rejected  # without the reasons that nobody was rejected for in the end
+        self.rejected = +self.rejected  # drops reasons with a count of 0
         self.repairs += 1

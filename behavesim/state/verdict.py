@@ -1,4 +1,4 @@
-"""What becomes of a program: a score and what it did, or why it came to nothing."""
+"""The result of evaluating a program: its scores and trajectories, or the reason why it failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from behavesim.trajectory import AlgorithmRun, trajectories_of
 
 @dataclass(frozen=True)
 class Verdict:
-    """What trusted code made of the solutions: a score and a trajectory for each instance."""
+    """The evaluation of a program by trusted code: its score, and a score and a trajectory for each instance.
+
+    `cpu_s` is the program's CPU time in seconds.
+    """
 
     score: float
     scores: tuple[float, ...]
@@ -18,13 +21,13 @@ class Verdict:
 
     @property
     def states(self) -> int:
-        """The states of all trajectories, those of samples in every run."""
+        """The number of states in all trajectories, over all samples where a program was run several times."""
         return sum(len(run) for each in self.trajectories for run in trajectories_of(each))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a candidate came to nothing: one word of a closed list, and a line for people (at most 500 characters)."""
+    """Why a program failed: one word of a closed list, a line for people (at most 500 characters), and CPU seconds."""
 
     reason: str
     message: str = ""

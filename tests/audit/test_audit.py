@@ -147,5 +147,5 @@ def test_the_program_of_an_outcome_is_that_of_the_reply() -> None:
 
 @pytest.mark.parametrize("candidate", [0, 1])
 def test_an_outcome_before_the_reply_or_of_nobody_has_no_program(candidate: int) -> None:
-    with pytest.raises(JournalError, match=f"candidate {candidate} came to something before it was answered"):
+    with pytest.raises(JournalError, match=f"candidate {candidate} has an outcome before it has a reply"):
         audit_after(*TOLD).program(Rejected(candidate, "evaluation", "timeout"))

@@ -177,7 +177,7 @@ async def test_a_free_program_first_lets_no_cap_be_overrun() -> None:
 
 def test_a_journal_in_which_nobody_put_in_what_is_tried_is_refused() -> None:
     state = RunState(Toy.objective)
-    with pytest.raises(JournalError, match="nobody put in the program that candidate 0 is"):
+    with pytest.raises(JournalError, match="candidate 0 is an injected program, and none was injected"):
         state.apply(Asked(0, (), None, Prompt(program(3), INJECTED)))
 
 

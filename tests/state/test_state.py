@@ -161,11 +161,11 @@ class TestCandidates:
 class TestClock:
     def test_decisions_know_a_reading_from_the_registration_on_that_it_names(self) -> None:
         state = state_after(STARTED, ClockRead(10.0, 1), ClockRead(20.0, 2), ClockRead(30.0, 2))
-        assert (state.active_s, state.read_s) == (0.0, 30.0)
+        assert (state.active_s, state.last_reading_s) == (0.0, 30.0)
         for number, active_s in enumerate([10.0, 30.0, 30.0]):
             for event in failed(number):
                 state.apply(event)
-            assert (state.active_s, state.read_s) == (active_s, 30.0)
+            assert (state.active_s, state.last_reading_s) == (active_s, 30.0)
 
     def test_groups_know_when_they_were_arranged(self) -> None:
         state = state_after(STARTED, TEMPLATE_SCORED, added(0, 1.0), ClockRead(10.0, 1), Regrouped({"1": (0,)}))
@@ -361,17 +361,20 @@ class TestSessions:
         ([replied(0)], "candidate 0 is not open"),
         ([asked(0), replied(0), scored(0, 1.0), NotAdded(0), NotAdded(0)], "candidate 0 is not open"),
         ([asked(0), asked(1), replied(1), scored(1, 1.0), NotAdded(1)], "candidate 1 is registered out of turn"),
-        ([asked(0), replied(0), NotAdded(0)], "or before anything became of it"),
+        ([asked(0), replied(0), NotAdded(0)], "or before it has an outcome"),
         ([asked(0), replied(0), rejected(0), Added(0, "0")], "candidate 0 is not feasible"),
-        ([asked(0, INJECTED)], "nobody put in the program that candidate 0 is"),
-        ([Injected("late.py", "", not_before=1), asked(0, INJECTED)], "nobody put in the program that candidate 0 is"),
+        ([asked(0, INJECTED)], "candidate 0 is an injected program"),
+        (
+            [Injected("late.py", "", not_before=1), asked(0, INJECTED)],
+            "candidate 0 is an injected program",
+        ),
         ([asked(0), asked(0)], "candidate 0 is asked for again and was not rejected"),
         ([asked(0), replied(0), scored(0, 1.0), asked(0)], "candidate 0 is asked for again and was not rejected"),
         ([Regrouped({"0": (7,)})], "group '0' holds candidate 7, which is not in the archive"),
         ([NoteReceived(0, Reply("", "m"))], "note 0 is answered and was never asked for"),
         ([Compared(0)], "candidate 0 is not open"),
-        ([asked(0), rejected(0)], "candidate 0 came to something before it was answered"),
-        ([asked(0), scored(0, 1.0)], "candidate 0 came to something before it was answered"),
+        ([asked(0), rejected(0)], "candidate 0 has an outcome before it has a reply"),
+        ([asked(0), scored(0, 1.0)], "candidate 0 has an outcome before it has a reply"),
     ],
 )
 def test_an_event_that_cannot_follow_those_before_it_is_refused(events: list[Event], said: str) -> None:
