@@ -1,1 +1,1 @@
-"""How alike two programs are by other metrics than BehaveSim: those of the paper's Table 1, behind one protocol."""
+"""Similarity metrics behind one protocol: those of Table 1 of the paper, such as BLEU and syntax tree edit distance."""

@@ -1,4 +1,4 @@
-"""BehaveSim as one metric among the others."""
+"""BehaveSim as a metric with the same protocol as the others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from behavesim.similarity import BehaveSim
 
 @dataclass(frozen=True)
 class OfBehaviour:
-    """The mean over instances of the similarity of trajectories, each by the measure of its instance."""
+    """The mean over instances of the similarity of two programs' trajectories; `measures` has one for each instance."""
 
     measures: Sequence[BehaveSim]
     name: str = "behavesim"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """How alike the trajectories are; raises TrajectoryError where they cannot be compared."""
+        """Return the mean similarity of the trajectories, in [0, 1].
+
+        Raises TrajectoryError if two trajectories cannot be compared, ValueError if one is missing.
+        """
         runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
         return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)

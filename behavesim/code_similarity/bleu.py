@@ -1,4 +1,4 @@
-"""BLEU (Papineni and others 2002), and CrystalBLEU (Eghbali and Pradel 2022), which leaves out what all code shares."""
+"""BLEU (Papineni and others 2002), and CrystalBLEU (Eghbali and Pradel 2022), which ignores n-grams that are common."""
 
 from __future__ import annotations
 
@@ -11,34 +11,38 @@ from behavesim.code_similarity.metric import Observed
 from behavesim.code_similarity.words import text_words, words
 
 LONGEST = 4
+"""Length of the longest n-grams compared, as in the paper."""
 EPSILON = 0.1
-"""Counts as so many matches where there is none of a length (smoothing method 1 of Chen and Cherry 2014)."""
+"""Number of matches assumed for a length without any (smoothing method 1 of Chen and Cherry 2014)."""
 SHARED = 50
-"""How many n-grams count as shared by all code. The authors' 500 would leave hardly any of thirty pairs."""
+"""Number of most frequent n-grams that CrystalBLEU ignores. The authors' 500 would leave hardly any in thirty pairs."""
 
 Ngram = tuple[str, ...]
 
 
 def bleu(reference: str, candidate: str) -> float:
-    """The BLEU of one program against another, up to 4-grams, in [0, 1]; not symmetric."""
+    """Return the BLEU of one Python source against another, with n-grams up to LONGEST, in [0, 1]; not symmetric."""
     return bleu_of_words(words(reference), words(candidate))
 
 
 def text_bleu(reference: str, candidate: str) -> float:
-    """The BLEU of any two texts, by their words and signs; not symmetric."""
+    """Return the BLEU of one text of any kind against another, by words and signs, in [0, 1]; not symmetric."""
     return bleu_of_words(text_words(reference), text_words(candidate))
 
 
 @dataclass(frozen=True)
 class CrystalBleu:
-    """BLEU without the n-grams in `shared`, those that are most frequent in a corpus; the mean of both directions."""
+    """BLEU without the n-grams in `shared`, the most frequent ones of a corpus; the mean of both directions."""
 
     shared: Collection[Ngram]
     name: str = "crystalbleu"
 
     @classmethod
     def of(cls, corpus: Iterable[str], count: int = SHARED) -> CrystalBleu:
-        """Sharing the most frequent n-grams of all lengths in these sources; of equally frequent ones, the first."""
+        """Return the metric that ignores the `count` most frequent n-grams, of all lengths, in the sources of a corpus.
+
+        Ties go to the n-gram that occurs first.
+        """
         frequent = Counter[Ngram]()
         for source in corpus:
             for length in range(1, LONGEST + 1):
@@ -46,13 +50,16 @@ class CrystalBleu:
         return cls(frozenset(ngram for ngram, _ in frequent.most_common(count)))
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """How alike the sources are."""
+        """Return the similarity of the sources in [0, 1]."""
         left, right = words(a.source), words(b.source)
         return (bleu_of_words(left, right, self.shared) + bleu_of_words(right, left, self.shared)) / 2
 
 
 def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Collection[Ngram] = frozenset()) -> float:
-    """Return the BLEU of one sequence of words against another, without the n-grams in `shared`; 1 for equal ones."""
+    """Return the BLEU of one sequence of words against another, in [0, 1], without the n-grams in `shared`.
+
+    Equal sequences have 1, and sequences without a common word 0.
+    """
     if reference == candidate:
         return 1.0  # also where the words are fewer than the longest n-gram, or all n-grams are shared
     if not reference or not candidate:

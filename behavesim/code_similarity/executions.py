@@ -1,4 +1,4 @@
-"""Metrics of what programs return and of all that their variables go through."""
+"""Metrics of what programs return, and of how their variables change while they run."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from typing import Any
 from behavesim.code_similarity.metric import Observed
 
 LONGEST_VALUE = 100
-"""Characters of a value in a trace, as pysnooper shows them by default."""
+"""Most characters of a value in a trace, pysnooper's default; longer values are cut."""
 LONGEST_TRACE = 5_000
-"""Changes of variables that a trace holds; the rest is cut off."""
+"""Number of changes after which a trace ends; a few more may come from the same line."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """1 where both programs return the same on every instance, else 0."""
+    """The metric that is 1 if both programs return equal solutions on every instance, else 0."""
 
     name: str = "results"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Whether the solutions are equal."""
+        """Return 1.0 if the solutions are equal, else 0.0."""
         return float(a.solutions == b.solutions)
 
 
 @dataclass(frozen=True)
 class OfTraces:
-    """A metric of texts applied to execution traces, the mean over instances and both directions."""
+    """A metric of texts applied to execution traces: the mean over instances and both directions."""
 
     name: str
     of_texts: Callable[[str, str], float]
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """How alike the traces are."""
+        """Return the similarity of the traces; raises ZeroDivisionError if the programs have none."""
         pairs = list(zip(a.traces, b.traces, strict=True))
         return sum(self.of_texts(x, y) + self.of_texts(y, x) for x, y in pairs) / (2 * len(pairs))
 
 
 @contextmanager
 def traced(filename: str) -> Iterator[list[str]]:
-    """Within it, every change of a local variable in functions of that file is added to the list, as `name = value`.
+    """Yield a list to which each change of a local variable, in functions of the file, is added as `name = value`.
 
-    A debugger that watches as well sees nothing meanwhile. Not for programs nobody trusts: they run in this process.
+    Only for trusted programs: they run in this process. A debugger or coverage tool sees nothing in the meantime.
     """
     lines: list[str] = []
     known: dict[int, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What every metric of similarity offers, and what it may look at."""
+"""The protocol of a similarity metric, and the data that metrics compare."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from behavesim.trajectory import AlgorithmRun
 
 @dataclass(frozen=True)
 class Observed:
-    """A program, and what was observed of it on each instance; what nobody observed is empty."""
+    """A program's source, and what was recorded on each instance; what was not recorded is empty."""
 
     source: str
     solutions: tuple[Any, ...] = ()
     trajectories: tuple[AlgorithmRun, ...] = ()
     traces: tuple[str, ...] = ()
-    """The values of variables as they changed, line by line."""
+    """Changes of variables as `name = value`, a line each; one text for each instance."""
 
 
 class Similarity(Protocol):
-    """A metric of how alike two programs are: `similarity(a, b)` is in [0, 1], symmetric, and 1 for equal programs."""
+    """A similarity metric of two programs: `similarity(a, b)` is in [0, 1], symmetric, and 1 for equal programs."""
 
     @property
     def name(self) -> str:
-        """What it is called in commands and documents, such as "codebleu"."""
+        """The metric's name in commands and documents, such as "codebleu"."""
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """How alike the two are; raises BehavesimError where that cannot be known."""
+        """Return the similarity in [0, 1]; raises BehavesimError or SyntaxError if the metric cannot compare them."""
 
 
 @dataclass(frozen=True)
 class OfSource:
-    """A metric of texts as a metric of programs: the mean of both directions, where it has a direction."""
+    """A metric of texts applied to sources; the mean of both directions unless it is symmetric."""
 
     name: str
     of_texts: Callable[[str, str], float]
     is_symmetric: bool = True
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return how alike the sources are; 1 for equal ones, though CodeBLEU finds no data flow in a short one."""
+        """Return the similarity of the sources in [0, 1]; raises what the metric of texts raises."""
         if a.source == b.source:
-            return 1.0
+            return 1.0  # CodeBLEU gives less to short sources, which have no data flow
         if self.is_symmetric:
             return self.of_texts(a.source, b.source)
         return (self.of_texts(a.source, b.source) + self.of_texts(b.source, a.source)) / 2

@@ -1,4 +1,4 @@
-"""The metrics of source by the names under which a person asks for them."""
+"""Metrics of source code by name."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from behavesim.code_similarity.rouge import rouge
 from behavesim.code_similarity.tree_edits import ast_similarity
 
 NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
+"""The names that `of_source` knows."""
 
 
 def of_source(name: str, corpus: Iterable[str]) -> Similarity:
-    """The metric of that name; `corpus` says which n-grams all programs share, where the metric asks.
+    """Return the metric of one of NAMES; only CrystalBLEU uses the corpus, to find the n-grams that it ignores.
 
-    Raises UsageError where its package is not installed.
+    Raises UsageError if the metric's package is not installed, KeyError for another name.
     """
     if how := missing(name, None):
         raise UsageError(f"{name} is {how}")
@@ -33,7 +34,10 @@ def of_source(name: str, corpus: Iterable[str]) -> Similarity:
 
 
 def source_matrix(metric: Similarity, sources: Sequence[str]) -> NDArray[np.float64]:
-    """(N, N) similarities of N sources, with ones on the diagonal; raises UsageError where one is no Python."""
+    """Return the (N, N) symmetric matrix of the similarities of N sources, with ones on the diagonal.
+
+    Raises UsageError if the metric needs Python and a source is none.
+    """
     matrix = np.eye(len(sources))
     programs = [Observed(source) for source in sources]
     for row, column in zip(*np.triu_indices(len(sources), 1), strict=True):

@@ -1,4 +1,4 @@
-"""Metrics that other packages hold: CodeBLEU, and those by the embeddings of a language model."""
+"""Metrics that need optional packages: CodeBLEU, and those by the embeddings of a language model."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ NEEDS = {
     "embedding": ("sentence_transformers",),
     "trace-embedding": ("sentence_transformers",),
 }
-"""The modules that each metric of this file is computed by."""
+"""The modules that each metric of this file imports, by the metric's name."""
 
 
 def missing(metric: str, model: str | None) -> str:
-    """What to do before the metric can be computed; empty where nothing is missing."""
+    """Return what is missing for a metric and how to get it; "" if nothing is.
+
+    `model` is the name or folder of an embedding model, None if none is given.
+    """
     if any(find_spec(module) is None for module in NEEDS.get(metric, ())):
         extra = "codebleu" if metric == "codebleu" else "embeddings"
         return f'not installed: pip install "behavesim[{extra}]"'
@@ -35,18 +38,21 @@ def missing(metric: str, model: str | None) -> str:
 
 
 def codebleu() -> Similarity:
-    """CodeBLEU (Ren and others 2020) with equal weights, by the package of that name; the mean of both directions."""
+    """Return CodeBLEU (Ren and others 2020) with equal weights, the mean of both directions.
+
+    Raises ImportError if the package `codebleu` is not installed.
+    """
     from codebleu import calc_codebleu
 
     return OfSource("codebleu", lambda a, b: float(calc_codebleu([a], [b], "python")["codebleu"]), is_symmetric=False)
 
 
 def embeddings(model: str) -> tuple[Similarity, ...]:
-    """Metrics by the embeddings of any sentence-transformers model, by its name or the path of its folder.
+    """Return three metrics by the embeddings of a sentence-transformers model, given by name or by its folder's path.
 
-    The cosine of whole programs ("embedding") and of execution traces ("trace-embedding"), and the F1 score of the best
-    matches of tokens (Zhou and others 2023; "codebertscore"). A text longer than the model reads is cut there. Raises
-    UsageError where there is no such model, or it cannot be fetched.
+    They are the cosine of programs ("embedding"), the cosine of execution traces ("trace-embedding"), and the F1 score
+    of the best matches of tokens ("codebertscore"; Zhou and others 2023). A text is cut at the model's longest input.
+    Raises UsageError if the model does not exist or cannot be downloaded, ImportError without the package.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -72,7 +78,10 @@ def _cosine(embedded: Callable[[str], NDArray[Any]]) -> Callable[[str, str], flo
 
 
 def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """The F1 score of each token's greatest cosine to one of the other text."""
+    """Return the F1 score of two texts' tokens, each counted by its greatest cosine to a token of the other text.
+
+    a, b: (tokens, dimensions), with rows of length 1.
+    """
     cosines = a @ b.T
     recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
     return max(0.0, 2 * recall * precision / (recall + precision)) if recall + precision > 0 else 0.0

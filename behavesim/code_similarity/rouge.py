@@ -1,4 +1,4 @@
-"""ROUGE-L (Lin 2004): how much of two texts is a common subsequence."""
+"""ROUGE-L (Lin 2004): similarity of texts by their longest common subsequence."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from behavesim.code_similarity.words import words
 
 
 def rouge(a: str, b: str) -> float:
-    """The F1 score of the longest common subsequence of the tokens, in [0, 1]; symmetric."""
+    """Return the F1 score of the longest common subsequence of two sources' tokens, in [0, 1]; symmetric."""
     left, right = words(a), words(b)
     return 2 * _common(left, right) / (len(left) + len(right)) if left or right else 1.0
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    """The length of the longest common subsequence, a row of its table at a time as the bits of one integer.
+    """Return the length of the longest common subsequence.
 
-    Bit i is 0 where the table grows by one at column i (Crochemore and others, "A fast and practical bit-vector
-    algorithm for the longest common subsequence problem", 2001).
+    The table of lengths is computed row by row, each row as the bits of one integer: bit i is 0 if the length grows by
+    one at column i. This is the algorithm of Crochemore and others, "A fast and practical bit-vector algorithm for the
+    longest common subsequence problem" (2001).
     """
     places: dict[str, int] = {}
     for place, word in enumerate(a):

@@ -1,4 +1,4 @@
-"""Similarity of syntax trees: the edits that turn one tree into the other (Zhang and Shasha 1989)."""
+"""Similarity of syntax trees by their edit distance (Zhang and Shasha 1989)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 Array = NDArray[np.int64]
 
 KINDS = {name: number for number, name in enumerate(vars(ast))}
-"""A number for each kind of node."""
+"""A number for each kind of syntax tree node, by the name of its class."""
 
 
 def ast_similarity(a: str, b: str) -> float:
-    """1 - the edit distance of the syntax trees / the nodes of the larger one, in [0, 1]; symmetric.
+    """Return 1 - (edit distance of the syntax trees) / (nodes of the larger one), in [0, 1]; symmetric.
 
-    A node is known by its kind alone, not by the names and numbers in it. Raises SyntaxError for what is not Python.
+    Nodes are equal if their kinds are: names and numbers do not count. Raises SyntaxError if a source is not Python.
     """
     from behavesim.code_similarity.tree_table import tree_distance
 
@@ -25,12 +25,12 @@ def ast_similarity(a: str, b: str) -> float:
     return 1 - int(tree_distance(*x, *y)) / max(len(x[0]), len(y[0]))
 
 
-@lru_cache(64)  # of programs that are compared with one another, each would be read once for every other
+@lru_cache(64)  # when all programs are compared with all, each would be parsed again for every other
 def _postorder(source: str) -> tuple[Array, Array, Array]:
-    """The kind of each node, children before parents, the first leaf below it, and the keyroots.
+    """Return three arrays: each node's kind in postorder, the index of the first leaf below it, and the keyroots.
 
-    The last child comes first: what is said last in Python mostly has most below it, so that there is less to repeat
-    for the others, and the distance is half the work; it is the same from either end.
+    The last child comes first. In Python the last child is usually the largest subtree; starting there halves the work.
+    The distance is the same in either order. Raises SyntaxError if the source is not Python.
     """
     labels: list[int] = []
     firsts: list[int] = []
@@ -56,5 +56,5 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _keyroots(firsts: Array) -> Array:
-    """The last node with each first leaf, in order: the trees whose tables hold those of all others."""
+    """Return the keyroots in ascending order: for each first leaf, the last node that has it."""
     return np.array(sorted({first: node for node, first in enumerate(firsts.tolist())}.values()))

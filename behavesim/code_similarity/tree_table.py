@@ -1,4 +1,4 @@
-"""The tables of the tree edit distance, compiled."""
+"""The tree edit distance, compiled by numba."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _ARRAY = types.Array(int64, 1, "C", readonly=False)
 
 @njit(int64(*[_ARRAY] * 6), cache=True)
 def tree_distance(x: Array, x_first: Array, x_roots: Array, y: Array, y_first: Array, y_roots: Array) -> Any:
-    """The least number of nodes to insert, delete or relabel between two trees.
+    """Return the least number of nodes to insert, delete or relabel that turns one tree into the other.
 
-    x, y: (nodes,) labels in postorder; *_first: the first leaf below each node; *_roots: the keyroots, ascending.
+    x, y: (nodes,) labels in postorder. *_first: (nodes,) index of the first leaf below each node. *_roots: the
+    keyroots, ascending.
     """
     trees = np.zeros((len(x), len(y)), np.int64)
     forests = np.zeros((len(x) + 1, len(y) + 1), np.int64)

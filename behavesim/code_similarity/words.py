@@ -1,4 +1,4 @@
-"""A program as the sequence of its tokens."""
+"""Splits a program into its tokens."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LAYOUT = {
     tokenize.COMMENT,
 }
 KEPT = 1000
-"""Programs whose tokens are remembered: where all are compared with all, each is read again and again."""
+"""Number of programs whose tokens are cached: when all are compared with all, each is needed many times."""
 
 
 @lru_cache(KEPT)
 def words(source: str) -> tuple[str, ...]:
-    """The tokens of Python source, without comments and layout; of any other text its words and signs."""
+    """Return the tokens of Python source without comments and layout; for any other text, its words and signs."""
     try:
         found = tokenize.generate_tokens(io.StringIO(source).readline)
         return tuple(token.string for token in found if token.type not in _LAYOUT)
@@ -26,5 +26,5 @@ def words(source: str) -> tuple[str, ...]:
 
 
 def text_words(text: str) -> tuple[str, ...]:
-    """The words and signs of any text."""
+    """Return the words of any text, and its other characters except spaces one by one."""
     return tuple(re.findall(r"\w+|[^\w\s]", text))
