@@ -140,7 +140,7 @@ class Portfolio:
             Column("validation", SCORE, title="on validation"),
             Column("validation_together", SCORE, title="best so far there"),
             Column("nearest", DISTANCE, title="distance before"),
-            Column("alike", COUNT, title="behave so"),
+            Column("alike", COUNT),
         )
         rows: list[tuple[Cell, ...]] = [
             (

@@ -1,12 +1,12 @@
-// Keeps a page as new as its run. ROOT, RUN, ADDRESS and VERSION stand before it.
+// Updates a page while its run goes on. The server defines ROOT, RUN, ADDRESS and VERSION above this script.
 //
-// A browser opens six connections to a server and no more, so that of all tabs one listens and tells the others.
+// A browser opens at most six connections to a server, so one tab listens for all and tells the others.
 
 let version = VERSION;
 let wanted = VERSION;
 let isRenewing = false;
 
-/** Show the newest document, once there is a newer one and somebody looks. */
+/** Fetch and show the newest document if there is a newer one and the tab is visible. */
 async function renew() {
   if (isRenewing || wanted === version || document.hidden) return;
   isRenewing = true;
@@ -33,7 +33,7 @@ const others = new BroadcastChannel(`behavesim ${ROOT}`);
 others.onmessage = (message) => hear(message.data);
 document.addEventListener("visibilitychange", renew);
 
-/** Listen for as long as this tab is there. */
+/** Listen to events while this tab is open; the promise never resolves, so the tab keeps the lock. */
 function listen() {
   new EventSource(`${ROOT}events`).onmessage = (message) => {
     const versions = JSON.parse(message.data);

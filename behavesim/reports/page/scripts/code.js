@@ -1,6 +1,6 @@
-// Programs as text: highlighted, and how one differs from another.
+// Programs as highlighted text, and the differences between two programs.
 
-/** The lines of a program, each a list of nodes; a token that goes over several lines is in each of them. */
+/** The highlighted lines of a program, each a list of nodes; a token over several lines is split at their ends. */
 function highlighted(source) {
   const lines = [[]];
   const add = (text, types) => {
@@ -24,12 +24,12 @@ function line(nodes, number, kind = "") {
   return h("span", { class: `line ${kind}`.trim(), "data-line": number }, ...nodes, "\n");
 }
 
-/** A program as it is, its lines numbered. */
+/** A program with numbered lines. */
 function code(source) {
   return h("pre", { tabindex: 0 }, h("code", {}, highlighted(trimmed(source)).map((nodes, index) => line(nodes, index + 1))));
 }
 
-/** What leads from one program to another: lines removed, lines added, and those between. */
+/** The difference from one program to another: removed, added and unchanged lines. */
 function changes(from, to) {
   const [before, after] = [trimmed(from), trimmed(to)];
   const [left, right] = [highlighted(before), highlighted(after)];

@@ -1,4 +1,4 @@
-// How different programs are inside groups, and between them, as the run went on.
+// The distances of programs inside groups and between groups, over time.
 
 function drawDiversity({ diversity }) {
   const inside = diversity.flatMap((then) => then.intra.filter((each) => each !== null).map((distance) => ({ registered: then.registered, distance })));

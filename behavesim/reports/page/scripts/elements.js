@@ -1,7 +1,7 @@
-// Elements and numbers, as every part of the page makes them. Text is set as text: no part of the page is ever parsed
-// from a string, so that nothing a program holds can be markup.
+// Makes the elements and numbers of all parts of the page. Text is set as text, and no HTML is parsed from a string, so
+// nothing in a program can become markup.
 
-/** An element; attributes that are functions listen to the event of their name, `null` and `false` leave one out. */
+/** Make an element. A function as attribute listens to the event of that name; `null` and `false` set no attribute. */
 function h(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -17,11 +17,13 @@ const count = (value) => (value === null ? UNKNOWN : value.toLocaleString("en").
 const percent = (fraction, digits = 2) => (fraction === null ? UNKNOWN : `${(100 * fraction).toFixed(digits)} %`);
 const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 
-/** A score with six significant digits. */
+/** A score as text with six significant digits; a dash if it is unknown. */
 const score = (value) => (value === null ? UNKNOWN : String(Number(value.toPrecision(6))));
 
-/** Scores of one column with so many decimals that the greatest has six significant digits: points stand in line.
- * Where the least would be shown as nothing then, each has six digits of its own. */
+/**
+ * Return a function that formats the scores of one column with equal decimals, so that decimal points are aligned.
+ * The largest score gets six significant digits. If the smallest would then be shown as 0, each score gets its own six.
+ */
 function aligned(values) {
   const greatest = Math.max(1, d3.max(values, (value) => Math.abs(value ?? 0)));
   const decimals = Math.max(0, 5 - Math.floor(Math.log10(greatest)));
@@ -31,7 +33,7 @@ function aligned(values) {
   return (value) => (value === null ? UNKNOWN : value.toFixed(isWhole ? 0 : decimals));
 }
 
-/** Money with two decimals, and small sums with as many as say how much it is. */
+/** A cost in USD as text: two decimals from $0.10 on, two significant digits below. */
 const dollars = (value) => `$${value === 0 || value >= 0.1 ? value.toFixed(2) : value.toPrecision(2)}`;
 
 function duration(seconds) {
@@ -40,18 +42,29 @@ function duration(seconds) {
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** How wide a chart may be, in pixels. */
+/** A heading of a table's column; `isNumber` aligns it to the right. */
+const heading = (name, isNumber = false) => h("th", { scope: "col", class: isNumber ? "number" : null }, name);
+
+/** A table's cell with a number, aligned to the right. */
+const numberCell = (value) => h("td", { class: "number" }, value);
+
+/** A table that scrolls sideways where it is too wide: its headings, its rows, and its class if it has one. */
+function tableOf(headings, rows, kind = null) {
+  return h("div", { class: "scroll" }, h("table", { class: kind }, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, rows)));
+}
+
+/** The largest width of a chart, in pixels: that of the page's content, at least 300. */
 const room = () => Math.max(300, document.getElementById("main").clientWidth);
 const roomBesideAnother = () => (room() < 640 ? room() : (room() - 40) / 2);
 
-/** A plot in the page's own letters. */
+/** Draw a chart with Observable Plot in the page's own font, and return its element. */
 function plotted(options) {
   const drawn = Plot.plot({ ...options, style: { fontFamily: "inherit", fontSize: "13px", background: "none" } });
-  for (const mark of drawn.querySelectorAll("g[aria-label]")) mark.setAttribute("role", "group"); // or it may have no label
+  for (const mark of drawn.querySelectorAll("g[aria-label]")) mark.setAttribute("role", "group"); // without a role, an element may have no label
   return drawn;
 }
 
-/** A chart in a figure, which says in words what it shows to those who do not see it. */
+/** Draw a chart in a figure; `label` describes it for screen readers, `below` are elements under it. */
 function chart(label, options, ...below) {
   const drawn = plotted({ width: room(), marginTop: 30, ...options });
   drawn.setAttribute("role", "img");
@@ -59,7 +72,7 @@ function chart(label, options, ...below) {
   return h("figure", { class: "chart" }, drawn, ...below);
 }
 
-/** What the lines of a chart are: `[colour, words, isDashed]` each. */
+/** The legend of a chart; an entry is `[colour, words, isDashed]`. */
 function legend(entries) {
   const line = ([colour, , isDashed]) => h("i", { class: isDashed ? "dashed" : "", style: `color: ${colour}` });
   return h("ul", { class: "legend" }, entries.map((entry) => h("li", {}, line(entry), entry[1])));

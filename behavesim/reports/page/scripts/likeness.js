@@ -1,4 +1,4 @@
-// The same programs by what they do and by what they look like: two trees, two heat maps, and where they disagree.
+// The same programs compared by behaviour and by source: two trees, two heat maps, and the pairs that disagree most.
 
 const BRANCH_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9"];
 const METRICS = { codebleu: "CodeBLEU", ast: "syntax trees", rouge: "ROUGE" };
@@ -35,7 +35,7 @@ function drawHeat(title, tree, matrix, placeOf) {
   }));
 }
 
-/** Both programs of a pair, side by side in the dialog. */
+/** Open the dialog with both programs of a pair side by side. */
 async function openPair({ a, b, behaviour, source }, metric) {
   const sides = await Promise.all([a, b].map(async (candidate) => [candidate, (await textOf(candidate)).source ?? ""]));
   openDialog(`Candidates ${a} and ${b}`,
@@ -44,7 +44,7 @@ async function openPair({ a, b, behaviour, source }, metric) {
       h("div", {}, h("p", {}, opener(candidate), h("span", { class: "note" }, ` score ${score(cellsOf(candidate).score)}`)), code(text)))));
 }
 
-/** Light up the marks of a candidate wherever it is drawn, while one of them is pointed at or has the focus. */
+/** Highlight all marks of a candidate in an element while one of them is pointed at or has the focus. */
 function linked(element) {
   const light = (isLit) => (event) => {
     const { candidate } = event.target.dataset;
@@ -64,7 +64,6 @@ function drawLikeness({ likeness }) {
   const metric = METRICS[likeness.metric];
   const placeOf = (candidate) => candidates.indexOf(candidate);
   const branchOf = (candidate) => branches[placeOf(candidate)];
-  const head = (name, isNumber) => h("th", { scope: "col", class: isNumber ? "number" : "" }, name);
   return [
     h("p", { class: "note" }, `The same ${candidates.length} programs of the archive by what they do (left) and by what they look like (right), joined by average linkage. Colours are the branches of the left tree: where they are scattered on the right, alike programs look different.`),
     linked(h("div", { class: "pair" },
@@ -73,11 +72,12 @@ function drawLikeness({ likeness }) {
       drawHeat(`by ${metric}, in the order of its tree`, bySource, likeness.source, placeOf))),
     h("div", { class: "legend" }, Plot.legend({ color: { scheme: "viridis", domain: [0, 1] }, label: "similarity", width: 260 })),
     h("h3", {}, "Where they disagree most"),
-    h("div", { class: "scroll" }, h("table", { class: "narrow" },
-      h("thead", {}, h("tr", {}, head("candidates"), head("BehaveSim", true), head(metric, true), head("code"))),
-      h("tbody", {}, pairs.map((pair) => h("tr", {},
+    tableOf(
+      [heading("candidates"), heading("BehaveSim", true), heading(metric, true), heading("code")],
+      pairs.map((pair) => h("tr", {},
         h("th", { scope: "row" }, opener(pair.a, String(pair.a)), " and ", opener(pair.b, String(pair.b))),
-        h("td", { class: "number" }, pair.behaviour.toFixed(3)), h("td", { class: "number" }, pair.source.toFixed(3)),
-        h("td", {}, h("button", { type: "button", click: () => openPair(pair, metric), "aria-label": `Candidates ${pair.a} and ${pair.b} side by side` }, "Side by side"))))))),
+        numberCell(pair.behaviour.toFixed(3)), numberCell(pair.source.toFixed(3)),
+        h("td", {}, h("button", { type: "button", click: () => openPair(pair, metric), "aria-label": `Candidates ${pair.a} and ${pair.b} side by side` }, "Side by side")))),
+      "narrow"),
   ];
 }

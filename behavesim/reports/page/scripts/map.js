@@ -1,9 +1,9 @@
-// The map of behaviours: programs that behave alike are near one another.
+// The map of behaviours: programs that behave alike are close together.
 
-const LITTLE = 0.2; // of what tells programs apart: with less a plane says little of them
+const LITTLE = 0.2; // fraction of the distances that the plane keeps; below it the page warns the reader
 
 /**
- * Make marks of a chart buttons: a click or Enter opens the candidate of each, arrows move from one to the next.
+ * Make the marks of a chart buttons: a click, Enter or space opens a mark's candidate, arrow keys move to another mark.
  * `marks` are elements in the order of `candidates`.
  */
 function asButtons(marks, candidates, label) {
@@ -23,7 +23,7 @@ function asButtons(marks, candidates, label) {
   });
 }
 
-/** What a tip says of a candidate. */
+/** A candidate's name, score and gap, for a tooltip. */
 function inShort(candidate) {
   const cells = cellsOf(candidate);
   const gap = cells.gap === null ? "" : `, gap ${percent(cells.gap)}`;
@@ -33,8 +33,8 @@ function inShort(candidate) {
 function drawMap({ map, objective }) {
   const { places, kept } = map;
   if (places.length < 3) return [nothing("A map takes three programs or more.")];
-  const bestLast = places.toReversed(); // of those in one place the best is on top, and is the one that the tip names
-  // the worst programs are far worse than all others, and would leave those one colour
+  const bestLast = places.toReversed(); // of programs in one place, the best is drawn on top and named by the tooltip
+  // The worst programs are far worse than the others; without a limit all others would have one colour.
   const worth = places.map((each) => each.score);
   const isLess = objective.direction === "minimise";
   const usual = d3.quantile(worth, isLess ? 0.85 : 0.15);

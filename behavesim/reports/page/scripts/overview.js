@@ -1,4 +1,4 @@
-// How the run stands, how it got there, and the best that it found.
+// The head of the page, the summary, the convergence curve, the best programs and the failures.
 
 function drawHead({ summary, stands }) {
   document.getElementById("head").replaceChildren(
@@ -55,7 +55,7 @@ function drawConvergence({ convergence, objective }) {
   const known = convergence.filter((each) => each[best] !== null);
   if (!known.length) return [nothing("No candidate is feasible yet, so there is no score to show.")];
   const scale = byGap ? 100 : 1;
-  // the first programs may be so bad that all that came later would be one line
+  // The first programs may be so bad that the rest of the curve would be a flat line: the axis leaves them out.
   const values = known.flatMap((each) => (byGap ? [each.gap, each.top10_gap] : [each.score])).map((value) => scale * value);
   const isLess = byGap || objective.direction === "minimise";
   const [worst, finest] = [d3.quantile(values, isLess ? 0.95 : 0.05), isLess ? d3.min(values) : d3.max(values)];
@@ -87,7 +87,7 @@ function drawTop({ top, candidates }) {
     const place = candidates.candidate.indexOf(each.candidate);
     const body = h("div", {});
     const fill = async () => body.childElementCount || body.append(await programTabs(each.source, candidates.parents[place]));
-    const more = each.programs > 1 ? ` · ${each.programs} programs behave so` : "";
+    const more = each.programs > 1 ? ` · ${each.programs} programs with this behaviour` : "";
     return h("li", {}, h("details", { toggle: fill },
       h("summary", {}, h("span", {}, rank + 1), h("strong", { class: "number" }, format(each.score)),
         h("span", { class: "number" }, percent(each.gap)),
@@ -102,11 +102,10 @@ function drawTop({ top, candidates }) {
 
 function drawFailures({ failures }) {
   if (!failures.length) return [nothing("No candidate was rejected.")];
-  return [h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["reason", "stage"].map((name) => h("th", { scope: "col" }, name)),
-      ["candidates", "share"].map((name) => h("th", { scope: "col", class: "number" }, name)), h("th", { scope: "col" }, "an example"))),
-    h("tbody", {}, failures.map((each) => h("tr", {}, h("th", { scope: "row" }, each.reason), h("td", {}, each.stage),
-      h("td", { class: "number" }, count(each.count)), h("td", { class: "number" }, percent(each.share, 1)),
-      h("td", {}, opener(each.candidate), h("div", { class: "message" }, each.example))))),
-  ))];
+  return [tableOf(
+    [heading("reason"), heading("stage"), heading("candidates", true), heading("share", true), heading("an example")],
+    failures.map((each) => h("tr", {}, h("th", { scope: "row" }, each.reason), h("td", {}, each.stage),
+      numberCell(count(each.count)), numberCell(percent(each.share, 1)),
+      h("td", {}, opener(each.candidate), h("div", { class: "message" }, each.example)))),
+  )];
 }

@@ -1,6 +1,6 @@
-// The sections of the page, in order, and the one way to show a document: `behavesim.render(document)`.
+// The sections of the page, in order, and the function that shows a document: `behavesim.render(document)`.
 
-/** An id, a title, a function from the document to elements, and the parts of the document that these depend on. */
+/** Each section's id, title, function from the document to elements, and the parts of the document that it depends on. */
 const SECTIONS = [
   ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "notes", "budget"]],
   ["convergence", "Convergence", drawConvergence, ["convergence", "objective"]],
@@ -14,11 +14,11 @@ const SECTIONS = [
   ["candidates", "Candidates", candidatesTable(), ["candidates"]],
   ["failures", "Failures", drawFailures, ["failures"]],
 ];
-const PATIENCE = 150; // milliseconds without a further change of the window's size
-const drawn = new Map(); // what each section shows, as JSON: what has not changed is left alone, as are those who read it
-let drawnFor = 0; // the width that the charts were drawn for
+const PATIENCE = 150; // milliseconds after the last change of the window's size until charts are drawn again
+const drawn = new Map(); // what each section shows, as JSON: an unchanged section is not redrawn, so readers keep their place
+let drawnFor = 0; // the width in pixels for which the charts were drawn
 
-/** Show a document, in place of the one before it. */
+/** Show a document in place of the one before. */
 function render(found) {
   shown = found;
   texts = null;

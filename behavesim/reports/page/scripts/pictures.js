@@ -1,5 +1,5 @@
-// How a state is drawn: as its task says, or as the numbers that it is made of. What came after two programs parted has
-// a colour of its own.
+// Draws a state as its task says, or as the numbers in it. Steps after the one at which two programs part have their
+// own colour.
 
 function svg(name, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -16,7 +16,7 @@ function stage(label, ...children) {
   return svg("svg", { class: "stage", viewBox: `0 0 ${SIDE} ${SIDE}`, role: "img", "aria-label": label }, ...children);
 }
 
-/** A way from place to place: the decisions so far, and home again from the last. */
+/** A route: the places decided so far, closed after the last step. */
 function drawRoute({ places }, values, step, parting) {
   const [xs, ys] = [0, 1].map((axis) => d3.scaleLinear(d3.extent(places, (place) => place[axis]), [16, SIDE - 16]));
   const at = (decision) => `${xs(places[decision][0])},${SIDE - ys(places[decision][1])}`;
@@ -35,7 +35,7 @@ function drawRoute({ places }, values, step, parting) {
   ];
 }
 
-/** The circles placed so far, the last one marked. */
+/** The circles placed so far; the last one has a thick outline. */
 function drawDisks(_, values, step, parting) {
   const inside = SIDE - 16;
   const state = values[step - 1];
@@ -50,7 +50,7 @@ function drawDisks(_, values, step, parting) {
   ];
 }
 
-/** The bins side by side with their items, the last one marked; `most` bins have room. */
+/** The bins side by side with their items, the last item in full colour; `most` is the number of bins. */
 function drawBins({ sizes, capacity }, values, step, parting, most) {
   const width = (SIDE - 16) / most;
   const height = (size) => ((SIDE - 24) * size) / capacity;
@@ -66,7 +66,7 @@ function drawBins({ sizes, capacity }, values, step, parting, most) {
   return [svg("line", { x1: 8, x2: SIDE - 8, y1: SIDE - 8 - height(capacity), y2: SIDE - 8 - height(capacity), stroke: "var(--faint)", "stroke-dasharray": "4 3" }), ...items];
 }
 
-/** The numbers of a state by their places; `extent` are the least and the greatest of all states. */
+/** The numbers of a state as points over their places; `extent` is the smallest and largest number of all states. */
 function drawNumbers(numbers, places, extent, parting) {
   const xs = d3.scaleLinear([0, Math.max(1, places - 1)], [16, SIDE - 16]);
   const ys = d3.scaleLinear(extent[0] === extent[1] ? [extent[0] - 1, extent[1] + 1] : extent, [SIDE - 24, 24]);
@@ -78,7 +78,7 @@ function drawNumbers(numbers, places, extent, parting) {
 
 const PICTURES = { route: drawRoute, disks: drawDisks, bins: drawBins };
 
-/** What a program has done after a step of a scene; `parting` is the step from which on it goes ways of its own. */
+/** Draw a program's state after a step of a scene; `parting` is the first step that differs, or null. */
 function drawState(scene, { candidate, values }, step, parting) {
   const shownStep = Math.min(step, values.length);
   const label = `${named(candidate)} after ${shownStep} of ${values.length} steps`;

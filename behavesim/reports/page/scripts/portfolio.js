@@ -1,4 +1,4 @@
-// Several programs to run where the best answer can be taken: what the first k come to, and which is the best where.
+// Several programs to run side by side, taking the best answer: the score of the first k, and the best on each instance.
 
 function drawPortfolio({ portfolio }) {
   const { members } = portfolio;
@@ -9,11 +9,11 @@ function drawPortfolio({ portfolio }) {
   return [
     h("p", { class: "note" }, chosen + where),
     instances > 1 && members.length > 1 ? portfolioCurve(members) : "",
-    h("div", { class: "scroll" }, portfolioTable(members)),
+    portfolioTable(members),
   ];
 }
 
-/** The best of the first k programs on each instance, its mean over instances. */
+/** A chart over k of the mean over instances of the best score, or gap, that the first k programs have on each. */
 function portfolioCurve(members) {
   const byGap = members[0].together_gap !== null;
   const worth = (each) => (byGap ? percent(each.together_gap) : score(each.together));
@@ -32,18 +32,15 @@ function portfolioCurve(members) {
   return chart(`The best of ${members.length} programs on each instance: ${what} ${worth(members.at(-1))}, of the first alone ${worth(members[0])}`, drawn);
 }
 
-/** A row a program; its scores on each instance, in bold where it is the best of them, of equals the first. */
+/** A table with a row for each program and its score on each instance: bold for the best program, ties to the first. */
 function portfolioTable(members) {
   const format = aligned(members.flatMap((each) => [each.score, each.together, ...each.scores]));
-  const head = (name, isNumber = true) => h("th", { scope: "col", class: isNumber ? "number" : "" }, name);
-  const number = (value) => h("td", { class: "number" }, value);
   const instances = members[0].scores.map((_, place) => place + 1);
   const row = (each) => h("tr", {},
     h("th", { scope: "row" }, opener(each.candidate)),
-    ...[format(each.score), percent(each.gap), format(each.together), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(number),
-    ...(instances.length > 1 ? instances.map((place) => number(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
-  return h("table", {},
-    h("thead", {}, h("tr", {}, head("program", false), ...["score", "gap", "best so far", "distance before", "behave so"].map((name) => head(name)),
-      ...(instances.length > 1 ? instances.map((place) => head(`on ${place}`)) : []))),
-    h("tbody", {}, members.map(row)));
+    ...[format(each.score), percent(each.gap), format(each.together), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(numberCell),
+    ...(instances.length > 1 ? instances.map((place) => numberCell(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
+  const onEach = instances.length > 1 ? instances.map((place) => `on ${place}`) : [];
+  const numbers = ["score", "gap", "best so far", "distance before", "alike", ...onEach];
+  return tableOf([heading("program"), ...numbers.map((name) => heading(name, true))], members.map(row));
 }

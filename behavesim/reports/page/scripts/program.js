@@ -1,10 +1,10 @@
-// One candidate: what is known of it, its program, and what changed since its parents.
+// One candidate: its facts, its program, and the changes since its parents.
 
 const TEMPLATE = -1;
 let shown = null; // the document that the page shows
-let texts = null; // a promise of the texts of its template and its candidates, from the first time one is read
+let texts = null; // a promise of the texts of the template and the candidates; null until one is needed
 
-/** The texts of the template and of all candidates: `[source, thought, message, scores]`, or null. */
+/** A promise of the template's and then all candidates' texts: `[source, thought, message, scores]` or null for each. */
 function unpackedTexts() {
   texts ??= (async () => {
     const bytes = Uint8Array.from(atob(shown.texts), (character) => character.charCodeAt(0));
@@ -20,7 +20,7 @@ async function textOf(candidate) {
 
 const named = (candidate) => (candidate === TEMPLATE ? "the template" : `candidate ${candidate}`);
 
-/** A candidate's cells by the names of the columns; of the template what is known of it. */
+/** A candidate's values by the names of the columns; for the template those that are known. */
 function cellsOf(candidate) {
   const columns = shown.candidates;
   if (candidate !== TEMPLATE) return Object.fromEntries(Object.keys(columns).map((name) => [name, columns[name][candidate]]));
@@ -28,19 +28,19 @@ function cellsOf(candidate) {
   return { status: "feasible", operator: "template", score: worth, gap, parents: [], candidate };
 }
 
-/** A button that opens a candidate. */
+/** A button that opens the dialog on a candidate. */
 function opener(candidate, text = named(candidate)) {
   return h("button", { class: "link", type: "button", click: () => openProgram(candidate) }, text);
 }
 
-/** Where a candidate comes from, as the end of a line on it. */
+/** A candidate's operator, parents, group and model, as text. */
 function origin(cells) {
   const { operator, parents, group, model } = cells;
   const from = parents.length ? `from ${parents.map((p) => (p === TEMPLATE ? "the template" : p)).join(" and ")}` : "";
   return [operator, from, group == null ? "" : `group ${group}`, model ?? ""].filter(Boolean).join(" · ");
 }
 
-/** The program, and a tab for the changes since each parent that has one. */
+/** Tabs with the program, and with its changes since each parent that has a program. */
 async function programTabs(source, parents) {
   const known = await Promise.all([...new Set(parents)].map(async (parent) => [parent, (await textOf(parent)).source]));
   const views = [
@@ -72,7 +72,7 @@ function facts(entries) {
   return h("dl", { class: "facts" }, known.flatMap(([name, fact]) => [h("dt", {}, name), h("dd", {}, fact)]));
 }
 
-/** Show something in the dialog, in place of what it showed. */
+/** Open the dialog with a title and content, in place of its content before. */
 function openDialog(title, ...content) {
   const dialog = document.getElementById("program");
   const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
@@ -82,7 +82,7 @@ function openDialog(title, ...content) {
   dialog.scrollTop = 0;
 }
 
-/** Open the dialog on a candidate. */
+/** Open the dialog on a candidate, the template being −1. */
 async function openProgram(candidate) {
   const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
   const name = named(candidate);

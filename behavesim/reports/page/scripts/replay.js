@@ -1,8 +1,8 @@
-// What two programs do, step by step, side by side.
+// The states of two programs, step by step, side by side.
 
-const PACE = 120; // milliseconds a step
+const PACE = 120; // milliseconds per step
 
-/** The section; the programs, the instance and the step that were chosen stay as the document goes on. */
+/** Return the section's drawing function; the chosen programs, instance and step stay when a newer document is shown. */
 function replay() {
   let scenes = [];
   let playing = null;
@@ -44,7 +44,7 @@ function replay() {
     draw();
   }
 
-  /** What follows from other programs, or another instance. */
+  /** Update the section after other programs or another instance were chosen. */
   function choose() {
     slider.max = d3.max(pair(), (program) => program.values.length);
     part.disabled = parting() === null;

@@ -1,7 +1,7 @@
-// All candidates: sorted, filtered and searched; of ten thousand rows only those in sight are elements.
+// The table of all candidates: sorted, filtered and searched. Only rows in view are elements, as there may be 10 000.
 
-const ROW = 31; // pixels, as the style sheet has it
-const BEYOND = 8; // rows kept above and below what is in sight
+const ROW = 31; // height of a row in pixels, as in the style sheet
+const BEYOND = 8; // rows drawn above and below those in view
 const COLUMNS = [
   ["candidate", "candidate", "6.5rem", true], ["score", "score", "7rem", true], ["gap", "gap", "6rem", true],
   ["status", "status", "6rem"], ["group", "group", "5rem"], ["operator", "operator", "8rem"], ["parents", "parents", "7rem"],
@@ -9,12 +9,12 @@ const COLUMNS = [
 ];
 const FILTERS = ["status", "group", "operator", "model", "reason"];
 
-/** The table of all candidates; what it is asked for stays as the document goes on. */
+/** Return the table's drawing function; order, filters and search stay when a newer document is shown. */
 function candidatesTable() {
   let sorted = { column: "candidate", isDown: false };
   let places = [];
   let columns = null;
-  let sources = null; // lower-cased, from the first search on
+  let sources = null; // the texts of all candidates in lower case; null until the first search
   let format = score;
 
   const search = h("input", { type: "search", placeholder: "Search numbers and programs", "aria-label": "Search candidates", input: () => find() });
