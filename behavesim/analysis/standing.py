@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP, scored
 from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOKEN_KINDS, RecommendedProgram, State, Summary
 from behavesim.base.config import Settings
-from behavesim.base.tokens import Spending
+from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
-from behavesim.search.caps import spent
 from behavesim.search.settings import recorded
 from behavesim.state.events import TEMPLATE
 from behavesim.state.state import RunState
@@ -41,7 +42,7 @@ def summary(run: Run) -> Summary:
         recommended=_recommended(run),
         top10_gap=_top_gap(run),
         tokens=tokens(state),
-        cost_usd=spent(state.tally.tokens, price),
+        cost_usd=_reported_cost(state.tally.tokens, price),
         estimated=spending if spending.estimated else None,
         unanswered=state.tally.unanswered + given_up(run),
         isolation=state.isolation,
@@ -108,3 +109,17 @@ def _recommended(run: Run) -> RecommendedProgram | None:
 def _top_gap(run: Run) -> float | None:
     """Return the mean gap of the ten best distinct programs, or of all if fewer; None if gaps are unknown."""
     return mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]])
+
+
+def _reported_cost(tokens: Mapping[str, Tokens], price: Price) -> float | None:
+    """Return the cost of all requests in USD, without the tokens that an endpoint did not report.
+
+    None if a price is unknown, or if an endpoint reported the tokens of no request to a model.
+    """
+    total = 0.0
+    for model, used in tokens.items():
+        cost = price(model, used) if used.calls else 0.0
+        if cost is None or (used.calls and used.unreported == used.calls):
+            return None
+        total += cost
+    return total

@@ -1,4 +1,4 @@
-"""Text from outside made safe to store as UTF-8 and to show on a terminal; numbers and times as text."""
+"""Text from outside made safe to store as UTF-8 and to show on a terminal; numbers, times and costs as text."""
 
 from __future__ import annotations
 
@@ -46,3 +46,10 @@ def duration(seconds: float) -> str:
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
     much = seconds / size
     return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"
+
+
+def dollars(cost_usd: float | None) -> str:
+    """Return a cost in USD as text with two decimals, or with four if it is between 0 and 1; "unknown" for None."""
+    if cost_usd is None:
+        return "unknown"
+    return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"

@@ -10,9 +10,12 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import number, one_line
-from behavesim.reports.stops import STOPS, lately_rejected, usual_reasons
+from behavesim.reports.words import rejections
+from behavesim.search.caps import BY_NAME
 from behavesim.store.reading import read_reply
 
+USUAL = 3
+"""Number of reasons for rejection that a sentence names: the most frequent ones."""
 SHOWN = 300
 """Number of characters of a reply, or of an error message, that are shown at most."""
 
@@ -44,10 +47,11 @@ def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
         return [*_nothing_feasible(run), f"next: {report}"]
     if reason in ("interrupted", "failed", None):
         return [*_given_up(run), f"next: {resume}"]
-    said = STOPS[reason].sentence(run, settings, resume) if reason in STOPS else f"{reason}; go on with {resume}"
+    cap = BY_NAME.get(reason)
+    said = f"{reason}; go on with {resume}" if cap is None else cap.sentence(run.state, settings, resume)
     if reason == "max_rejected_share":
-        again = f"next: {report}, or {resume} --set max_rejected_share=1"
-        return [f"stopped: {said}", *_example(run, lately_rejected(run)), *_given_up(run), again]
+        rejected, again = _lately_rejected(run), f"next: {report}, or {resume} --set max_rejected_share=1"
+        return [f"stopped: {said} {_usual_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
     return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
 
 
@@ -64,7 +68,7 @@ def _nothing_feasible(run: Run) -> list[str]:
     rejected = [each for each in run.candidates if each.status == "rejected"]
     if run.state.tally.feasible or not rejected:
         return []
-    said = f"nothing was found: all {len(rejected)} candidates were rejected {usual_reasons(rejected)}"
+    said = f"nothing was found: all {len(rejected)} candidates were rejected {_usual_reasons(rejected)}"
     return [said, *_example(run, rejected)]
 
 
@@ -78,3 +82,14 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
         lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
     is_offline = run.settings.proposer == "genetic"
     return [*lines, ADVICE.get(usual, OTHER_BLOCKS if is_offline else OTHER_MODEL)]
+
+
+def _lately_rejected(run: Run) -> list[Candidate]:
+    """Return the rejected ones of the last candidates registered, on which the cap on rejections decides."""
+    last = len(run.state.tally.recent)
+    return [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
+
+
+def _usual_reasons(rejected: Sequence[Candidate]) -> str:
+    """Return the most frequent reasons of rejected candidates in brackets, such as "(3 out of memory, 1 timed out)"."""
+    return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(USUAL)))})"

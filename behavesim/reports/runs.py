@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
-from behavesim.reports.stops import state_in_words
-from behavesim.reports.words import task_name
+from behavesim.reports.words import state_in_words, task_name
 
 
 def runs_table(summaries: Sequence[Summary]) -> Table:

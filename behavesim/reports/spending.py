@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from behavesim.analysis.standing import tokens
+from behavesim.base.text import dollars
 from behavesim.base.tokens import NO_TOKENS
 from behavesim.reports.moment import FEW, Moment
-from behavesim.reports.words import dollars
 from behavesim.state.state import RunState
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import SCORE, Table
-from behavesim.base.text import number
+from behavesim.base.text import dollars, number
 from behavesim.reports.facts import facts_table
 from behavesim.reports.program import beside_template, worth
-from behavesim.reports.stops import state_in_words
-from behavesim.reports.words import clock, dollars, frequency, percent, rejections, task_name
+from behavesim.reports.words import clock, frequency, percent, rejections, state_in_words, task_name
 
 if TYPE_CHECKING:
     from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it

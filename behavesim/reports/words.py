@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import FRACTION
+from behavesim.search.caps import BY_NAME
 
 REJECTED: Mapping[str, str] = {
     "crash": "killed by a signal",
@@ -37,13 +39,6 @@ def percent(fraction: float | None) -> str:
     return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
 
 
-def dollars(cost_usd: float | None) -> str:
-    """Return a cost in USD as text with two decimals, or with four if it is between 0 and 1; "unknown" for None."""
-    if cost_usd is None:
-        return "unknown"
-    return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"
-
-
 def clock(seconds: float | None) -> str:
     """Return a duration in seconds as minutes:seconds ("2:05") or hours:minutes:seconds ("1:00:00"); "?" for None."""
     if seconds is None:
@@ -68,3 +63,10 @@ def rejections(reasons: Mapping[str, int]) -> str:
 def task_name(task: str) -> str:
     """Return a task's short name: that of its file, without folder and suffix, if it is a path."""
     return Path(task).stem if task.endswith(".py") else task
+
+
+def state_in_words(summary: Summary) -> str:
+    """Return the state of a run with what ended it before its budget was spent, such as "stopped: time is up"."""
+    reason = summary.stopped_by or ""
+    why = BY_NAME[reason].words if reason in BY_NAME else reason
+    return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state

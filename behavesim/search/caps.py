@@ -1,60 +1,137 @@
-"""What ends a run: its budget of candidates, the caps on calls, tokens, money and time, and too many rejections."""
+"""What ends a run beside its budget: one list of caps on calls, tokens, money, time and rejections."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.tokens import Price, Spending, Tokens
-from behavesim.state.state import RunState
+from behavesim.base.text import dollars, duration, one_line
+from behavesim.base.tokens import Price, Spending
+from behavesim.proposers.prices import Prices, as_setting
+from behavesim.search.cap import Cap, Use
+
+if TYPE_CHECKING:
+    from behavesim.base.config import Settings
+    from behavesim.state.state import RunState
 
 ENOUGH = 50
 """Candidates that must be registered before the share of rejected ones says anything."""
 
 
+def rejected_share(state: RunState) -> float:
+    """Return the share of rejected candidates among the last registered, 0 to 1; 0 for fewer than ENOUGH."""
+    recent = state.tally.recent
+    return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
+
+
+def _too_many_rejected(state: RunState, settings: Settings, resume: str) -> str:
+    recent = state.tally.recent
+    return f"{recent.count(False)} of the last {len(recent)} candidates were rejected"
+
+
+def _no_price(state: RunState, settings: Settings, resume: str) -> str:
+    prices = Prices.named(settings.prices)
+    unknown = [model for model, used in state.tally.tokens.items() if prices.cost(model, used) is None]
+    named = as_setting(unknown[0]) if unknown else "`prices`"
+    models = ", ".join(one_line(model, 100) for model in unknown)
+    return f"the price of {models} is unknown, so the cap on cost cannot hold; name it with {resume} {one_line(named)}"
+
+
+TIME = Cap(
+    "max_time",
+    limit=lambda settings: settings.max_time_s,
+    is_reached=lambda use, most: use.active_s >= most,
+    words="time is up",
+    sentence=lambda state, settings, resume: (
+        f"its time of {duration(settings.max_time_s or 0)} is up; give it more with {resume} --max-time TIME"
+    ),
+    ends_run=True,
+)
+
+CAPS = (
+    TIME,
+    Cap(
+        "max_rejected_share",
+        limit=lambda settings: settings.max_rejected_share,
+        is_reached=lambda use, most: rejected_share(use.state) > most,
+        words="too many candidates rejected",
+        sentence=_too_many_rejected,
+        ends_run=True,
+        follows_events=True,
+    ),
+    Cap(
+        "unknown_price",
+        limit=lambda settings: settings.max_cost_usd,
+        is_reached=lambda use, most: use.spending.cost_usd is None,
+        words="a price is unknown",
+        sentence=_no_price,
+        ends_run=True,
+    ),
+    Cap(
+        "max_calls",
+        limit=lambda settings: settings.max_calls,
+        is_reached=lambda use, most: use.with_another(lambda spending: spending.calls, first=1.0) > most,
+        words="request cap reached",
+        sentence=lambda state, settings, resume: (
+            f"the cap of {settings.max_calls:,} requests is reached; raise it with {resume} --set max_calls=N"
+        ),
+    ),
+    Cap(
+        "max_tokens",
+        limit=lambda settings: settings.max_tokens,
+        is_reached=lambda use, most: use.with_another(lambda spent: spent.prompt + spent.completion) > most,
+        words="token cap reached",
+        sentence=lambda state, settings, resume: (
+            f"the cap of {settings.max_tokens:,} tokens is reached; raise it with {resume} --max-tokens N"
+        ),
+    ),
+    Cap(
+        "max_cost",
+        limit=lambda settings: settings.max_cost_usd,
+        is_reached=lambda use, most: use.with_another(lambda spending: spending.cost_usd or 0.0) > most,
+        words="cost cap reached",
+        sentence=lambda state, settings, resume: (
+            f"the cap of {dollars(settings.max_cost_usd)} on cost is reached; raise it with {resume} --max-cost USD"
+        ),
+    ),
+)
+"""All caps, in the order in which they are checked; those that end a run at once come first."""
+
+BY_NAME: Mapping[str, Cap] = {cap.name: cap for cap in CAPS}
+"""The caps by their names in the journal."""
+
+
 @dataclass(frozen=True)
 class Caps:
-    """The limits of a run; each holds over all its sessions, and None is no limit.
+    """The budget and the caps of a run; each holds over all its sessions.
 
-    What is not known counts at the cautious end: tokens that an endpoint did not count as estimated from the text, and
-    a request that is under way or was given up unanswered as the largest so far. While nothing was answered, one goes
-    alone. So a cap is overrun only by what is larger than everything before it.
+    Tokens that an endpoint did not count are estimated from the text. A request that is under way or was given up
+    unanswered counts as the largest so far. So only a reply larger than all before it can overrun a cap.
     """
 
     budget: int
     price: Price
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    max_time_s: float | None = None
+    limits: Mapping[Cap, float] = field(default_factory=dict)
+    """The caps that are set, in the order of CAPS, with their limits."""
     active_before_s: float = 0.0
+    """Seconds that the run was active in earlier sessions."""
     clock: Heartbeat = field(default_factory=Heartbeat)
     since: float = 0.0
-    max_rejected_share: float = 1.0
+    """What the clock said when this session began, in seconds."""
 
     @classmethod
     def of(cls, settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
-        """The limits of a session that begins now, of a run that has been active for so many seconds before."""
-        return cls(
-            settings.budget,
-            price,
-            max_calls=settings.max_calls,
-            max_tokens=settings.max_tokens,
-            max_cost_usd=settings.max_cost_usd,
-            max_time_s=settings.max_time_s,
-            max_rejected_share=settings.max_rejected_share,
-            active_before_s=active_before_s,
-            clock=clock,
-            since=clock(),
-        )
+        """Return the caps of a session that begins now, of a run that was active for `active_before_s` before."""
+        limits = {cap: limit for cap in CAPS if (limit := cap.limit(settings)) is not None}
+        return cls(settings.budget, price, limits, active_before_s, clock, since=clock())
 
     @property
     def limits_requests(self) -> bool:
-        """Return whether a cap depends on what requests take."""
-        return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost_usd))
+        """Whether a cap depends on what requests take."""
+        return any(not cap.ends_run for cap in self.limits)
 
     def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
         """Return the name of the limit that forbids another candidate, or None. `unasked` as in `forbids_request`."""
@@ -65,41 +142,18 @@ class Caps:
 
         `unasked` is the number of open questions that a resumed run has not sent again yet.
         """
-        if (ended := self.ends_run(state)) is not None:
-            return ended
-        if not self.limits_requests:
-            return None
-        spent = self.spending(state)
-        replies = [Spending.of({model: largest}, self.price) for model, largest in state.tally.largest.items()]
-        sent = state.waiting - unasked + 1
-        ahead = state.tally.unanswered + sent * (1 + state.tally.most_unanswered)
-        unknown = math.inf if sent > 1 else 0.0
-
-        def could_overrun(limit: float | None, amount: Callable[[Spending], float], first: float) -> bool:
-            largest = max(map(amount, replies), default=first)
-            return limit is not None and amount(spent) + ahead * largest > limit
-
-        if could_overrun(self.max_calls, lambda spending: spending.calls, first=1.0):
-            return "max_calls"
-        if could_overrun(self.max_tokens, lambda spending: spending.prompt + spending.completion, first=unknown):
-            return "max_tokens"
-        if could_overrun(self.max_cost_usd, lambda spending: spending.cost_usd or 0.0, first=unknown):
-            return "max_cost"
-        return None
+        use = self._use(state, unasked)
+        return next((cap.name for cap, most in self.limits.items() if cap.is_reached(use, most)), None)
 
     def ends_run(self, state: RunState) -> str | None:
         """Return the name of the cap that ends the run at once, with what is under way; or None."""
-        if self.left_s() <= 0:
-            return "max_time"
-        if rejected_share(state) > self.max_rejected_share:
-            return "max_rejected_share"
-        if self.max_cost_usd is not None and self.spending(state).cost_usd is None:
-            return "unknown_price"
-        return None
+        use = self._use(state)
+        ending = ((cap, most) for cap, most in self.limits.items() if cap.ends_run)
+        return next((cap.name for cap, most in ending if cap.is_reached(use, most)), None)
 
     def spending(self, state: RunState) -> Spending:
-        """Return what the run has taken so far."""
-        return Spending.of(state.tally.tokens, self.price)
+        """Return the requests, tokens and cost of the run so far."""
+        return self._use(state).spending
 
     def active_s(self) -> float:
         """Return the seconds that the run has been active, without pauses between sessions."""
@@ -107,35 +161,12 @@ class Caps:
 
     def left_s(self) -> float:
         """Return the seconds until the run's time is up; infinity without a limit."""
-        return math.inf if self.max_time_s is None else self.max_time_s - self.active_s()
+        return self.limits.get(TIME, math.inf) - self.active_s()
+
+    def _use(self, state: RunState, unasked: int = 0) -> Use:
+        return Use(state, self.price, self.active_s(), unasked)
 
 
 def is_capped(settings: Settings) -> bool:
-    """Return whether a cap on calls, tokens, money or time is set."""
-    caps = (
-        settings.max_calls,
-        settings.max_tokens,
-        settings.max_cost_usd,
-        settings.max_time_s,
-    )
-    return any(cap is not None for cap in caps)
-
-
-def rejected_share(state: RunState) -> float:
-    """Return the share of rejected candidates among the last registered, 0 to 1; 0 for fewer than ENOUGH."""
-    recent = state.tally.recent
-    return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
-
-
-def spent(tokens: Mapping[str, Tokens], price: Price) -> float | None:
-    """What all requests cost in USD as far as their tokens were reported.
-
-    None where a price is unknown, or where an endpoint reported no tokens at all.
-    """
-    total = 0.0
-    for model, used in tokens.items():
-        cost = price(model, used) if used.calls else 0.0
-        if cost is None or (used.calls and used.unreported == used.calls):
-            return None
-        total += cost
-    return total
+    """Whether the settings set a cap that an audit cannot derive from the events alone."""
+    return any(not cap.follows_events and cap.limit(settings) is not None for cap in CAPS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.recipes.copy import Copy, blocks, pieces
+from tests.recipes.copy import Copy, blocks
 
 ASK = """
 import json
-from behavesim.search.caps import Caps, is_capped
+from behavesim.search.caps import BY_NAME, Caps, is_capped
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.search.settings import resolve
 from behavesim.state.state import RunState
@@ -22,7 +22,8 @@ before = caps.forbids_request(state)
 state.tally.cpu_s = 3.0
 print(json.dumps([
     before, caps.forbids_request(state), is_capped(settings),
-    settings.flat()["max_cpu_s"], "max_cpu_s" in settings.decisive()
+    settings.flat()["max_cpu_s"], "max_cpu_s" in settings.decisive(),
+    BY_NAME["max_cpu"].sentence(state, settings, "behavesim resume first")
 ]))
 """
 
@@ -31,19 +32,16 @@ def test_a_setting_of_every_run_takes_two_files(tmp_path: Path) -> None:
     declared, used = blocks("A setting")
     copy = Copy(tmp_path)
     copy.add_before("behavesim/base/config.py", "    timeout_s: float", declared)
-    places = ("    max_rejected_share: float", "max_time_s=settings.max_time_s,", "        settings.max_time_s,")
-    *lines, cap = pieces(used)
-    for place, line in zip(places, lines, strict=True):
-        copy.add_after("behavesim/search/caps.py", place, line)
-    copy.add_before("behavesim/search/caps.py", "        if not self.limits_requests:", cap)
+    copy.add_after("behavesim/search/caps.py", "CAPS = (", used)
     assert copy.touched() == {"behavesim/base/config.py", "behavesim/search/caps.py"}
 
     asked = copy.run("-c", ASK)
     assert asked.stdout, asked.stderr
-    assert json.loads(asked.stdout) == [None, "max_cpu_s", True, 3.0, False]
+    said = "its 3 CPU seconds are used; give it more with behavesim resume first --set max_cpu_s=S"
+    assert json.loads(asked.stdout) == [None, "max_cpu", True, 3.0, False, said]
     listed = copy.run("-m", "behavesim", "settings", "--json")
     (row,) = [row for row in json.loads(listed.stdout) if row["setting"] == "max_cpu_s"]
-    assert row["description"] == "Stop asking once all programs together took so many CPU seconds."
+    assert row["description"] == "Send no request once all programs together have taken this many CPU seconds."
 
 
 def test_a_setting_of_a_method_takes_its_file(tmp_path: Path) -> None:

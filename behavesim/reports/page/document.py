@@ -26,7 +26,7 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
 from behavesim.reports.heatmap import dendrogram_of
-from behavesim.reports.stops import state_in_words
+from behavesim.reports.words import state_in_words
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
