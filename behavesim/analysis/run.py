@@ -210,19 +210,11 @@ class Run:
 
         `validation` has scores on validation instances by run and candidate, None for a program that failed there
         (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
-        differ, or if `count` is less than 1.
+        differ, if two runs have one name, or if `count` is less than 1.
         """
         from behavesim.analysis.portfolio import portfolio
 
-        tasks = sorted({run.settings.task for run in (self, *others)})
-        if len(tasks) > 1:
-            raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
-        if len({run.instances for run in (self, *others)}) > 1:
-            known = ", ".join(f"{run.folder.run} ({run.instances[:8] or 'unknown'})" for run in (self, *others))
-            raise UsageError(
-                f"programs of runs on different instances of {tasks[0]} make no portfolio; "
-                f"name runs whose instances have one hash: {known}"
-            )
+        _check_one_problem((self, *others))
         entrants = [entrant for run in (self, *others) for entrant in run.entrants()]
         return portfolio(entrants, self.clearing(), count, validation)
 
@@ -275,6 +267,22 @@ class Run:
         if self.state.registered * MOMENTS // self._span > len(self.archives):
             islands = tuple(tuple(group.members) for group in self.state.islands.values())
             self.archives.append((self.state.registered, islands))
+
+
+def _check_one_problem(runs: Sequence[Run]) -> None:
+    """Check that programs of these runs can be told apart and compared; raises UsageError if they cannot."""
+    tasks = sorted({run.settings.task for run in runs})
+    if len(tasks) > 1:
+        raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
+    if len({run.instances for run in runs}) > 1:
+        known = ", ".join(f"{run.folder.run} ({run.instances[:8] or 'unknown'})" for run in runs)
+        raise UsageError(
+            f"programs of runs on different instances of {tasks[0]} make no portfolio; "
+            f"name runs whose instances have one hash: {known}"
+        )
+    if len({run.folder.run for run in runs}) < len(runs):
+        folders = ", ".join(str(run.folder.path) for run in runs)
+        raise UsageError(f"a portfolio names each program by its run; name runs of different names, not {folders}")
 
 
 def _objective(provenance: Mapping[str, str]) -> Objective:

@@ -116,6 +116,12 @@ def test_validation_says_what_each_adds_and_leaves_out_what_fails(runs: list[bs.
     assert [member.score for member in found.members] == [plain.members[place].score for place in (0, 2, 3)]
 
 
+def test_runs_of_one_name_make_no_portfolio(runs: list[bs.LoadedRun], tmp_path: Path) -> None:
+    namesake = shutil.copytree(runs[1].folder.path, tmp_path / runs[0].folder.run)
+    with pytest.raises(UsageError, match="name runs of different names"):
+        runs[0].portfolio(3, [bs.load_run(namesake)])
+
+
 def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: list[bs.LoadedRun]) -> None:
     run = runs[0]
     members = run.portfolio(4).members
