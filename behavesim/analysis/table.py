@@ -54,6 +54,11 @@ class Column:
         """The heading for people: the title with the unit's symbol."""
         return f"{self.name if self.title is None else self.title} {self.unit.symbol}".strip()
 
+    @property
+    def is_left_aligned(self) -> bool:
+        """Whether the column holds text; numbers are right-aligned."""
+        return self.unit is WORDS
+
     def text(self, cell: Cell) -> str:
         """Return a cell of this column as text for people; "" for None.
 
@@ -103,6 +108,11 @@ class Table:
     marked: frozenset[int] = frozenset()
     keys: int = 1
     best: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The cells as text for people, row by row."""
+        return [[column.text(cell) for column, cell in zip(self.columns, row, strict=True)] for row in self.rows]
 
     @property
     def known(self) -> Table:

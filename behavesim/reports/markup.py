@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 
-from behavesim.analysis.table import WORDS, Table
+from behavesim.analysis.table import Table
 from behavesim.base.text import printable
 
 _LATEX = {
@@ -59,9 +59,9 @@ def html_table(table: Table, first: Sequence[str] = ()) -> str:
 
     `first` replaces the cells of the first column, one for each row, by HTML such as links; it is not escaped.
     """
-    (heads, *rows), columns = _cells(table, in_html, "<b>{}</b>".format), table.known.columns
+    heads, *rows = _cells(table, in_html, "<b>{}</b>".format)
     rows = [[cell, *row[1:]] for cell, row in zip(first, rows, strict=True)] if first else rows
-    kinds = ["" if column.unit is WORDS else ' class="number"' for column in columns]
+    kinds = ["" if column.is_left_aligned else ' class="number"' for column in table.known.columns]
     title = f"<caption>{in_html(table.title)}</caption>" if table.title else ""
     head = _html_row('th scope="col"', kinds, heads)
     body = "".join(_html_row("td", kinds, row) for row in rows)
@@ -81,7 +81,7 @@ def _html_row(tag: str, kinds: Sequence[str], cells: Sequence[str]) -> str:
 
 def _latex(table: Table, label: str) -> str:
     header, *rows = _cells(table, _in_latex, r"\textbf{{{}}}".format)
-    columns = "".join("l" if column.unit is WORDS else "r" for column in table.known.columns)
+    columns = "".join("l" if column.is_left_aligned else "r" for column in table.known.columns)
     return "\n".join(
         (
             r"\begin{table}",
@@ -102,7 +102,7 @@ def _latex(table: Table, label: str) -> str:
 
 def _markdown(table: Table) -> str:
     header, *rows = _cells(table, _in_markdown, "**{}**".format)
-    rule = ["---" if column.unit is WORDS else "---:" for column in table.known.columns]
+    rule = ["---" if column.is_left_aligned else "---:" for column in table.known.columns]
     lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
     heading = [f"### {_in_markdown(table.title)}", ""] if table.title else []
     caption = ["", _in_markdown(table.caption)] if table.caption else []
@@ -116,10 +116,10 @@ def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], st
     """
     known = table.known
     rows = [[escaped(column.heading) for column in known.columns]]
-    for place, row in enumerate(known.rows):
-        texts = [escaped(column.text(cell)) for column, cell in zip(known.columns, row, strict=True)]
-        stands_out = [place in known.marked or (place, at) in known.best for at in range(len(texts))]
-        rows.append([bold(text) if text and is_so else text for text, is_so in zip(texts, stands_out, strict=True)])
+    for place, row in enumerate(known.texts):
+        stands_out = [place in known.marked or (place, at) in known.best for at in range(len(row))]
+        cells = zip(map(escaped, row), stands_out, strict=True)
+        rows.append([bold(text) if text and is_so else text for text, is_so in cells])
     return rows
 
 

@@ -12,7 +12,7 @@ from rich.measure import Measurement, measure_renderables
 from rich.table import Table as Drawing
 from rich.text import Text
 
-from behavesim.analysis.table import WORDS, Estimate, Table
+from behavesim.analysis.table import Estimate, Table
 from behavesim.base.text import printable
 
 Item = TypeVar("Item")
@@ -104,8 +104,7 @@ def _give_room(drawing: Drawing, console: Console) -> None:
 def drawn(table: Table) -> Drawing:
     """Return a table as rich's renderable; columns without any known value are left out."""
     table = table.known
-    columns = table.columns
-    is_headed = any(column.heading for column in columns)
+    is_headed = any(column.heading for column in table.columns)
     drawing = Drawing(
         title=printable(table.title) or None,
         caption=printable(table.caption) or None,
@@ -114,18 +113,18 @@ def drawn(table: Table) -> Drawing:
         show_header=is_headed,
         show_lines=any(isinstance(cell, Estimate) and cell.sd is not None for row in table.rows for cell in row),
     )
-    for place, column in enumerate(columns):
+    for place, column in enumerate(table.columns):
         drawing.add_column(
             printable(column.heading),
-            justify="left" if column.unit is WORDS else "right",
+            justify="left" if column.is_left_aligned else "right",
             overflow="fold",
             no_wrap=column.is_whole,
             style="bold" if not is_headed and place == 0 else "",
         )
-    for number, row in enumerate(table.rows):
+    for number, row in enumerate(table.texts):
         cells = (
-            Text(printable(column.text(cell)), style="bold" if (number, place) in table.best else "")
-            for place, (column, cell) in enumerate(zip(columns, row, strict=True))
+            Text(printable(text), style="bold" if (number, place) in table.best else "")
+            for place, text in enumerate(row)
         )
         drawing.add_row(*cells, style="bold" if number in table.marked else "")
     return drawing
