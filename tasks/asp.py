@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -66,10 +67,10 @@ place = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
 score: total
 return score
 """
-"""What can be counted in a vector and its groups of three; one rule looks past the vector's end, as people do."""
+"""Grammar of the offline proposer: counts over a vector and its groups. One rule reads past the end, as models may."""
 
 SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
-"""The values of a group of three coordinates, one for each class of rotations that the construction uses."""
+"""The values that a group of three coordinates may have: one for each class of rotations in the construction."""
 
 SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
     "search": ((15, 10),),
@@ -85,8 +86,8 @@ Values = tuple[int, ...]
 class AdmissibleSets:
     """One instance: vectors of length n (a multiple of 3) with w non-zero values.
 
-    A candidate *row* names one symbol for each group of three coordinates; picking it puts the vectors of all rotations
-    of all its groups into the set.
+    A candidate *row* has one symbol, an index into SYMBOLS, for each group of three coordinates. Picking it adds the
+    vectors of all rotations of all its groups to the set.
     """
 
     n: int
@@ -94,24 +95,24 @@ class AdmissibleSets:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """All candidate rows in lexicographic order: 2 432 for n = 15, w = 10."""
+        """All candidate rows in lexicographic order; there are 2 432 for n = 15, w = 10."""
         weights = [3 - symbol.count(0) for symbol in SYMBOLS]
         rows = product(range(len(SYMBOLS)), repeat=self.n // 3)
         return tuple(row for row in rows if sum(weights[symbol] for symbol in row) == self.w)
 
     @cached_property
     def vectors(self) -> tuple[Values, ...]:
-        """The vector each row is shown to a priority as, in the same order: its symbols one after another."""
+        """The vector of each row, which a priority function receives: the values of its symbols one after another."""
         return tuple(tuple(value for symbol in row for value in SYMBOLS[symbol]) for row in self.rows)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many vectors each row stands for."""
+        """The number of vectors that each row adds to the set."""
         return tuple(math.prod(len(_rotations(symbol)) for symbol in row) for row in self.rows)
 
     @cached_property
     def twins(self) -> dict[tuple[int, ...], int]:
-        """For each vector of group weights the bit set of its rows: any two of them share a support."""
+        """The rows with each tuple of group weights, as a bit set; any two of them have vectors of equal support."""
         twins: dict[tuple[int, ...], int] = {}
         for index, row in enumerate(self.rows):
             weights = self.group_weights(row)
@@ -120,7 +121,7 @@ class AdmissibleSets:
 
     @cached_property
     def clashing(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """At [group][symbol][symbol] the bit set of the rows whose symbol there completes a bad triple with the two."""
+        """At [group][a][b], the rows whose symbol in that group makes a bad triple with a and b, as a bit set."""
         symbols = range(len(SYMBOLS))
         having = [[self._rows_with(group, symbol) for symbol in symbols] for group in range(self.n // 3)]
         bad = bad_triples()
@@ -137,15 +138,12 @@ class AdmissibleSets:
 
     @staticmethod
     def group_weights(row: Row) -> tuple[int, ...]:
-        """The number of non-zero values in each group of a row."""
+        """Return the number of non-zero values in each group of a row."""
         return tuple(3 - SYMBOLS[symbol].count(0) for symbol in row)
 
 
-def _union(sets: Any) -> int:
-    union = 0
-    for bits in sets:
-        union |= bits
-    return union
+def _union(sets: Iterable[int]) -> int:
+    return reduce(operator.or_, sets, 0)
 
 
 def _rotations(symbol: int) -> tuple[Values, ...]:
@@ -160,10 +158,10 @@ def separates(values: tuple[int, int, int]) -> bool:
 
 @cache
 def bad_triples() -> frozenset[tuple[int, int, int]]:
-    """The sorted triples of symbols some rotations of which have no coordinate that tells the three apart.
+    """Return the sorted triples of symbols that have rotations without a coordinate that separates the three.
 
-    A row stands for all combinations of rotations of its groups, so that three rows are bad together iff the triple of
-    their symbols is bad in every group.
+    A row contains all combinations of rotations of its groups. So three rows cannot be in the set together if and only
+    if the triple of their symbols is bad in every group.
     """
     return frozenset(
         triple
@@ -176,7 +174,7 @@ def bad_triples() -> frozenset[tuple[int, int, int]]:
 
 
 class Blocking:
-    """Which rows no longer fit a growing set: those that share a support with a pick or are bad together with two."""
+    """Tracks which rows fit a growing set: no pick has their support, and no two picks a triple bad in every group."""
 
     def __init__(self, instance: AdmissibleSets) -> None:
         self._instance = instance
@@ -184,11 +182,11 @@ class Blocking:
         self._blocked = 0
 
     def fits(self, index: int) -> bool:
-        """Whether the row may still be picked."""
+        """Whether the row with this index may still be picked."""
         return not self._blocked >> index & 1
 
     def pick(self, index: int) -> None:
-        """Add the row to the set and block what it rules out."""
+        """Add the row with this index to the set, and block the rows that it excludes."""
         row = self._instance.rows[index]
         blocked = self._blocked | self._instance.twins[self._instance.group_weights(row)]
         # the pick's part of the table, looked up once for all earlier picks
@@ -234,20 +232,23 @@ class AdmissibleSet(Task):
     niche_radius = 0.7
 
     def instances(self, split: Split) -> Sequence[AdmissibleSets]:
-        """n = 15, w = 10 for the search; other sizes elsewhere."""
+        """Return the instances of a split: n = 15, w = 10 for the search, other sizes for the others."""
         return _instances(split)
 
     def in_words(self, instance: AdmissibleSets, decision: int) -> str:
-        """The vector of the row that is picked."""
+        """Return the vector of the picked row as a phrase."""
         return f"the vector {_digits(instance.vectors[decision])}"
 
     def objective_on(self, split: Split) -> Objective:
-        """On search and validation the number of supports, which no set exceeds, is reached; elsewhere nobody knows."""
+        """Return the objective of a split; its best known size is the number of supports, None for held-out sizes.
+
+        No set can be larger than that number, and on the other two splits sets of that size are known.
+        """
         reached = {"search": math.comb(15, 10), "validation": math.comb(12, 7)}
         return Objective("maximise", best_known=reached.get(split))
 
     def solve(self, function: Callable[..., Any], instance: AdmissibleSets) -> Solution:
-        """The picks in order, as int64 indices of candidate rows; equal priorities go in lexicographic order."""
+        """Return the picks in order, as int64 row indices; raises InvalidSolution if a priority is no finite number."""
         priorities = [_priority(function(vector, instance.n, instance.w)) for vector in instance.vectors]
         blocking = Blocking(instance)
         picks = []
@@ -258,7 +259,7 @@ class AdmissibleSet(Task):
         return np.array(picks, dtype=np.int64)
 
     def score(self, instance: AdmissibleSets, solution: Solution) -> float:
-        """The size of the set of all rotations of the picks."""
+        """Return the number of vectors in the set; raises InvalidSolution if the set is not admissible."""
         picks = _checked(instance, solution)
         blocking = Blocking(instance)
         for position, index in enumerate(picks):
@@ -268,7 +269,7 @@ class AdmissibleSet(Task):
         return float(sum(instance.sizes[index] for index in picks))
 
     def trajectory(self, instance: AdmissibleSets, solution: Solution) -> Trajectory:
-        """The growing set (paper, "Partial Solutions in ASP"): state i is the first i + 1 picks."""
+        """Return the growing set: state i is the first i + 1 picks; raises InvalidSolution if one is no row index."""
         return Trajectory.prefixes(_checked(instance, solution))
 
 

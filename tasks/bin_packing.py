@@ -51,8 +51,9 @@ return score
 """
 
 CAPACITY = 100
+"""Capacity of a bin, in the unit of the items' sizes."""
 COMPARED = 100
-"""The first items, whose bins are the trajectory."""
+"""Number of first items whose bins are the trajectory."""
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (5000,) * 5,
@@ -64,13 +65,13 @@ SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
 
 @dataclass(frozen=True)
 class Items:
-    """One instance: the sizes of the items in the order in which they come, int64 in 1…100."""
+    """One instance: the sizes of the items in the order in which they come, (items,) int64 in 1…100."""
 
     sizes: NDArray[np.int64] = field(repr=False)
 
     @property
     def lower_bound(self) -> int:
-        """No packing takes fewer bins: the sizes' sum in full bins."""
+        """The sum of the sizes divided by the capacity, rounded up: no packing uses fewer bins."""
         return -(-int(self.sizes.sum()) // CAPACITY)
 
 
@@ -98,24 +99,27 @@ class OnlineBinPacking(Task):
     online = True
 
     def instances(self, split: Split) -> Sequence[Items]:
-        """Sizes from a Weibull distribution of shape 3 and scale 45, rounded into 1…100."""
+        """Return the instances of a split; sizes are Weibull distributed (shape 3, scale 45), rounded into 1…100."""
         return _instances(split)
 
     def in_words(self, instance: Items, decision: int) -> str:
-        """The bin, in the order in which they are opened."""
+        """Return the chosen bin as a phrase; bins count from 1 in the order in which they are opened."""
         return f"bin {decision + 1}"
 
     def picture(self, instance: Items) -> Bins:
-        """The bins as they fill."""
+        """Return the picture of the bins with the first 100 items."""
         return Bins(tuple(instance.sizes[:COMPARED].tolist()), CAPACITY)
 
     def objective_on(self, split: Split) -> Objective:
-        """No better score is known than the mean of the lower bounds, which no packing can beat."""
+        """Return the objective of a split; its best known score is the mean of the lower bounds."""
         bounds = [items.lower_bound for items in self.instances(split)]
         return Objective("minimise", best_known=math.fsum(bounds) / len(bounds))
 
     def solve(self, function: Callable[..., Any], instance: Items) -> Solution:
-        """The bin of each item in order, an int64 array; bins are numbered in the order in which they are opened."""
+        """Return the bin of each item in order, (items,) int64; bins are numbered from 0 as they are opened.
+
+        Raises InvalidSolution if an answer is no array of one number for each bin, or its greatest is not finite.
+        """
         room = np.full(len(instance.sizes) + 1, float(CAPACITY))
         opened = 0
         chosen = np.empty(len(instance.sizes), dtype=np.int64)
@@ -128,11 +132,14 @@ class OnlineBinPacking(Task):
         return chosen
 
     def score(self, instance: Items, solution: Solution) -> float:
-        """The number of bins used."""
+        """Return the number of bins used; raises InvalidSolution if the solution is no valid packing."""
         return float(_checked(instance, solution).max() + 1)
 
     def trajectory(self, instance: Items, solution: Solution) -> Trajectory:
-        """The choices one by one: state i is the bins of the first i + 1 items, up to 100 of them."""
+        """Return the choices one by one: state i is the bins of the first i + 1 items, for the first 100 items.
+
+        Raises InvalidSolution if the solution is no valid packing.
+        """
         return Trajectory.prefixes(_checked(instance, solution)[:COMPARED])
 
 

@@ -127,30 +127,30 @@ for box in moves:
     x, y, radii = x + step[:n], y + step[n:-n], step[-n:]
 return np.column_stack([x, y, np.maximum(radii - 1e-7, 0)])
 """
-"""A program places the centres; then, a few times, all circles move and grow as one linear programme allows.
+"""Grammar of the offline proposer: a program places the centres, then linear programs move and grow all circles.
 
-The programme keeps apart the tangents to the distances between centres, which is stricter than the distances
-themselves, as they are convex: each step stays feasible up to the solver's tolerance.
+Each linear program replaces the distances between centres by their tangents. Distances are convex, so this is stricter,
+and each step stays feasible up to the solver's tolerance.
 """
 
 TOLERANCE = 1e-9
-"""How far circles may reach into one another or out of the square: rounding, not room."""
+"""How far circles may overlap or reach out of the square, for rounding errors."""
 
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26,), "validation": (20, 32), "held-out": (10, 17, 23, 29, 40)}
 
 
 @dataclass(frozen=True)
 class Circles:
-    """One instance: how many circles there are to pack."""
+    """One instance: the number of circles to pack."""
 
     n: int
 
 
 def greatest_distance(n: int) -> float:
-    """D of the paper's solution distance: the greatest Euclidean distance between two arrays of n circles.
+    """Return D of the paper's solution distance: the greatest Euclidean distance between two arrays of n circles.
 
-    A row (x, y, r) is at most √2 from another, or from the zeros of a circle not yet placed: the square's opposite
-    corners at radius 0. Circles of radius 0 may share a place, so that all n rows can be that far apart at once.
+    A row (x, y, r) is at most √2 from another, or from the zeros of a circle not yet placed: two opposite corners of
+    the square, at radius 0. Circles of radius 0 may share a place, so all n rows can be that far apart.
     """
     return math.sqrt(2 * n)
 
@@ -175,15 +175,18 @@ class CirclePacking(Task):
     score_scale = 0.1
 
     def instances(self, split: Split) -> Sequence[Circles]:
-        """26 circles for the search; other numbers elsewhere."""
+        """Return the instances of a split: 26 circles for the search, other numbers for the others."""
         return tuple(Circles(n) for n in SIZES[split])
 
     def picture(self, instance: Circles) -> Disks:
-        """The circles as they are placed."""
+        """Return the picture of the circles in the square."""
         return Disks()
 
     def solve(self, function: Callable[..., Any], instance: Circles) -> Solution:
-        """The circles in the order in which the function returns them, an (n, 3) float64 array."""
+        """Return what the function returns, as a float64 array; its shape is checked by `score`.
+
+        Raises InvalidSolution if that is no array of numbers.
+        """
         answer = function(instance.n)
         try:
             circles = np.asarray(answer)
@@ -194,12 +197,15 @@ class CirclePacking(Task):
         return circles.astype(np.float64)
 
     def score(self, instance: Circles, solution: Solution) -> float:
-        """The sum of the radii."""
+        """Return the sum of the radii; raises InvalidSolution if the circles are not (n, 3) or break a rule."""
         return math.fsum(_checked(instance, solution)[:, 2].tolist())
 
     def trajectory(self, instance: Circles, solution: Solution) -> Trajectory:
-        """The square filling up: state t holds the first t circles in returned order, the others zero."""
-        circles = np.clip(_checked(instance, solution), 0, 1)  # which the tolerance lets go out by as much
+        """Return the square filling up: state t holds the first t circles in returned order, the others as zeros.
+
+        Raises InvalidSolution if the circles are not (n, 3) or break a rule.
+        """
+        circles = np.clip(_checked(instance, solution), 0, 1)  # the tolerance lets them be slightly outside
         placed = np.tri(instance.n)[:, :, None] * circles[None, :, :]
         return Trajectory.vectors(placed.reshape(instance.n, -1))
 

@@ -70,7 +70,10 @@ stage = 3 | 5 | 8 | 12 | 16 | 20 | 25 | 30 | 35 | 40 | 45
 score: cost
 return unvisited_nodes[np.argmin(score)]
 """
-"""Nearest neighbour and what may be added to it; one rule forgets that few cities are left at the end, as people do."""
+"""Grammar of the offline proposer: the distance to each city, and terms added to it.
+
+One rule ignores that few cities are left at the end and makes programs fail, as those of models sometimes do.
+"""
 
 TSPLIB = {
     "berlin52": """
@@ -85,7 +88,7 @@ TSPLIB = {
 59,15 5,6 10,17 21,10 5,64 30,15 39,10 32,39 25,32 25,55 48,28 56,37 30,40
 """,
 }
-"""Two instances of TSPLIB as x,y of each city; with TSPLIB's rounded distances their optima are 7542 and 426."""
+"""Two instances of TSPLIB, as x,y of each city. With TSPLIB's rounded distances their optima are 7542 and 426."""
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
@@ -93,15 +96,15 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
 }
 OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
-"""The mean length of the shortest tours, proved by branch and cut."""
+"""Mean length of the shortest tours of each split, proved optimal by branch and cut."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
 
 
 @dataclass(frozen=True)
 class Cities:
-    """One instance: the distance between every two cities, an (n, n) float64 array that nobody may write to.
+    """One instance: the distances between all cities, a read-only (n, n) float64 array.
 
-    `places` are (x, y) of each city, for pictures alone; None where only the distances are known.
+    `places` are (x, y) of each city, used for pictures only; None if only the distances are known.
     """
 
     name: str
@@ -110,7 +113,7 @@ class Cities:
 
     @classmethod
     def at(cls, name: str, coordinates: NDArray[np.float64]) -> Cities:
-        """Cities in the plane at the (n, 2) coordinates given."""
+        """Return cities in the plane at (n, 2) coordinates, with Euclidean distances."""
         difference = coordinates[:, None, :] - coordinates[None, :, :]
         distances = np.sqrt((difference**2).sum(axis=-1))
         distances.setflags(write=False)
@@ -139,25 +142,31 @@ class TravellingSalesman(Task):
     score_scale = 1.0
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Uniform cities in the unit square, five times 50 for the search; held out are two of TSPLIB as well."""
+        """Return the instances of a split: cities drawn uniformly from the unit square, 5 times 50 for the search.
+
+        The held-out split also has the two of TSPLIB.
+        """
         return _instances(split)
 
     def in_words(self, instance: Cities, decision: int) -> str:
-        """The city."""
+        """Return the chosen city as a phrase."""
         return f"city {decision}"
 
     def picture(self, instance: Cities) -> Route | None:
-        """The tour on the map."""
+        """Return the picture of the tour; None if the cities' places are not known."""
         return None if instance.places is None else Route(instance.places)
 
     def objective_on(self, split: Split) -> Objective:
-        """The optimum is known on every split."""
+        """Return the objective of a split; its best known score is the optimum."""
         return Objective("minimise", best_known=OPTIMA[split])
 
     def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
-        """The tour the function builds, an (n,) int64 array that starts at city 0; the last city is no choice."""
+        """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
+
+        Raises InvalidSolution if an answer is no integer or not one of the unvisited cities.
+        """
         distances = instance.distances
-        offered = distances.copy()  # the function's own: whatever it writes there, the order of the cities stays ours
+        offered = distances.copy()  # the function may write to its copy
         tour = [0]
         unvisited = np.arange(1, len(distances))
         while len(unvisited) > 1:
@@ -172,13 +181,16 @@ class TravellingSalesman(Task):
         return np.array([*tour, *unvisited], dtype=np.int64)
 
     def score(self, instance: Cities, solution: Solution) -> float:
-        """The length of the closed tour."""
+        """Return the length of the closed tour; raises InvalidSolution if it does not visit every city once from 0."""
         tour = _checked(instance, solution)
         # fsum rounds once, so that the score is the same on every machine
         return math.fsum(instance.distances[tour, np.roll(tour, -1)].tolist())
 
     def trajectory(self, instance: Cities, solution: Solution) -> Trajectory:
-        """The growing route (paper, "Partial Solutions in TSP"): state i is the first i + 1 cities."""
+        """Return the growing route (paper, "Partial Solutions in TSP"): state i is the first i + 1 cities.
+
+        Raises InvalidSolution if it does not visit every city once from city 0.
+        """
         return Trajectory.prefixes(_checked(instance, solution))
 
 
@@ -191,7 +203,7 @@ def _instances(split: Split) -> tuple[Cities, ...]:
 
 
 def _published(name: str) -> Cities:
-    """An instance of TSPLIB, moved and scaled so that its longer side is 1, as of all others."""
+    """Return an instance of TSPLIB by name, moved and scaled so that its longer side is 1."""
     coordinates = np.array([city.split(",") for city in TSPLIB[name].split()], dtype=np.float64)
     corner = coordinates.min(axis=0)
     return Cities.at(name, (coordinates - corner) / (coordinates.max(axis=0) - corner).max())

@@ -1,4 +1,4 @@
-"""The travelling salesman on 200 to 500 cities, by programs that keep no state and have two seconds for a tour."""
+"""The travelling salesman with 200 to 500 cities, for programs that keep no state and have 2 s of CPU time a tour."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "validation": (250, 400),
     "held-out": (200, 300, 400, 500),
 }
-"""Cities of the maps: of each size one whose cities are uniform, and one whose cities lie in clusters."""
+"""Numbers of cities: each split has two maps of each size, one with uniform cities and one with clusters."""
 SEEDS: dict[Split, int] = {"search": 3024, "validation": 3025, "held-out": 3026}
 CITIES_A_CLUSTER = 25
+"""Mean number of cities in a cluster."""
 SPREAD = 0.05
-"""The standard deviation of a cluster's cities around its centre, in each direction, before a map is scaled."""
+"""Standard deviation of a cluster's cities around its centre, in each direction, before the map is scaled."""
 DIGITS = 6
-"""Decimals of coordinates, so that a map is the same on every machine."""
+"""Decimals of the coordinates; rounding makes a map the same on every machine."""
 SECONDS_A_TOUR = 2.0
+"""Mean CPU time for a tour (s): the limit is for all tours together."""
 CALLS = 2 * sum(size - 2 for size in SIZES["search"])
-"""Of the function, over all instances of the search."""
+"""Number of calls of the function on all search instances."""
 BEST: dict[Split, tuple[float, ...]] = {
     "search": (10.638555, 5.646526, 13.264768, 8.297621, 16.418515, 10.436508),
     "validation": (12.015765, 8.040378, 14.951798, 9.560358),
     "held-out": (10.722355, 6.449832, 13.180281, 8.214507, 14.871385, 9.259908, 16.681526, 11.065864),
 }
-"""The lengths of the shortest tours known, by Helsgaun's Lin-Kernighan heuristic (LKH 3); not proved to be optima."""
+"""Lengths of the shortest tours known, by Helsgaun's Lin-Kernighan heuristic (LKH 3); not proved optimal."""
 
 
 class HardTravellingSalesman(TravellingSalesman):
@@ -61,11 +63,11 @@ class HardTravellingSalesman(TravellingSalesman):
     objective = Objective("minimise", math.fsum(BEST["search"]) / len(BEST["search"]))
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """A uniform and a clustered map of each size of the split, in the unit square."""
+        """Return a uniform and a clustered map of each size of the split, in the unit square."""
         return _instances(split)
 
     def objective_on(self, split: Split) -> Objective:
-        """Tours are known on every split that are as good as optimal."""
+        """Return the objective of a split; its best known score is the mean of BEST."""
         return Objective("minimise", math.fsum(BEST[split]) / len(BEST[split]))
 
 
@@ -84,7 +86,7 @@ def _uniform(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
 
 
 def _clustered(random: np.random.RandomState, size: int) -> NDArray[np.float64]:
-    """Places around centres that are uniform, moved and scaled so that the longer side is 1."""
+    """Draw places around uniform centres, moved and scaled so that the longer side is 1; returns (size, 2)."""
     centres = random.rand(size // CITIES_A_CLUSTER, 2)
     places: NDArray[np.float64] = centres[random.randint(len(centres), size=size)] + SPREAD * random.randn(size, 2)
     corner = places.min(axis=0)
