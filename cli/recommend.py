@@ -14,7 +14,7 @@ from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
-from behavesim.application.recommendation import assembled, recommended
+from behavesim.application.recommendation import record_portfolio, record_recommendation
 from behavesim.base.errors import UsageError
 from behavesim.reports.program import named
 from behavesim.reports.terminal import show
@@ -72,14 +72,14 @@ def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
     """The program that is chosen, and recorded with the run."""
     busy(f"trying the best programs of {folder.run} on validation instances")
     run = Run.load(folder.path)
-    asyncio.run(recommended(run, task))
+    asyncio.run(record_recommendation(run, task))
     return summary(run).recommended
 
 
 def _assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
     """The programs that are chosen, and recorded with the first run."""
     busy(f"choosing up to {count} programs that behave differently")
-    return asyncio.run(assembled(folders, task, count))
+    return asyncio.run(record_portfolio(folders, task, count))
 
 
 def _where(folder: RunFolder, task: Task) -> str:

@@ -1,4 +1,4 @@
-"""Writes portfolio.py: several programs in one file that runs where nothing is installed but numpy."""
+"""Writes portfolio.py: several programs in one file that needs only Python and numpy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ task = task_file.task
 
 
 def solve(instance, seconds={seconds:g}):
-    """The best solution of an instance that the programs find in so much time, with its score (`Found`)."""
+    """Return the best solution (`Found`) of an instance that the programs find within `seconds` in all.
+
+    Raises RuntimeError if no program finds one.
+    """
     return best_of(__file__, len(PROGRAMS), task_files, task, instance, seconds)
 
 
@@ -37,9 +40,10 @@ elif __name__ == "__main__":
 
 
 def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], seconds: float) -> str:
-    """The file: a headline, what runs programs, the programs' sources by a line on each, and the files of the task.
+    """Return the text of portfolio.py: headline, code that runs programs, the programs, and the files of the task.
 
-    `seconds` is the time for an instance unless its user gives another.
+    `programs` maps a line about each program to its source; `headline` has the lines of the comment on top. `seconds`
+    is the default time limit per instance.
     """
     _, _, running = inspect.getsource(bundled).partition('"""\n')
     headed = "\n".join(map(comment, headline))
@@ -50,14 +54,17 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 
 
 def _files(task: Task) -> dict[str, str]:
-    """The files that the task's class and those it builds on stand in, these before it, by their modules' names."""
+    """Return the source files of the task's class and its base classes by module name, base classes first.
+
+    Modules of behavesim itself are left out, since `bundled` replaces them.
+    """
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
     return {name: inspect.getsource(sys.modules[name]) for name in own}
 
 
 def _quoted(source: str) -> str:
-    """A literal of the text, with a line for each of it."""
+    """Return a Python literal of the text that keeps its lines."""
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
         return "".join(["(\n", *(f"        {line!r}\n" for line in text.splitlines(keepends=True)), "    )"])

@@ -1,4 +1,4 @@
-"""Runs several programs on an instance and keeps the best solution: the part that every portfolio.py has."""
+"""Runs several programs on an instance and keeps the best solution; its text is part of every portfolio.py."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from typing import IO, Any
 import numpy as np
 
 MEMBER = "--member"
+"""First command-line argument of a process that runs one program."""
 PREFIX = struct.Struct("<II")
-"""Of a solution: the bytes of its header and of its arrays."""
+"""Beginning of an encoded solution: the lengths of its header and of its arrays, in bytes."""
 HEADER_BYTES, SOLUTION_BYTES = 1 << 16, 1 << 26
-"""What a solution may have at most."""
+"""Largest header and largest arrays of a solution, in bytes; longer ones are not read, to bound memory."""
 TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
+"""Types of arrays that are decoded: plain numbers and booleans, which cannot execute anything."""
 BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.trajectory")
-"""What the files of tasks import of it."""
+"""Modules that tasks import from behavesim, replaced by the classes below."""
 
 
 class InvalidSolution(ValueError):
@@ -39,23 +41,23 @@ class InvalidSolution(ValueError):
 
 @dataclass(frozen=True)
 class Objective:
-    """Which way a score is better, and the best score known."""
+    """Which scores are better ("minimise" or "maximise"), and the best known score; None if there is none."""
 
     direction: str
     best_known: float | None = None
 
 
 class Task:
-    """What the files of tasks build on; here they bring all that is asked of them."""
+    """Base class of tasks, without the methods of behavesim's own, which nothing here calls."""
 
 
-class Unasked:
-    """What else the files of tasks take from behavesim, for questions that nobody asks here."""
+class Unused:
+    """Stands in for everything else that tasks import from behavesim, which nothing here uses."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best solution of an instance, its score, and which of the programs found it, from 1."""
+    """The best solution of an instance, its score, and the number of the program that found it, counted from 1."""
 
     solution: Any
     score: float
@@ -63,8 +65,11 @@ class Found:
 
 
 def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
-    """The task's files, each run as it is, with what it takes from `behavesim` named above."""
-    known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unasked}
+    """Execute the task's files, given as sources by module name, and return their modules.
+
+    The classes above replace what the files import from behavesim; `sys.modules` is restored afterwards.
+    """
+    known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unused}
     before = dict(sys.modules)
     files = {}
     for name in BEHAVESIM:
@@ -82,19 +87,19 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
     return files
 
 
-def _unasked(name: str) -> type[Unasked]:
+def _unused(name: str) -> type[Unused]:
     if name.startswith("__"):
         raise AttributeError(name)
-    return Unasked
+    return Unused
 
 
 def best_of(
     place: str, programs: int, files: Mapping[str, types.ModuleType], task: Any, instance: Any, seconds: float
 ) -> Found:
-    """The best of what the programs find, each in processes of its own within its share of what is left of the time.
+    """Run the programs one after another, each in its own processes, and return the best solution; ties: the first.
 
-    `place` is the path of the file that holds them. Of solutions as good the first counts. Raises RuntimeError where no
-    program has found one.
+    `place` is the path of the file with the programs, and `programs` their number. Each program gets an equal share of
+    the time that is left of `seconds`. Raises RuntimeError if no program finds a valid solution.
     """
     sign = 1 if task.objective.direction.startswith("maxim") else -1
     ends = time.monotonic() + seconds
@@ -114,16 +119,16 @@ def best_of(
 
 
 def be_member(program: str, entry_point: str, task: Any, cpu_s: int) -> None:
-    """Solve the instance on standard input with a program, and write its solution to standard output.
+    """Solve the pickled instance on standard input with a program, and write its solution to standard output.
 
-    The program runs in a child, so that it is this process, and not the one that wants the solution, that it could end
-    as its parent. What the program prints goes nowhere.
+    The program runs in a child process: if it kills its parent, it kills this process and not the caller's. Its CPU
+    time is limited to `cpu_s` seconds. What it prints is discarded.
     """
     instance = pickle.load(sys.stdin.buffer)
     answer = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if (child := os.fork()) == 0:
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))  # though it leave the group that is killed
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))  # it also ends a program that left the process group
         _answer(answer, program, entry_point, task, instance)
     else:
         os.close(answer)
@@ -131,7 +136,7 @@ def be_member(program: str, entry_point: str, task: Any, cpu_s: int) -> None:
 
 
 def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -> None:
-    random.seed(0)  # programs that draw at random do so as they did in the search
+    random.seed(0)  # the same seed as in the search, so that random programs behave as they did there
     np.random.seed(0)
     module = types.ModuleType("candidate")
     sys.modules["candidate"] = module
@@ -142,7 +147,10 @@ def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -
 
 
 def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
-    """The instance for a member's process, where the task's files are modules; here others may have their names."""
+    """Return the pickled instance for a program's process.
+
+    There the task's files are modules. Here other modules may have their names, so they are swapped in if needed.
+    """
     try:
         return pickle.dumps(instance)
     except pickle.PicklingError:
@@ -155,16 +163,16 @@ def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
 
 
 def _score(task: Any, instance: Any, solution: Any) -> float | None:
-    """The score of a solution; None where it is no finite number, or the task refuses or cannot read the solution."""
+    """Return the score of a solution; None if it is not a finite number, or if the task's `score` raises."""
     try:
         score = float(task.score(instance, solution))
-    except Exception:  # noqa: BLE001 (whatever it raises on what a program returned is that program's fault)
+    except Exception:  # noqa: BLE001 (an error of `score` means that the program's solution is not valid)
         return None
     return score if math.isfinite(score) else None
 
 
 def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> Any | None:
-    """What a program finds; None where it takes too long, fails, or sends what is no solution."""
+    """Return a program's solution; None if it takes longer than `seconds`, fails, or sends no valid solution."""
     paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
     process = subprocess.Popen(
         [sys.executable, *command],
@@ -186,7 +194,10 @@ def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> An
 
 
 def _read(fd: int, ends: float) -> bytes:
-    """One frame; raises TimeoutError where it is not whole in time, ValueError where it is too long or broken off."""
+    """Read one encoded solution; `ends` is the deadline on the monotonic clock, in seconds.
+
+    Raises TimeoutError if it is not complete by then, ValueError if it is too long or incomplete.
+    """
     data, size = bytearray(), PREFIX.size
     while len(data) < size:
         if not select.select([fd], [], [], max(0.0, ends - time.monotonic()))[0]:
@@ -204,7 +215,7 @@ def _read(fd: int, ends: float) -> bytes:
 
 
 def _encoded(solution: Any) -> bytes:
-    """A solution, one array or a few with names, as a frame: a prefix, a header in JSON, the arrays' bytes."""
+    """Encode a solution, an array or a mapping of arrays, as bytes: `PREFIX`, a JSON header, the arrays' bytes."""
     given = solution if isinstance(solution, Mapping) else {"": solution}
     arrays = {str(name): np.ascontiguousarray(array) for name, array in given.items()}
     header = json.dumps([[name, array.dtype.str, np.shape(given[name])] for name, array in arrays.items()]).encode()
@@ -213,7 +224,7 @@ def _encoded(solution: Any) -> bytes:
 
 
 def _decoded(frame: bytes) -> Any:
-    """The solution of a frame; raises ValueError where it is none. Nothing of it is run."""
+    """Decode a solution without executing anything; raises ValueError if the bytes are not a valid solution."""
     size, _ = PREFIX.unpack_from(frame)
     data = memoryview(frame)[PREFIX.size + size :]
     arrays = {}

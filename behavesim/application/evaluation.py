@@ -1,4 +1,4 @@
-"""Programs of a person's own: read, extracted as a model's reply would be, and judged in the sandbox."""
+"""Evaluates users' own programs: extracts them like a model's reply and judges them in the sandbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from behavesim.task import Split, Task
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What became of one program, at which stage, and how well the sandbox was closed."""
+    """The result of one program: the last stage it reached, its verdict or failure, and the sandbox's isolation."""
 
     file: str
     stage: Stage
@@ -27,7 +27,10 @@ class Evaluation:
 
 
 def read_program(file: Path, task: Task) -> str:
-    """The source in a file, or of the task's own template where it is called `template`; raises UsageError."""
+    """Return the source in a file, or the task's own template if the path is `template`.
+
+    Raises UsageError if the file cannot be read as text.
+    """
     if str(file) == "template":
         return task.template
     return read_text_file(file, "program")
@@ -36,7 +39,11 @@ def read_program(file: Path, task: Task) -> str:
 async def evaluate(
     settings: Settings, task: Task, programs: Iterable[tuple[str, str]], split: Split = "search"
 ) -> list[Evaluation]:
-    """Evaluate programs, each a file's name and its source, one after another in one sandbox; in their order."""
+    """Evaluate programs, each a file's name and its source, one after another in one sandbox.
+
+    Return their results in the same order; a rejected program has a `Failure` and does not stop the others. Raises
+    SandboxError if the sandbox cannot be started, UsageError if its isolation is weak and the settings forbid that.
+    """
     evaluations = []
     async with judging(settings, task, split) as judge:
         for file, source in programs:

@@ -1,4 +1,4 @@
-"""Reports of runs, with what was found tried on held-out instances: each task's in a sandbox of its own."""
+"""Reports of runs with their programs evaluated on held-out instances, in one sandbox per task and limits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ from behavesim.task import Task, TaskReference
 
 
 async def reported(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
-    """The reports of runs; where it is wanted their programs are tried on held-out instances first."""
+    """Return the reports of the runs, in order; with `on_held_out` their best programs are first evaluated there.
+
+    `tell` gets a line for each task. Raises as `tried_on_held_out` does.
+    """
     tried = await tried_on_held_out(runs, tell) if on_held_out else {}
     return [report(run, tried.get(run.folder.path)) for run in runs]
 
 
 async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) -> dict[Path, HeldOut]:
-    """What the runs' programs are worth on held-out instances, by the runs' folders; `tell` hears of each task."""
+    """Evaluate the runs' best programs on held-out instances; return the results by the runs' folders.
+
+    `tell` gets a line for each task. Raises UsageError if a task cannot be loaded, TaskError if its template fails on
+    held-out instances, SandboxError if the sandbox cannot be started.
+    """
     found: dict[Path, HeldOut] = {}
     for task in dict.fromkeys(run.settings.task for run in runs):
         here = [run for run in runs if run.settings.task == task]
@@ -38,9 +45,9 @@ async def tried_on_held_out(runs: Sequence[Run], tell: Callable[[str], None]) ->
 
 
 async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candidate]]) -> dict[str, tuple[float, ...]]:
-    """By its source, the score of each of the runs' programs on each held-out instance, but for those that fail there.
+    """Return the scores on each held-out instance of the template and the given programs of each run, by source.
 
-    Raises UsageError where the runs are not on one task.
+    Programs that fail there are left out. Raises UsageError if the runs' tasks differ or the task cannot be loaded.
     """
     if len({run.settings.task for run in runs}) > 1:
         raise UsageError("these runs are on different tasks; runs on one were expected")
@@ -54,7 +61,7 @@ async def held_out_scores(runs: Sequence[Run], programs: Sequence[Sequence[Candi
 
 
 def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs in groups of equal limits: a program is judged under those of its own run."""
+    """Group runs by their limits, since a program is judged under the limits of its own run."""
     groups: dict[Limits, list[Run]] = {}
     for run in runs:
         groups.setdefault(Limits.of(run.settings), []).append(run)
@@ -63,8 +70,8 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 
 @asynccontextmanager
 async def _held_out(runs: Sequence[Run]) -> AsyncIterator[tuple[Task, Judge]]:
-    """The task of these runs, and a judge on its held-out instances under the limits on which they agree."""
-    from behavesim.search.build import judging  # a sandbox and a search, which a report without them need not load
+    """Yield the task of these runs and a judge on its held-out instances, under the limits that the runs share."""
+    from behavesim.search.build import judging  # a slow import, which a report without held-out instances avoids
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     settings = runs[0].folder.with_task_at_hand(runs[0].settings)

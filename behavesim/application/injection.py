@@ -1,4 +1,4 @@
-"""Programs that people put into a run: into a new one, to begin with, or into one that goes on or was stopped."""
+"""Programs that people put into a run: at its start, while it is running, or while it is stopped."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from behavesim.task import Task
 
 
 def inject(folder: RunFolder, task: Task, files: Sequence[Path]) -> None:
-    """Put programs into a run's folder, from which its search takes them as it goes on; all of them or none.
+    """Put programs into a run's inbox, from which its search takes them; either all of them or none.
 
-    Raises UsageError for the first file that holds no program of the task.
+    Raises UsageError for the first file that cannot be read or has no program of the task.
     """
     programs = [(file.stem, checked(str(file), read_program(file, task), task)) for file in files]
     for stem, source in programs:
         folder.inbox.put(stem, source)
 
 
-def brought(settings: Settings, runs: Path, task: Task) -> tuple[Injected | ClockRead, ...]:
-    """What people have put into a new run: what it starts with, or what they had put into the run that it replays.
+def first_events(settings: Settings, runs: Path, task: Task) -> tuple[Injected | ClockRead, ...]:
+    """Return the events with which a new run begins: programs of `start_with`, or those injected into a replayed run.
 
-    A replay has the time from its original too. A run starts with the programs of a folder by name, or with the ten
-    best of a run from the best on. Raises UsageError where there is no such folder or run, or no program of the task
-    in it.
+    `start_with` is a run in the folder `runs`, whose ten best programs are taken, best first, or a folder of .py files,
+    taken by name. A replay also gets the clock readings of its original. Raises UsageError if `start_with` is neither,
+    if a program is not one of the task, or if both the replayed run and `start_with` bring programs.
     """
     text, again = settings.start_with, _of_replayed(settings.proposer, runs)
     if not text:
@@ -52,7 +52,7 @@ def brought(settings: Settings, runs: Path, task: Task) -> tuple[Injected | Cloc
 
 
 def checked(name: str, source: str, task: Task) -> str:
-    """The source, which holds a program of the task; raises UsageError where it does not."""
+    """Return `source` unchanged if it has a program of the task; otherwise raise UsageError that names `name`."""
     program = extract(fenced(source), task.template, task.entry_point)
     if isinstance(program, Failure):
         raise UsageError(f"{name} is no program of task {task.name} ({program.reason}): {program.message}")

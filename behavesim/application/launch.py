@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from behavesim.application.injection import brought
+from behavesim.application.injection import first_events
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.base.errors import UsageError
 from behavesim.proposers.installed import proposer_type
@@ -42,7 +42,7 @@ def new_launch(
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
     folder.refuse_at_once()
-    return Launch(settings, loaded, folder, brought(settings, runs_dir, loaded))
+    return Launch(settings, loaded, folder, first_events(settings, runs_dir, loaded))
 
 
 def next_launch(

@@ -1,4 +1,4 @@
-"""A run as a script or a notebook holds it: with its plots, and a summary of itself."""
+"""A run for scripts and notebooks: with plots and a summary table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class LoadedRun(Run):
-    """A run that can be drawn."""
+    """A run with plots; a notebook shows it as its summary table."""
 
     @property
     def plot(self) -> Plots:
-        """Its figures, such as `run.plot.convergence()`, by matplotlib."""
-        from behavesim.reports.plots import Plots  # which a session that only ends has no use for
+        """The run's figures, such as `run.plot.convergence()`; they need matplotlib."""
+        from behavesim.reports.plots import Plots  # a slow import, which a run without plots does not need
 
         return Plots(self)
 
@@ -30,8 +30,8 @@ class LoadedRun(Run):
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """A run by its folder (`runs/<id>`), or by its id below the folder `runs` here.
+    """Load a run by its folder (`runs/<id>`), or by its id in the folder `runs` of the current directory.
 
-    Raises UsageError where there is no run, JournalError where its journal cannot be read.
+    Raises UsageError if there is no such run, JournalError if its journal cannot be read.
     """
     return LoadedRun.load(path)

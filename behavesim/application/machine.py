@@ -1,4 +1,4 @@
-"""What this machine offers a run: cores, a model's key, endpoint and models, and how well the sandbox can be closed."""
+"""What this machine offers a run: cores, a model's key, endpoint and models, and the isolation of the sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYLESS = "not set: the endpoint of OPENAI_BASE_URL is asked without one"
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -33,14 +33,17 @@ def has_endpoint() -> bool:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found, by what it is about, and what of it a person has to mend before a run can work."""
+    """`found` maps each thing checked to what was found; `broken` names those that must be repaired before a run."""
 
     found: Mapping[str, str | int]
     broken: tuple[str, ...] = ()
 
 
 async def findings(models: Sequence[str]) -> Findings:
-    """What this machine offers a run; the key itself is never among it."""
+    """Check the machine, the endpoint with these models, and the sandbox; the key itself is never in the result.
+
+    A check that fails is in `broken`, and its error message is in `found`; nothing is raised.
+    """
     given: dict[str, str | int] = {
         "behavesim": __version__,
         "python": platform.python_version(),
@@ -66,7 +69,7 @@ def _key() -> str:
 
 
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
-    """What the endpoint says of itself, and of each model; raises BehavesimError if it gives no list of models."""
+    """Return remarks on the endpoint and on each model; raises BehavesimError if it gives no list of models."""
     if not has_endpoint():
         return {"endpoint": "not asked"}
     from behavesim.proposers.openai_models import listed_models  # openai and aiohttp take half a second to load
@@ -79,7 +82,11 @@ async def _endpoint(models: Sequence[str]) -> dict[str, str]:
 
 
 def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, today: str) -> list[str]:
-    """What to know before a model is asked: whether it is served, until when, and whether its price is known."""
+    """Return remarks on a model: whether it is served, when it ends, and what to do if its price is unknown.
+
+    `listed` maps the endpoint's models to the day on which each ends (YYYY-MM-DD), None if it is not known; `today` is
+    such a day.
+    """
     remarks = [_served(model, listed, today)]
     if prices.deprecates(model):
         remarks.append("its vendor is going to end it")
@@ -98,10 +105,8 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 
 async def _sandbox() -> dict[str, str]:
-    """How well the sandbox is closed; raises BehavesimError if it does not work."""
-    from behavesim.search.build import (
-        sandbox,  # and all of a search, for which others who ask for the cores do not wait
-    )
+    """Return the isolation of the sandbox and notes on it; raises BehavesimError if the sandbox does not work."""
+    from behavesim.search.build import sandbox  # a slow import, which users of `cores` do not need
 
     task = TaskReference("tsp").load()
     async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:

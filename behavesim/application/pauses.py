@@ -1,4 +1,4 @@
-"""What the interpreter does by itself, kept from holding an event loop: what has arrived there is not committed yet."""
+"""Shortens the interpreter's own pauses: replies must be committed soon after they arrive, on the event loop."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import gc
 import sys
 
 SWITCH_S = 0.001
-"""After so long a thread that computes gives way to the event loop, which needs its turn a dozen times for a reply."""
+"""Seconds after which a computing thread yields the interpreter; the event loop needs about twelve turns per reply."""
 FULL_COLLECTION_AFTER = 1000
-"""A look at all objects holds every thread for a tenth of a second and more, and finds next to nothing in a run."""
+"""Number of middle collections before a full one; a full one stops all threads for 0.1 s and frees almost nothing."""
 
 
 def shorten_pauses() -> None:
-    """Set up this process for a run: short turns for its threads, and hardly any full garbage collection."""
+    """Give the process's threads short turns and make full garbage collections rare, for the rest of its life."""
     sys.setswitchinterval(SWITCH_S)
     youngest, middle, _ = gc.get_threshold()
     gc.set_threshold(youngest, middle, FULL_COLLECTION_AFTER)

@@ -1,4 +1,4 @@
-"""What is recommended of runs: a program, or several that behave differently; recorded, and written beside the run."""
+"""Chooses the recommended program or a portfolio of runs, records it in the journal and writes it to the folder."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from behavesim.store.journal import SqliteJournal
 from behavesim.task import Task, instances_of
 
 SECONDS = 60.0
-"""That portfolio.py has for an instance unless its user says otherwise."""
+"""Time limit of portfolio.py per instance, in seconds, unless its user gives another."""
 
 
-async def recommended(run: Run, task: Task) -> None:
-    """Choose, record and write the recommended program of a run, which is brought up to date before and after.
+async def record_recommendation(run: Run, task: Task) -> None:
+    """Choose the recommended program of a run, append it to the journal and write recommended.py.
 
-    Raises UsageError where nothing can be validated on.
+    `run` reads new events of its journal before and after. If no program works on the validation instances, a line in
+    the run's log says so. Raises UsageError if the task has no validation instances, BehavesimError if another process
+    holds the run.
     """
     folder = run.folder
     if not len(instances_of(task, "validation")):
@@ -58,17 +60,19 @@ def _write(run: Run, event: Recommended) -> None:
     folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")
 
 
-async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
-    """Choose at most `count` programs of some runs that behave differently, record and write them with the first run.
+async def record_portfolio(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
+    """Choose at most `count` programs of the runs that behave differently, and return them as a portfolio.
 
-    Validation instances say what they are worth and leave out those that fail; they do not choose. Raises UsageError
-    for runs on different tasks, or fewer than one program.
+    It is recorded in the first run's journal and written to its portfolio.py, except for online tasks. Programs that
+    fail on validation instances are left out; the scores there do not affect the choice otherwise. Raises UsageError if
+    the runs' tasks or instances differ, if two runs have one name, or if `count` is less than 1; BehavesimError if
+    another process holds the first run.
     """
     with folders[0].locked():
         run, *others = [Run.load(folder.path) for folder in folders]
         sources = {each.folder.run: each for each in (run, *others)}
         async with AsyncExitStack() as stack:
-            event = await portfolio_of(run, others, count, await _validating(run, task, stack))
+            event = await choose_portfolio(run, others, count, await _validating(run, task, stack))
         async with SqliteJournal(folders[0].journal) as journal:
             await journal.append([event])
         found = run.portfolio(count, others, dict(zip(event.programs, event.validation, strict=False)))
@@ -79,10 +83,11 @@ async def assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Por
     return found
 
 
-async def portfolio_of(run: Run, others: Sequence[Run], count: int, validation: Judge | None) -> PortfolioChosen:
-    """Choose at most `count` programs of a run and others, and score them on validation instances; None has none.
+async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validation: Judge | None) -> PortfolioChosen:
+    """Return the event of choosing at most `count` programs from a run and others, with their validation scores.
 
-    A program that fails there has None for its scores.
+    A program that fails on validation instances has None for its scores. Without a judge there are no such scores.
+    Raises UsageError as `Run.portfolio` does.
     """
     runs = {each.folder.run: each for each in (run, *others)}
     chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]
@@ -95,7 +100,7 @@ async def portfolio_of(run: Run, others: Sequence[Run], count: int, validation: 
 
 
 async def _validating(run: Run, task: Task, stack: AsyncExitStack) -> Judge | None:
-    """A judge on the validation instances, which ends with the stack; None where the task has none."""
+    """Return a judge on the validation instances, closed when the stack exits; None if the task has none."""
     if not len(instances_of(task, "validation")):
         return None
     settings = run.folder.with_task_at_hand(run.settings)

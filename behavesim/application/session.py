@@ -140,7 +140,7 @@ def _read(launch: Launch) -> LoadedRun:
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
-        from behavesim.application.recommendation import recommended
+        from behavesim.application.recommendation import record_recommendation
 
         tell(f"trying the best programs of {launch.folder.run} on validation instances")
-        await recommended(run, launch.task)
+        await record_recommendation(run, launch.task)

@@ -1,4 +1,4 @@
-"""Verification of a whole run: its events, and the programs that were chosen from it."""
+"""Verification of a whole run: its events, and the recommended programs and portfolios."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
-from behavesim.application.recommendation import portfolio_of
+from behavesim.application.recommendation import choose_portfolio
 from behavesim.audit.audit import Discrepancy, discrepancy
 from behavesim.audit.verify import OPENINGS, Verification, verify
 from behavesim.search.build import judging
@@ -27,9 +27,10 @@ async def verified(
     progress: Callable[[int, int], None] = lambda done, total: None,
     sample: int | None = None,
 ) -> Verification:
-    """Verify a run's events, then derive again what was recommended and what portfolios were chosen.
+    """Verify a run's events, then repeat its recommendations and choices of portfolios and compare the results.
 
-    With a `sample` of the candidates, choices are left out: they depend on all of them. Raises what `verify` raises.
+    `workers` is the number of sandbox workers; `progress` gets the numbers of finished and of all steps. With `sample`,
+    a number of candidates, choices are not repeated, since they depend on all candidates. Raises what `verify` raises.
     """
     found = await verify(folder, workers, progress, sample)
     if not found.damage and not found.is_lost and sample is None:
@@ -39,7 +40,10 @@ async def verified(
 
 
 async def _differences(folder: RunFolder, workers: int, found: Verification) -> AsyncIterator[Discrepancy]:
-    """Yield the choices that do not follow from the events before them; those under another task are counted only."""
+    """Yield the choices that do not follow from the events before them.
+
+    If the run changed its task, choices are only counted as unchecked.
+    """
     openings = [event for _, _, event in read_events(folder.journal, only=OPENINGS) if isinstance(event, OPENINGS)]
     choices = list(read_events(folder.journal, only=(Recommended, PortfolioChosen)))
     if any(_task_of(event) != _task_of(openings[-1]) for event in openings):
@@ -56,7 +60,7 @@ def _task_of(event: RunStarted | RunForked) -> list[str | None]:
 
 
 async def _again(folder: RunFolder, workers: int, seq: int, event: Choice, found: Verification) -> Choice:
-    """The choice as the events before it lead to it; the recorded one where other runs were chosen from, too."""
+    """Repeat a choice from the events before it; a portfolio of several runs is counted as unchecked and returned."""
     if isinstance(event, PortfolioChosen) and event.others:
         found.unchecked["portfolio of several runs"] += 1
         return event
@@ -73,7 +77,7 @@ async def _again(folder: RunFolder, workers: int, seq: int, event: Choice, found
 
 async def _chosen(run: Run, task: Task, event: Choice, judge: Judge | None) -> Choice:
     if isinstance(event, PortfolioChosen):
-        again = await portfolio_of(run, (), event.wanted, judge)
+        again = await choose_portfolio(run, (), event.wanted, judge)
         name = event.programs[0][0] if event.programs else ""  # the run may have been forked or moved since
         return replace(again, programs=tuple((name, candidate) for _, candidate in again.programs))
     return Recommended(None, {}) if judge is None else await recommend(run, judge)
