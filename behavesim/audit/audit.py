@@ -14,7 +14,7 @@ from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
 from behavesim.search.caps import is_capped
 from behavesim.search.due import Permits, Rules, due
-from behavesim.search.outcome import comparable, extracted, put_in
+from behavesim.search.outcome import extracted, injected_reply, with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -87,9 +87,9 @@ class Audit:
         except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
-    def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
+    def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """A verdict as the search would have taken it."""
-        return comparable(verdict, self._behaviours) if self._method.needs_behaviour else verdict
+        return with_comparison_checked(verdict, self._behaviours) if self._method.needs_behaviour else verdict
 
     def asked(self, event: Responded) -> Asked | None:
         """The question that a reply answers; None where nobody asked it."""
@@ -99,7 +99,7 @@ class Audit:
     def reply(self, event: Responded) -> Responded:
         """What a reply had to be: that of a candidate which a person put in, or whatever a proposer said."""
         asked = self.asked(event)
-        return event if asked is None or asked.prompt.operator != INJECTED else put_in(asked)
+        return event if asked is None or asked.prompt.operator != INJECTED else injected_reply(asked)
 
     def contradiction(self, event: Event) -> str:
         """What an event from outside had to hold; empty if nothing contradicts it."""

@@ -225,7 +225,7 @@ class Verifier:
             return replace(then, copy_of=recorded.copy_of)
         self._result.evaluations += 1
         assert stretch.judge is not None, "programs are run again where they can be"
-        verdict = stretch.audit.comparable(await stretch.judge.evaluate(program.source))
+        verdict = stretch.audit.with_comparison_checked(await stretch.judge.evaluate(program.source))
         if isinstance(verdict, Failure) and verdict.reason in TIMED:
             self._result.unchecked[verdict.reason] += 1
             return None

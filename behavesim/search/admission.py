@@ -1,4 +1,4 @@
-"""What a session of a run is refused for before it costs anything: what has changed, is unknown or does not suit."""
+"""Checks before a session of a run starts, so that a refused session costs nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from behavesim.store.reading import read_events
 from behavesim.task import Task
 
 LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
+"""What a person reads who resumes a run with a smaller budget."""
 
 
 def refuse_unpriced(settings: Settings) -> None:
-    """Raise UsageError where a cap on cost cannot hold, a model's price being unknown, or where a price is none."""
+    """Raise UsageError if `max_cost_usd` is set and a model's price is unknown, or if one in `prices` is invalid."""
     own, listed = Prices.named(settings.prices), PriceList(proposer_type(settings.proposer).endpoint())
     unpriced = [model for model in models_asked(settings) if own.of(model) is None and not listed.knows(model)]
     if settings.max_cost_usd is not None and unpriced:
@@ -31,9 +32,10 @@ def refuse_unpriced(settings: Settings) -> None:
 
 
 def refuse_unsteady(task: Task, instances: str) -> None:
-    """Raise TaskError where the search's instances, made again, have another hash: each process would score on its own.
+    """Raise TaskError if the search's instances, made again, do not have the hash `instances`.
 
-    What only another process makes otherwise, `task check` finds.
+    Then each process would score programs on other instances. Differences that appear only in another process are
+    found by `task check`.
     """
     if instances_hash(task, "search", anew=True) != instances:
         said = f"`instances('search')` of task {task.name!r} gives other instances on every call"
@@ -41,7 +43,7 @@ def refuse_unsteady(task: Task, instances: str) -> None:
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:
-    """Raise TaskError where behaviours have to be known, and the run's measure cannot compare the template's."""
+    """Raise TaskError if the method compares behaviour and the run's measure cannot compare the template's."""
     if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
         known = Behaviours.of_run(settings, task)
         known.apply(template, (TEMPLATE,))
@@ -50,7 +52,10 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
 
 
 def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError where a run cannot be gone on with, because its task or a setting that matters has changed."""
+    """Raise UsageError if a run cannot be resumed: its task or a fixed setting changed, or its budget was lowered.
+
+    Also raises UsageError if the run was killed before it began.
+    """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now, task)
     first = _elsewhere(recorded(begun.settings), settings)
@@ -68,7 +73,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
 
 
 def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError where a fork of `source` would change what its journal is about."""
+    """Raise UsageError if a fork of `source` would change the task, the method, the instances or a fixed setting."""
     begun = _opening(source)
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
     moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
@@ -79,9 +84,9 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
 
 
 def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError where a fork of `source` would compare what programs do, and that of one cannot be compared.
+    """Raise UsageError if a fork of `source` compares behaviour and one of its programs cannot be compared.
 
-    A run that compares nothing keeps such programs; each later decision of the fork would fail because of them.
+    A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
     """
     if not method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
         return
@@ -96,13 +101,13 @@ def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> No
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:
-    """The settings with the task's file where it is now: what is in it is told by its hash, and not by its place."""
+    """Return `first` with the task's file where it is now. The file is identified by its content hash, not its path."""
     are_files = all(settings.task.endswith(".py") for settings in (first, now))
     return first.model_copy(update={"task": now.task}) if are_files else first
 
 
 def _opening(folder: RunFolder) -> RunStarted | RunForked:
-    """What a run's settings and task are recorded in; raises UsageError where it was killed before it began."""
+    """Return the last start or fork of a run; raises UsageError if it was killed before it began."""
     found = [event for _, _, event in read_events(folder.journal, only=(RunStarted, RunForked))]
     if not found or not isinstance(found[-1], RunStarted | RunForked):
         raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
@@ -110,6 +115,9 @@ def _opening(folder: RunFolder) -> RunStarted | RunForked:
 
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:
-    """What a run's results depend on beside its settings."""
+    """Return the provenance of a run with these settings: hashes by part and versions by software.
+
+    Raises TaskError if the instances cannot be hashed.
+    """
     parts = provenance(task, method=method_type(settings.method), proposer=proposer_type(settings.proposer))
     return {**parts, **({"prompts": own} if (own := wording_hash(settings.prompts)) else {})}

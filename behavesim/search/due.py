@@ -1,6 +1,6 @@
-"""What is due: the one place that says what a run does next, as a pure function of its state.
+"""What is due: the one pure function that says what a run decides next, given its state.
 
-The search performs it, the audit compares the journal with it, and a recovery takes it once more.
+The search records that decision, the audit compares the journal with it, and a recovery takes it again.
 """
 
 from __future__ import annotations
@@ -15,51 +15,55 @@ from behavesim.state.events import INJECTED, Asked, Decision, Evaluated, NoteAsk
 from behavesim.state.state import RunState
 
 IN_A_ROW = 1000
-"""Rearrangements and notes that a method may decide on before it asks for a candidate or one is registered.
+"""Regroupings and notes that a method may decide on in a row, without a candidate asked for or registered.
 
-ReEvo asks for one note for each program of its population. A method that gets this far would go on for ever.
+ReEvo needs one note for each program of its population. A method that reaches this number would never stop.
 """
 
 
 @dataclass(frozen=True)
 class Permits:
-    """What the budget and the caps leave to decide."""
+    """Which decisions the budget and the caps still allow."""
 
     regroup: bool
+    """Whether groups may be arranged anew."""
     repair: bool
+    """Whether a rejected candidate may be asked for again."""
     ask: bool
+    """Whether a new candidate or a note may be asked for."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """In which order a run goes on, whatever its method."""
+    """The settings that decide the order of decisions, for every method."""
 
     window: int
-    """Candidate t is asked for once candidate t - window has been registered."""
+    """Candidate t is asked for as soon as candidate t - window is registered."""
     repairs: int
-    """Further tries a rejected candidate gets."""
+    """How often a rejected candidate may be asked for again."""
 
     @classmethod
     def of(cls, settings: Settings) -> Rules:
-        """The rules that a run's settings set."""
+        """Return the rules from a run's settings."""
         return cls(settings.window, settings.repair)
 
 
 def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
-    """The next decision, or the measurement it needs: regroup, else repair, ask or register; None while none is due.
+    """Return the next decision, or the measurement that it needs; None if the run must wait for a reply or an outcome.
 
-    What arrives meanwhile (replies, outcomes) can put a repair before it, and changes nothing else about it.
-    Raises PartError where the method goes round in circles or asks for a candidate out of turn.
+    The order is: regroup, repair, ask, then compare and register. A reply or an outcome that arrives later can put a
+    repair before the decision, but does not change it otherwise. Raises PartError if the method asks for a candidate
+    with a wrong number, or if IN_A_ROW decisions in a row led to no candidate.
     """
     if permits.regroup and (regrouped := method.regroup(state)) is not None:
-        return _leading_on(regrouped, state, method)
+        return _not_endless(regrouped, state, method)
     if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return repaired
     may_ask = permits.ask and state.asked < state.registered + rules.window
     asked = method.ask(state, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
-        return method.prompts.completed(_leading_on(asked, state, method), state)
-    if state.awaited_notes:  # what the method knows must not depend on how long a text takes
+        return method.prompts.completed(_not_endless(asked, state, method), state)
+    if state.awaited_notes:  # decisions must not depend on how long a note takes
         return None
     if asked is not None:
         if isinstance(asked, Asked) and asked.candidate != state.asked:
@@ -80,8 +84,8 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
 D = TypeVar("D")
 
 
-def _leading_on(decision: D, state: RunState, method: Method[Any]) -> D:
-    """Return the decision; raises PartError where too many in a row led to no candidate."""
+def _not_endless(decision: D, state: RunState, method: Method[Any]) -> D:
+    """Return the decision; raises PartError if too many in a row led to no candidate."""
     if state.without_candidate < IN_A_ROW:
         return decision
     which = "asks for notes" if isinstance(decision, NoteAsked) else "rearranges groups"
@@ -92,16 +96,16 @@ def _leading_on(decision: D, state: RunState, method: Method[Any]) -> D:
 
 
 def _injected(state: RunState) -> Asked | None:
-    """A person's program in place of the next question, where one waits: so its turn says all of when it came."""
+    """Return the next injected program as a candidate; None if none waits."""
     program = state.next_injected
     return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
 
 
 def _repair(state: RunState, method: Method[Any], repairs: int) -> Asked | None:
-    """The question that gives the first rejected candidate another try, where one has any left."""
+    """Return the prompt that asks again for the first rejected candidate with a try left; None if there is none."""
     for candidate in state.open.values() if repairs else ():
         outcome, reply = candidate.outcome, candidate.reply
-        if candidate.asked.prompt.operator == INJECTED:  # who wrote it is not to be asked
+        if candidate.asked.prompt.operator == INJECTED:  # a person wrote it, and no model can be asked to mend it
             continue
         if isinstance(outcome, Rejected) and candidate.repairs < repairs:
             assert reply is not None, "a candidate is rejected for what was replied"

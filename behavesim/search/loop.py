@@ -1,4 +1,4 @@
-"""The search: one loop that commits every event, folds it into the state, and starts what follows from it."""
+"""The search: one loop that commits each event, applies it to the state, and starts the step that follows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from behavesim.proposers.proposer import note_number
 from behavesim.search.caps import Caps
 from behavesim.search.due import Permits, Rules, due
 from behavesim.search.measurements import Measurements
-from behavesim.search.outcome import put_in
+from behavesim.search.outcome import injected_reply
 from behavesim.search.trials import Trials
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
@@ -40,19 +40,21 @@ from behavesim.task import Task
 P = ParamSpec("P")
 
 DECIDED_AT_ONCE = 8
-"""Decisions in one transaction at most: the requests that follow from the first wait for the last."""
+"""Most decisions in one transaction. The request that follows from the first waits until the last is taken."""
 
 Show = Callable[[Event, RunState], None]
-"""Told of every event, once it is committed and the state has it."""
+"""Called with each event after its commit, and with the state that includes it."""
 
 
 class Search:
     """A run in progress, and the only writer of its journal.
 
-    Workers return events and touch nothing. What arrives is committed before anything else is done, all that waits in
-    one transaction, and with it what was decided before it; in between, one decision is taken at a time, so that no
-    reply waits for more than one of them. Candidates are registered with the method in order, and candidate t is asked
-    for when candidate t − window is registered: so what is decided never depends on which reply came first, and a
+    A candidate's way: Asked (a decision) → `_propose` → Responded → `Trials.outcome` → Evaluated or Rejected →
+    Compared (a decision, if the method compares) → Added or NotAdded (a decision). The loop (`_work`) repeats: commit,
+    start the steps that follow, take one decision. So an arrived event waits for one decision at most.
+
+    Workers return events and change nothing. Candidates are registered in the order of their numbers, and candidate t
+    is asked for when candidate t − window is registered. So decisions do not depend on which reply came first, and a
     resumed run decides as if it had never stopped.
     """
 
@@ -80,45 +82,45 @@ class Search:
         self.requests = requests or Requests()
         self._proposer = proposer
         self._journal = journal
-        self._arrived: list[Event] = []  # by workers, and not committed yet
-        self._decided: list[Event] = []  # and applied to the state, but not committed yet
+        self._arrived: list[Event] = []  # from workers; not committed and not applied yet
+        self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
-        self._woken = asyncio.Event()  # set where there may be something to do again
-        self._unasked: deque[Asked | NoteAsked] = deque()  # open questions of earlier sessions, not asked again yet
+        self._woken = asyncio.Event()  # set when the loop may have something to do
+        self._unasked: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
         self._workers: set[asyncio.Task[None]] = set()
-        self._injecting: set[str] = set()
-        self._stopped_by: str | None = None  # a person's word, or the cap that ends the run
+        self._injecting: set[str] = set()  # names of injected programs that are not committed yet
+        self._stopped_by: str | None = None  # the signal or the cap that ends the run
         self._measurements = None if behaviours is None else Measurements(behaviours, self._begin, self._woken.set)
-        check = None if self._measurements is None else self._measurements.comparable
+        check = None if self._measurements is None else self._measurements.with_comparison_checked
         self._trials = Trials(task, judge, journal, check)
 
     def fold(self, event: Event) -> None:
-        """Take in an event that is committed already, and start nothing."""
+        """Apply an event to the state, the behaviours and the trials, without starting a step."""
         self.state.apply(event)
         if self.behaviours is not None:
             self.behaviours.apply(event, self.state.members)
         self._trials.apply(event)
 
     async def record(self, *events: Event) -> None:
-        """The spine: append to the journal, apply to the state, show, and queue the steps that follow."""
+        """Commit events, apply them to the state, show them, and queue the steps that follow. Raises JournalError."""
         self._arrived += events
         await self._commit()
 
     def inject(self, name: str, source: str) -> bool:
-        """Take in a person's program, once; returns whether it is committed, and nobody else need keep it."""
+        """Add a person's program to the run, once for each name. Return whether it is committed by now."""
         if name not in self.state.injected_names | self._injecting:
             self._injecting.add(name)
             self._arrive(Injected(name, source))
         return name in self.state.injected_names
 
     def stop(self, reason: str) -> None:
-        """End the run in order; requests in flight are given up, everything that has arrived is kept."""
+        """End the run in order for this reason: requests under way are given up, what has arrived is committed."""
         self._stopped_by = self._stopped_by or reason
         self._woken.set()
 
     @property
     def is_warming(self) -> bool:
-        """Whether what comparing needs is still being loaded."""
+        """Whether the kernels for comparisons are still being loaded."""
         return self._measurements is not None and self._measurements.is_warming
 
     @property
@@ -126,25 +128,25 @@ class Search:
         return self._measurements is not None and self._measurements.is_under_way
 
     async def run(self) -> str:
-        """Search until the budget is spent, a cap is reached or `stop` is called; returns which.
+        """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
-        Raises what a worker raised (ProposerError, SandboxError), JournalError, or a defect; the journal then holds
-        all that had arrived, and the run can be resumed.
+        Raises what a worker raised (ProposerError, SandboxError), JournalError, PartError for a method's mistake, or a
+        defect. The journal then holds all that had arrived, and the run can be resumed.
         """
-        self._take_up()
+        self._queue_unfinished()
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 watching = group.create_task(self._watch_time())
                 await group.create_task(self._work())  # a task too: failures are listed as they happen
-                # these are given up: a stop must not wait minutes for a model, and resuming asks again
+                # a stop must not wait minutes for a model; a resumed run asks again
                 for task in (watching, *self._workers):
                     task.cancel()
                 if self._measurements is not None:
                     self._measurements.cancel()
         except BaseExceptionGroup as failures:
-            failure = failures.exceptions[0]  # the first is the cause; the others came up while its workers ended
-            if not any(isinstance(each, JournalError) for each in failures.exceptions):  # it takes nothing more
+            failure = failures.exceptions[0]  # the first is the cause; the others are from workers being cancelled
+            if not any(isinstance(each, JournalError) for each in failures.exceptions):  # else the journal is unusable
                 await self._commit()
                 await self._journal.append([RunStopped("failed", self.requests.unreported)])
             raise failure from None
@@ -154,8 +156,8 @@ class Search:
         return reason
 
     async def _work(self) -> None:
-        """Commit what has arrived, start what follows from it, take one decision, and again, until nothing is left."""
-        at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # where each answer counts, none is asked ahead
+        """Repeat until nothing is left to do: commit what has arrived, start what follows, take one decision."""
+        at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # a reply may forbid the next request
         while self._stopped_by is None:
             if self._arrived or len(self._decided) >= at_once:
                 await self._commit()
@@ -182,50 +184,49 @@ class Search:
             else:
                 return
             self._woken.clear()
-            await asyncio.sleep(0)  # whatever is ready to arrive does so now
+            await asyncio.sleep(0)  # lets workers that have finished deliver their events
 
-    def _take_up(self) -> None:
-        """Queue what earlier sessions left: replies to be read go on at once, questions as the caps leave room."""
+    def _queue_unfinished(self) -> None:
+        """Queue what earlier sessions left open: replies are read at once, prompts are sent as the caps allow."""
         candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
         for event in (*map(_latest, candidates), *(note.asked for note in self.state.awaited_notes)):
             if isinstance(event, Asked | NoteAsked) and event.prompt.operator != INJECTED:
                 self._unasked.append(event)
-            else:  # a person's program and a reply cost nothing
+            else:  # an injected program or a reply costs nothing
                 self._steps.append(event)
 
     async def _watch_time(self) -> None:
-        """Look again when the run's time is up; the clock beats as long as somebody waits for it."""
+        """Wake the loop when the run's time is up. The waiting also keeps the clock counting."""
         await self.caps.clock.sleep(self.caps.left_s())
         self._woken.set()
 
     def _decide(self, decision: Event) -> None:
-        """Take a decision; it is committed with those beside it, before anything follows from it outside the state."""
+        """Apply a decision to the state. It is committed before any step outside the state follows from it."""
         self.fold(decision)
         self._decided.append(decision)
 
     async def _commit(self) -> None:
-        """Commit what was decided and what has arrived, in one transaction, and queue the steps that follow.
+        """Commit what was decided and what has arrived in one transaction, and queue the steps that follow.
 
-        A commit that has begun ends even if the run is cancelled: the state never lacks what the journal holds.
+        A commit that has begun is finished even if the run is cancelled: else the state could lack committed events.
         """
         (decided, self._decided), (arrived, self._arrived) = (self._decided, []), (self._arrived, [])
         if decided or arrived:
             await finished(self._committed(decided, arrived))
 
     async def _committed(self, decided: list[Event], arrived: list[Event]) -> None:
-        """More may arrive while the journal is awaited: that waits for the next commit."""
         await self._journal.append([*decided, *arrived])
         for event in decided:
             self.show(event, self.state)
-        for event in arrived:  # not before they are committed: what is applied and then lost would be decided on
+        for event in arrived:  # only now: no decision may follow from an event that a crash could still lose
             self.fold(event)
             self.show(event, self.state)
         self._steps.extend([*decided, *arrived])
 
     def _clock_reading(self) -> ClockRead | None:
-        """What the clock says, where another period has passed that decisions go by.
+        """Return a clock reading if another period of `clock_every_s` seconds has passed; None otherwise.
 
-        They know it from the next registration on, whatever else happens before: so that place alone says where.
+        It comes into force with the next registration, so that a replay knows where to use it.
         """
         if not self.clock_every_s:
             return None
@@ -234,12 +235,12 @@ class Search:
         return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
     def _decision(self) -> Event | None:
-        """The decision that is due; None where none is, or while behaviours are being measured for it."""
+        """Return the decision that is due; None if none is, or while its measurement is running. Raises PartError."""
         if self._is_measuring:
             return None
         may_pay = not self._unasked and self.caps.forbids_request(self.state) is None
         permits = Permits(
-            regroup=self.state.registered < self.caps.budget,  # or islands would be emptied for nobody
+            regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
             repair=may_pay,
             ask=may_pay and self.state.asked < self.caps.budget,
         )
@@ -247,7 +248,7 @@ class Search:
             decision = due(self.state, self.method, self.rules, permits)
         if decision is None or isinstance(decision, DECISIONS):
             return decision
-        if not isinstance(decision, Comparison | Measurement):  # most are the first; to look at a protocol takes longer
+        if not isinstance(decision, Comparison | Measurement):  # the class first: checking a protocol takes longer
             raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
         assert self._measurements is not None, "a method that measures comes with behaviours"
         return self._measurements.decision(decision)
@@ -260,9 +261,11 @@ class Search:
             case Responded(candidate):
                 self._start(self._trials.outcome, self.state.open[candidate].asked, event.reply)
             case NoteAsked():
-                self._start(self._write, event)
+                self._start(self._request_note, event)
 
     def _start(self, step: Callable[P, Coroutine[Any, Any, Event]], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Run a step in a worker, which delivers the event that the step returns."""
+
         async def deliver() -> None:
             self._arrive(await step(*args, **kwargs))
 
@@ -279,13 +282,13 @@ class Search:
 
     async def _propose(self, asked: Asked) -> Responded:
         if asked.prompt.operator == INJECTED:
-            return put_in(asked)
+            return injected_reply(asked)
         return Responded(asked.candidate, await self._proposer.propose(asked.prompt, asked.candidate))
 
-    async def _write(self, asked: NoteAsked) -> NoteReceived:
+    async def _request_note(self, asked: NoteAsked) -> NoteReceived:
         return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
 
 
 def _latest(candidate: OpenCandidate) -> Event:
-    """The last event of a candidate of which nothing has become yet."""
+    """Return the last event of a candidate that has no outcome yet."""
     return candidate.asked if candidate.reply is None else Responded(candidate.id, candidate.reply)

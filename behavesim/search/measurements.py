@@ -1,4 +1,4 @@
-"""The measurements that decisions wait for, one at a time: off the event loop, but for those that take no time."""
+"""The measurements of behaviour that decisions wait for: one at a time, in a thread unless they are very quick."""
 
 from __future__ import annotations
 
@@ -10,51 +10,55 @@ from typing import Any
 
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement
-from behavesim.search.outcome import comparable
+from behavesim.search.outcome import with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Event
 from behavesim.state.verdict import Failure, Verdict
 
 STATES_AT_ONCE = 1_000
-"""States of a program's trajectories that are compared with the template's in less time than a thread is woken."""
+"""Up to this number of states, a comparison with the template is quicker than starting a thread."""
 COMPARED_AT_ONCE_S = 0.005
-"""CPU seconds that the last candidate took to be compared with the archive, if the next is to be without a thread."""
+"""If the last comparison with the archive took fewer CPU seconds, the next one runs on the event loop."""
 
 Begin = Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
-"""Begins a task, and ends the search with what it raises."""
+"""Starts a task. If the task raises, the search ends with that error."""
 
 
 class Measurements:
-    """Measures behaviours; what comparing needs is loaded once, before it is needed where there is time."""
+    """Measures behaviours for decisions. The kernels for comparisons are loaded once, early if the loop is idle."""
 
     def __init__(self, behaviours: Behaviours, begin: Begin, wake: Callable[[], None]) -> None:
-        """`wake` is called where a measurement has been taken, and its decision can be had."""
+        """`wake` is called when a measurement has ended, so that its decision can be taken with `decision`."""
         self._behaviours = behaviours
         self._begin = begin
         self._wake = wake
         self._warming: asyncio.Task[None] | None = None
         self._begun: tuple[Measurement, asyncio.Task[Event]] | None = None
-        self._compared_in_s = math.inf  # the last comparison with the archive, by which the next is known
+        self._compared_in_s = math.inf  # CPU seconds of the last comparison with the archive
 
     @property
     def is_warming(self) -> bool:
-        """Whether what comparing needs is still being loaded."""
+        """Whether the kernels for comparisons are still being loaded."""
         return self._warming is not None and not self._warming.done()
 
     @property
     def is_under_way(self) -> bool:
-        """Whether something is being measured: no decision can be had, nor another measurement begun."""
+        """Whether a measurement is running: until it ends, no decision is taken and no other measurement is begun."""
         return self._begun is not None and not self._begun[1].done()
 
     def warm(self) -> asyncio.Task[None]:
-        """Load what comparing needs, once: where there is nothing else to do, or somebody waits for it."""
+        """Return the task that loads the kernels for comparisons; the first call starts it."""
         if self._warming is None:
             self._warming = self._begin(asyncio.to_thread(self._behaviours.warm))
         return self._warming
 
     def decision(self, measurement: Measurement) -> Event | None:
-        """The decision that a measurement leads to; None where it has only been begun now."""
-        begun, self._begun = self._begun, None
+        """Return the decision that follows from a measurement, or begin the measurement and return None.
+
+        Call it again with an equal measurement after `wake`; then it returns the decision. A quick comparison is
+        decided in the first call.
+        """
+        begun, self._begun = self._begun, None  # what was begun for an unequal measurement is dropped
         if begun is not None and begun[0] == measurement:
             return begun[1].result()
         if isinstance(measurement, Comparison) and self._compared_in_s < COMPARED_AT_ONCE_S:
@@ -62,15 +66,15 @@ class Measurements:
         self._begun = measurement, self._begin(self._measured(measurement))
         return None
 
-    async def comparable(self, verdict: Verdict | Failure) -> Verdict | Failure:
-        """The verdict, but a failure where the behaviour could not be compared."""
+    async def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
+        """Return the verdict, or a failure if its behaviour cannot be compared; see `outcome`."""
         await asyncio.shield(self.warm())
         if isinstance(verdict, Verdict) and verdict.states > STATES_AT_ONCE:
-            return await asyncio.to_thread(comparable, verdict, self._behaviours)
-        return comparable(verdict, self._behaviours)
+            return await asyncio.to_thread(with_comparison_checked, verdict, self._behaviours)
+        return with_comparison_checked(verdict, self._behaviours)
 
     def cancel(self) -> None:
-        """Give up what is being loaded and measured."""
+        """Cancel the loading and the measurement that are running, if any."""
         for task in (self._warming, self._begun and self._begun[1]):
             if task is not None:
                 task.cancel()

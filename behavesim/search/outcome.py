@@ -1,6 +1,6 @@
-"""The outcome of a candidate: what its reply and its verdict come to, as pure functions of both.
+"""The outcome of a candidate, derived from its reply and its verdict by pure functions.
 
-The search records it; an audit derives the same again from a journal.
+The search records the outcome; an audit derives it again from the journal.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-"""Where an object lies in memory, as Python's `repr` shows it."""
+"""An object's address in memory, as Python's `repr` shows it."""
 
 
-def put_in(asked: Asked) -> Responded:
-    """Return the reply of a candidate that a person put in: its program in a fenced block."""
+def injected_reply(asked: Asked) -> Responded:
+    """Return the reply of a candidate whose program a person injected: the program in a fenced block."""
     return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
 
 
 def extracted(task: Task, asked: Asked, reply: Reply, at_once: bool = False) -> Program | Rejected:
-    """The program of a reply, or why it holds none; raises NeedsLimits as `extract` does."""
+    """Return the program of a reply, or a rejection if it has none. Raises NeedsLimits if `at_once`, as `extract` does.
+
+    A reply that was given up is rejected for the reason "given-up".
+    """
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     thought = asked.prompt.asks_thought
@@ -36,19 +39,22 @@ def extracted(task: Task, asked: Asked, reply: Reply, at_once: bool = False) -> 
     return program
 
 
-def comparable(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
-    """Return the verdict, or a failure if its behaviour cannot be compared: later decisions would raise an error."""
+def with_comparison_checked(verdict: Verdict | Failure, behaviours: Behaviours) -> Verdict | Failure:
+    """Return the verdict, or Failure "incomparable" if its trajectories cannot be compared with the template's.
+
+    A method that compares could not decide on such a program: the comparison would raise an error.
+    """
     why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
     return Failure("incomparable", why, verdict.cpu_s) if why else verdict
 
 
 def without_addresses(message: str) -> str:
-    """A message with `at 0x…` in place of each object's address in memory."""
+    """Return the message with `at 0x…` in place of each address in memory."""
     return _ADDRESS.sub("at 0x…", message)
 
 
 def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """Return the outcome of a program with this verdict."""
+    """Return the outcome of a program with this verdict: Evaluated for a Verdict, Rejected for a Failure."""
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
@@ -56,13 +62,16 @@ def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure)
         "cpu_s": verdict.cpu_s,
     }
     if isinstance(verdict, Failure):
-        message = without_addresses(verdict.message)  # or prompts would depend on the process that ran it
+        message = without_addresses(verdict.message)  # else repair prompts would differ from process to process
         return Rejected(candidate, "evaluation", verdict.reason, message, **known)
     return Evaluated(candidate, score=verdict.score, scores=verdict.scores, trajectories=verdict.trajectories, **known)
 
 
 def copied(candidate: CandidateId, program: Program, first: Evaluated | Rejected) -> Evaluated | Rejected:
-    """Return the outcome of a program whose text was evaluated before, with the outcome `first`."""
+    """Return the outcome of a program whose text was evaluated before: that of `first`, with this candidate's thought.
+
+    Its `copy_of` is the first candidate.
+    """
     return replace(
         first,
         candidate=candidate,

@@ -1,4 +1,4 @@
-"""The trials of programs: from a reply to its outcome. Programs with the same text share one outcome."""
+"""Trials of programs: each leads from a reply to an outcome. Programs with the same text share one evaluation."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
 
 AT_ONCE = 4_000
-"""Characters of a reply that is read on the event loop: it takes a few milliseconds, hardly more than a thread."""
+"""Replies up to this many characters are read on the event loop: a few milliseconds, hardly more than a thread."""
 
 Check = Callable[[Verdict | Failure], Awaitable[Verdict | Failure]]
-"""A last check of a verdict: returns it unchanged, or a failure."""
+"""Checks a verdict after the judge: returns it unchanged, or a failure."""
 
 
 class Trials:
-    """Tries each program text once; a later candidate with the same text takes the result from the journal.
+    """Evaluates each program text once; a later candidate with the same text takes the result from the journal.
 
-    Programs that differ in names or layout alone are run one by one: a program can see its names and line numbers,
-    and the message of its failure shows them.
+    Programs that differ only in names or layout are evaluated separately: a program can see its names and line
+    numbers, and the message of a failure shows them.
     """
 
     def __init__(self, task: Task, judge: Judge, journal: Journal, check: Check | None) -> None:
@@ -33,22 +33,25 @@ class Trials:
         self._judge = judge
         self._journal = journal
         self._check = check
-        self._reading = asyncio.Lock()  # a long reply takes a while, and several at once would take turns anyway
+        self._reading = asyncio.Lock()  # one reply at a time: several would only compete for the same core
         self._first: dict[bytes, CandidateId] = {}  # the candidate that was tried, by the hash of its text
         self._under_way: dict[CandidateId, asyncio.Event] = {}  # set when the candidate's result is committed
 
     def apply(self, event: Event) -> None:
-        """Take in a committed event. A result can be read from now on by candidates with the same text."""
+        """Apply a committed event: from now on, candidates with the same text can take this result."""
         if isinstance(event, Evaluated | Rejected):
             if event.source:
                 self._first.setdefault(_text_hash(event.source), event.candidate)
             if event.candidate in self._under_way:
                 self._under_way.pop(event.candidate).set()
         elif isinstance(event, RunForked):
-            self._first.clear()  # what was found under another task or other limits is no result of this run
+            self._first.clear()  # results from before a fork were found under another task or other limits
 
     async def outcome(self, asked: Asked, reply: Reply) -> Evaluated | Rejected:
-        """Return the outcome of a candidate that was answered."""
+        """Return the outcome of a candidate with this reply: read the program, evaluate it, check the verdict.
+
+        Raises SandboxError if the sandbox itself fails.
+        """
         program = await self._read(asked, reply)
         if isinstance(program, Rejected):
             return program
@@ -61,17 +64,17 @@ class Trials:
         return judged(candidate, program, verdict if self._check is None else await self._check(verdict))
 
     async def _read(self, asked: Asked, reply: Reply) -> Program | Rejected:
-        """Read the program of a reply, one at a time, so that what arrives meanwhile is committed first."""
+        """Return the program of a reply or its rejection; only one reply is read at a time."""
         async with self._reading:
             if len(reply.text) <= AT_ONCE:
                 with suppress(NeedsLimits):
                     program = extracted(self._task, asked, reply, at_once=True)
-                    await asyncio.sleep(0)  # what has arrived meanwhile is committed first
+                    await asyncio.sleep(0)  # lets the loop commit what has arrived meanwhile
                     return program
             return await asyncio.to_thread(extracted, self._task, asked, reply)
 
     async def _copy(self, candidate: CandidateId, program: Program, first: CandidateId) -> Evaluated | Rejected:
-        """Return the result of the candidate `first`, whose program has the same text, once it is committed."""
+        """Return the outcome of the candidate `first` for this candidate, as soon as it is committed."""
         if first in self._under_way:
             await self._under_way[first].wait()
         return copied(candidate, program, await self._journal.outcome(first, program.source))

@@ -8,7 +8,7 @@ import pytest
 
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
-from behavesim.search.outcome import comparable, copied, extracted, judged
+from behavesim.search.outcome import copied, extracted, judged, with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
 from behavesim.state.verdict import Failure, Verdict
@@ -71,13 +71,13 @@ class TestVerdict:
         template = Evaluated(TEMPLATE, Toy.template, 9.0, (9.0,), TOURS)
         behaviours.apply(template, (TEMPLATE,))
         fine, odd = Verdict(1.0, (1.0,), TOURS, 0.5), Verdict(1.0, (1.0,), (*TOURS, *TOURS), 0.5)
-        assert comparable(fine, behaviours) is fine
-        failure = comparable(odd, behaviours)
+        assert with_comparison_checked(fine, behaviours) is fine
+        failure = with_comparison_checked(odd, behaviours)
         assert isinstance(failure, Failure)
         assert (failure.reason, failure.cpu_s) == ("incomparable", 0.5)
         assert "cannot be compared with what the template does" in failure.message
         crashed = Failure("crash")
-        assert comparable(crashed, behaviours) is crashed
+        assert with_comparison_checked(crashed, behaviours) is crashed
 
 
 @pytest.mark.parametrize("verdict", [Verdict(2.0, (2.0,), TOURS, 0.5), Failure("timeout", "after 5 s", 5.0)])
