@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -11,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+PLAIN = "behavesim.plain"
+"""The name of our codec error handler: a sign of one column where there is one, else an escape."""
+_SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
+"""What stands for the characters of charts and progress bars where an encoding lacks them; widths stay."""
 LOST = 1
 """The exit code where a result could not be written."""
 
@@ -38,8 +43,9 @@ def lenient_streams() -> Iterator[None]:
     """Give the process streams that raise nothing; in the end a result that was lost is said, and is exit code 1.
 
     A closed stream becomes /dev/null: a file that is opened later would take its number, and libuv aborts on that.
-    Characters that a stream's encoding has not are written as escapes.
+    Characters that a stream's encoding lacks are written as a plain sign, or else as escapes.
     """
+    codecs.register_error(PLAIN, _plain)
     _open_closed()
     before = sys.stdout, sys.stderr, sys.__stdout__
     sys.stdout = sys.__stdout__ = _text(1, before[0])  # type: ignore[misc]
@@ -73,6 +79,15 @@ def _is_lost() -> bool:
     return loss is not None
 
 
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace one character that cannot be encoded; the rest of the text is tried again."""
+    assert isinstance(error, UnicodeEncodeError)
+    sign = _SIGNS.get(error.object[error.start])
+    if sign is None:
+        return codecs.backslashreplace_errors(error)
+    return sign, error.start + 1
+
+
 def _open_closed() -> None:
     for number in range(3):
         try:
@@ -86,4 +101,4 @@ def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
     encoding = None if before is None else before.encoding
     by_line = number == 2 or os.isatty(number)
     buffer: io.BufferedWriter = io.BufferedWriter(Output(number))
-    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=by_line)
+    return io.TextIOWrapper(buffer, encoding, PLAIN, line_buffering=by_line)

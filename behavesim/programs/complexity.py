@@ -46,11 +46,12 @@ def _brackets_open(code: str) -> int:
 
 def _size(node: ast.AST) -> tuple[int, int]:
     """The size of a node's code, and the `return`, `break` and `continue` in it, copies included."""
-    parts = [_size(child) for child in children(node)]
+    final = frozenset(getattr(node, "finalbody", ()))
+    last = [_size(each) for each in final]  # measured once: looking again at each depth would take 2**depth looks
+    parts = [*last, *(_size(child) for child in children(node) if child not in final)]
     size, exits = 1 + sum(part for part, _ in parts), sum(part for _, part in parts)
     match node:
-        case ast.Try(finalbody=[_, *_] as final) | ast.TryStar(finalbody=[_, *_] as final):
-            last = [_size(each) for each in final]
+        case ast.Try() | ast.TryStar() if last:
             last_size, last_exits = sum(part for part, _ in last), sum(part for _, part in last)
             copies = 1 + exits - last_exits  # beside the one counted: one for exceptions, one for each exit
             return size + copies * last_size, exits + copies * last_exits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import subprocess
 import sys
 import threading
 import traceback
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from behavesim_cli.app import main
 
-from behavesim.analysis.run import load_run
+from behavesim.analysis.run import Run
 from tests.cli.command import Command
 
 RUN = ("run", "bin_packing", "--proposer", "genetic", "--budget", "2", "--name", "one", "--set", "recommend=false")
@@ -98,7 +99,7 @@ def test_a_command_ends_as_its_work_does_whatever_its_streams_are(behavesim: Com
     codes = [ended(arguments, STREAMS[stream]) for arguments in COMMANDS]
     assert not Path("traceback").exists(), Path("traceback").read_text()
     assert codes == [0, 0, *[int(stream in LOSING)] * 3]
-    assert load_run(Path("runs/one")).state.registered == 3
+    assert Run.load(Path("runs/one")).state.registered == 3
 
 
 def test_a_document_is_json_in_any_encoding(finished: Command, capfd: pytest.CaptureFixture[str]) -> None:
@@ -106,3 +107,13 @@ def test_a_document_is_json_in_any_encoding(finished: Command, capfd: pytest.Cap
     for encoding in ("ascii", "latin-1", "utf-8"):
         assert ended(("list", "--json"), encoded(encoding)) == 0
         assert [run["run"] for run in json.loads(capfd.readouterr().out)] == ["größer"]
+
+
+def test_a_chart_keeps_its_columns_in_an_encoding_without_its_signs() -> None:
+    out = subprocess.run(
+        [sys.executable, "-c", "from behavesim_cli.streams import lenient_streams as s\nwith s(): print('▁█→é|')"],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert out.stdout == b".#>\\xe9|\n"
