@@ -143,7 +143,12 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
             lost = 0
         elif lost is None:  # as after a kill: then at most
             lost = min(len(again) + len(notes), connections)
-        await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
+        try:
+            await search.record(RunResumed(again, pool.isolation, lost, name_of_list(), notes))
+        except asyncio.CancelledError:  # it is committed all the same, and must not look like a killed session
+            search.stop("interrupted")
+            await search.run()
+            raise
         yield search
 
 

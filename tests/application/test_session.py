@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.search.build import Launch
 from behavesim.search.loop import Search
+from behavesim.state.events import Event, RunResumed
 from behavesim.store.folder import RunFolder
+from behavesim.store.journal import SqliteJournal
 from tests.crash.processes import FEW_CITIES
 
 UNCHOSEN = {"budget": 12, "method": "best-of-n", "proposer": "genetic", "window": 4, "recommend": False}
@@ -90,6 +92,26 @@ async def test_a_session_cancelled_before_its_first_step_ends_in_order_too(tmp_p
         await session.begin(cut, cancelling, pytest.fail)
     left = Run.load(cut.folder.path).state
     assert (left.stopped, left.asked) == ("interrupted", 0)
+
+
+async def test_a_session_cancelled_as_it_resumes_ends_in_order_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = new_launch(FEW_CITIES, tmp_path, UNCHOSEN, name="cut")
+    with pytest.raises(asyncio.CancelledError):
+        await session.begin(cut, cancelled(2), pytest.fail)
+    resuming = asyncio.create_task(session.resume(next_launch(cut.folder, {}), unseen, pytest.fail))
+    append = SqliteJournal.append
+
+    async def cancelling(journal: SqliteJournal, events: Sequence[Event]) -> None:
+        await append(journal, events)
+        if isinstance(events[-1], RunResumed):
+            resuming.cancel()
+
+    monkeypatch.setattr(SqliteJournal, "append", cancelling)
+    with pytest.raises(asyncio.CancelledError):
+        await resuming
+    assert Run.load(cut.folder.path).state.stopped == "interrupted"
 
 
 async def test_a_finished_run_is_not_searched_again_but_a_program_is_recommended_if_none_is(first: RunFolder) -> None:
