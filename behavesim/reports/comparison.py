@@ -13,7 +13,7 @@ from behavesim.reports.words import task_name
 TITLES: Mapping[About, str] = {
     "search": "what was found",
     "held-out": "the same on held-out instances",
-    "behaviour": "how much of it is different",
+    "behaviour": "diversity of behaviour",
 }
 
 
@@ -72,9 +72,7 @@ def _ranks(found: Ranks, metric: Metric) -> Table:
     """Return the table of the groups' mean ranks, best first."""
     rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
     test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
-    caption = (
-        f"{test}Two differ at the level of .05 where their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
-    )
+    caption = f"{test}Two differ at the level of .05 if their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
     title = f"mean rank by {metric.title}, over {found.blocks} tasks and seeds"
     return Table("ranks", title, (Column("group"), Column("rank", RATIO, title="mean rank")), rows, caption)
 

@@ -20,10 +20,10 @@ SHOWN = 300
 """Number of characters of a reply, or of an error message, that are shown at most."""
 
 ADVICE: Mapping[str, str] = {
-    "truncated": "replies end at their length: raise max_completion_tokens, or ask a model that thinks less",
+    "truncated": "replies are cut off: raise max_completion_tokens, or ask a model that thinks less",
     "given-up": "the endpoint refuses these prompts: read its message, and mend what it names",
     "timeout": "programs take longer than timeout_s: raise it",
-    "keeps-state": "programs remember what they were asked, and this task allows none: say so in the prompt",
+    "keeps-state": "programs keep state between calls, which this task does not allow: say so in the prompt",
     "memory": "programs take more than memory_mb: raise it",
 }
 """Advice by the most frequent reason for rejection; the other reasons get OTHER_MODEL or OTHER_BLOCKS."""

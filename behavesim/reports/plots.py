@@ -37,7 +37,7 @@ class Plots:
         """
         moments = diversity_over_time(self.run, SAMPLE)
         if not moments:
-            raise UsageError(f"run {self.run.folder.run} has no islands yet, so that there is no diversity to draw")
+            raise UsageError(f"run {self.run.folder.run} has no islands yet, so there is no diversity to draw")
         axes = _axes(axes)
         draw_diversity(axes, {self.run.folder.run: moments})
         return axes

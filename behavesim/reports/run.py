@@ -27,7 +27,7 @@ def show_run(run: RunReport, summary: Table) -> None:
     for table in run.tables():
         show([table])
         if table.name == "clusters" and run.joins:
-            show_lines("how they join (average linkage)", dendrogram(_labels(run), run.joins, across))
+            show_lines("dendrogram of the clusters (average linkage)", dendrogram(_labels(run), run.joins, across))
 
 
 def _labels(run: RunReport) -> Sequence[str]:

@@ -25,7 +25,7 @@ th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid ligh
 
 def tables_page(title: str, tables: Sequence[Table], home: str) -> str:
     """Return the HTML page of the tables, with a link to `home`, the address of the list of runs."""
-    body = html(tables) or "<p>There is nothing to compare: it takes runs on one task, under different settings.</p>"
+    body = html(tables) or "<p>There is nothing to compare: choose runs on one task with different settings.</p>"
     return _page(title, f'<p><a href="{escape(home)}">All runs</a></p>{body}')
 
 
@@ -37,7 +37,7 @@ def runs_page(summaries: Sequence[Summary], unreadable: Mapping[str, str]) -> st
     names = [_run(summary.run) for summary in summaries]
     rows = html_table(runs_table(summaries), names) if summaries else "<p>There are no runs here yet.</p>"
     damaged = "".join(f"<li>{in_html(name)}: {in_html(why)}</li>" for name, why in unreadable.items())
-    rest = f"<h2>Not to be read</h2><ul>{damaged}</ul>" if damaged else ""
+    rest = f"<h2>Cannot be read</h2><ul>{damaged}</ul>" if damaged else ""
     return _page("Runs", f'<form action="compare">{rows}<p><button>Compare those marked</button></p></form>{rest}')
 
 

@@ -138,7 +138,7 @@ def document(run: Run, found: RunReport | None = None) -> Document:
     chosen = [program.candidate for program in found.top]
     places, no_map = attempted(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
     likeness, no_likeness = attempted(lambda: _likeness(run), None, UNMEASURED)
-    scenes, no_pictures = attempted(lambda: playback(run, chosen), None, "what programs do is not drawn")
+    scenes, no_pictures = attempted(lambda: playback(run, chosen), None, "the replay shows no pictures")
     return Document(
         summary=found.summary,
         objective=run.state.objective,

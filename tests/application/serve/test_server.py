@@ -354,7 +354,7 @@ async def test_a_run_that_cannot_be_read_hides_no_other(address: str, client: Cl
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
     async with client.get(f"{address}/") as answer:
         text = await answer.text()
-    assert "Not to be read" in text and 'href="runs/first"' in text
+    assert "Cannot be read" in text and 'href="runs/first"' in text
     async with client.get(f"{address}/runs/broken") as answer:
         assert (answer.status, answer.content_type) == (500, "text/plain")
 

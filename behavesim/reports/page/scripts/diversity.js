@@ -3,7 +3,7 @@
 function drawDiversity({ diversity }) {
   const inside = diversity.flatMap((then) => then.intra.filter((each) => each !== null).map((distance) => ({ registered: then.registered, distance })));
   const between = diversity.filter((then) => then.inter !== null);
-  if (!inside.length && !between.length) return [nothing("No two programs of the archive were there to be compared.")];
+  if (!inside.length && !between.length) return [nothing("The archive has no two programs to compare.")];
   const words = (then) => `after ${then.registered} candidates\nbetween groups ${then.inter.toFixed(3)}`;
   const last = between.at(-1);
   const drawn = {
@@ -19,7 +19,7 @@ function drawDiversity({ diversity }) {
   };
   const label = last ? `Diversity over time: in the end the mean distance between groups is ${last.inter.toFixed(3)}` : "Diversity inside groups over time";
   return [
-    h("p", { class: "note" }, "Mean distances of the programs of one group (a box over all groups), and of the programs of two (the line), on a sample of each group at every tenth of the budget."),
+    h("p", { class: "note" }, "Mean distance between programs of one group (a box over all groups) and between programs of two groups (the line), at every tenth of the budget, on a sample of each group."),
     chart(label, drawn, legend([["var(--second)", "inside groups"], ["var(--best)", "between groups"]])),
   ];
 }

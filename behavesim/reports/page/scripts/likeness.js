@@ -59,13 +59,13 @@ function linked(element) {
 }
 
 function drawLikeness({ likeness }) {
-  if (likeness === null) return [nothing("Trees take two programs or more that the run's groups hold.")];
+  if (likeness === null) return [nothing("Trees need at least two programs in the run's groups.")];
   const { candidates, branches, by_behaviour: byBehaviour, by_source: bySource, pairs } = likeness;
   const metric = METRICS[likeness.metric];
   const placeOf = (candidate) => candidates.indexOf(candidate);
   const branchOf = (candidate) => branches[placeOf(candidate)];
   return [
-    h("p", { class: "note" }, `The same ${candidates.length} programs of the archive by what they do (left) and by what they look like (right), joined by average linkage. Colours are the branches of the left tree: where they are scattered on the right, alike programs look different.`),
+    h("p", { class: "note" }, `The same ${candidates.length} programs of the archive, compared by behaviour (left) and by source (right), joined by average linkage. Colours are the branches of the left tree. If a colour is scattered on the right, programs of similar behaviour have different source.`),
     linked(h("div", { class: "pair" },
       drawTree("By behaviour: BehaveSim", byBehaviour, branchOf), drawTree(`By code: ${metric}`, bySource, branchOf),
       drawHeat("by behaviour, in the order of its tree", byBehaviour, likeness.behaviour, placeOf),

@@ -32,7 +32,7 @@ function inShort(candidate) {
 
 function drawMap({ map, objective }) {
   const { places, kept } = map;
-  if (places.length < 3) return [nothing("A map takes three programs or more.")];
+  if (places.length < 3) return [nothing("A map needs at least three programs.")];
   const bestLast = places.toReversed(); // of programs in one place, the best is drawn on top and named by the tooltip
   // The worst programs are far worse than the others; without a limit all others would have one colour.
   const worth = places.map((each) => each.score);
@@ -50,10 +50,10 @@ function drawMap({ map, objective }) {
   });
   const marks = [...drawn.querySelectorAll("[aria-label=dot]")].at(-1).children;
   asButtons([...marks].reverse(), places.map((each) => each.candidate), inShort);
-  const care = kept < LITTLE ? ": programs that are near one another need not be alike" : "";
-  const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of what tells them apart${care}.`;
+  const care = kept < LITTLE ? ": programs close together need not behave alike" : "";
+  const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of their differences${care}.`;
   return [
-    h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Those that behave alike are near one another (classical scaling of 1 − BehaveSim). ${share} The ring is around the best; choose a point to open its program.`),
+    h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Programs that behave alike are close together (classical scaling of 1 − BehaveSim). ${share} The ring is around the best; choose a point to open its program.`),
     h("figure", { class: "chart map" }, drawn),
   ];
 }

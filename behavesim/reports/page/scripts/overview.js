@@ -95,7 +95,7 @@ function drawTop({ top, candidates }) {
       body));
   };
   return [
-    h("p", { class: "note" }, "The best program of each of the ten best behaviours: rank, score, gap, and where it comes from. Open one to see its code and what changed since its parents."),
+    h("p", { class: "note" }, "The best program of each of the ten best behaviours: rank, score, gap, and where it comes from. Open one to see its code and the changes since its parents."),
     h("ol", { class: "ranked" }, top.map(entry)),
   ];
 }

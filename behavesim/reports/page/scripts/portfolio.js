@@ -4,8 +4,8 @@ function drawPortfolio({ portfolio }) {
   const { members } = portfolio;
   if (!members.length) return [nothing("No candidate is feasible yet.")];
   const instances = members[0].scores.length;
-  const chosen = "The best program, and in the order of their scores those that behave differently enough from all before. ";
-  const where = instances === 1 ? "With one instance to search on, nothing is better there than the first: what a set is worth shows on others." : "On the search's instances, where they were chosen: expect less of others.";
+  const chosen = "The best program, then by score each program whose behaviour differs enough from all before it. ";
+  const where = instances === 1 ? "The search has one instance, on which the first program is the best: a set shows its worth only on other instances." : "Scores are on the search's instances, for which the programs were chosen: expect worse on others.";
   return [
     h("p", { class: "note" }, chosen + where),
     instances > 1 && members.length > 1 ? portfolioCurve(members) : "",

@@ -18,7 +18,7 @@ function replay() {
   const words = h("p", { class: "note", "aria-live": "polite" });
   const stages = h("div", { class: "pair" });
   const element = h("div", {},
-    h("p", { class: "note" }, "Two of the best behaviours on one instance of the search, step by step. Grey is what both have done alike, orange what each does on its own from where they part."),
+    h("p", { class: "note" }, "Two of the best behaviours on one instance of the search, step by step. Grey steps are the same in both, orange steps come after they part."),
     h("div", { class: "controls" }, left, right, instance, part),
     h("div", { class: "controls" }, play, h("label", { class: "slider" }, slider), step),
     words, stages);
@@ -68,7 +68,7 @@ function replay() {
   return ({ scenes: found }) => {
     pause();
     scenes = found;
-    if (!scenes.length) return [nothing("No program's states are there to be shown.")];
+    if (!scenes.length) return [nothing("There are no states of programs to show.")];
     const programs = scenes[0].programs.map((program, rank) => `${rank + 1}. ${named(program.candidate)}`);
     offer(instance, scenes.map((each) => `instance ${each.instance}`), 0);
     offer(left, programs, 0);
