@@ -1,4 +1,4 @@
-"""Examines a task before a run spends money on it: says what works and what to mend."""
+"""Examines a task before a run spends money on it: reports what works and what to change."""
 
 from behavesim.checkup.examination import checkup
 

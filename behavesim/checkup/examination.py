@@ -24,10 +24,10 @@ GROWN = 50
 
 
 async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
-    """Examine a task's instances, template, scoring, trajectories, isolation and building blocks, in that order.
+    """Examine a task with the settings of a run, and yield each finding as soon as it is made.
 
-    The settings are those of a run of the task. Yields each finding as it is made. If something fails, what depends on
-    it is left out.
+    The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks. If
+    something fails, the checks that depend on it are left out. Raises SandboxError if the sandbox does not start.
     """
     # one worker is enough, and a weak sandbox is a finding here and no reason to stop
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
@@ -74,7 +74,7 @@ def _described(task: Task) -> Finding:
 
 
 async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
-    """Check whether the template can be scored on a split that the search does not see."""
+    """Return a finding on whether the template can be scored on a split that the search does not use."""
     try:
         async with judging(settings, task, split) as judge:
             verdict = await judge.evaluate(task.template)
@@ -86,7 +86,7 @@ async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
 
 
 async def _building_blocks(task: Task) -> Finding:
-    """Check whether programs of the offline proposer use only names that are defined."""
+    """Return a finding on whether programs of the offline proposer use only names that are defined."""
     from behavesim.proposers.genetic import GeneticProposer
 
     try:

@@ -1,4 +1,4 @@
-"""Forged solutions, made from an honest one: what a program could return to get a score without the work."""
+"""Forged solutions, made from an honest one: what a program could return to get a score without solving anything."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from behavesim.task import Solution, as_arrays
 
 PARTS = 50
-"""Greatest number of parts of a solution of which each is tried in place of all; more would take long."""
+"""Greatest number of parts of a solution that are each repeated in place of all parts; more would take long."""
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Forgery:
-    """A forged solution and its description; an `absurd` one breaks the rules of every problem."""
+    """A forged solution.
+
+    `what` describes it, to follow "a solution with". An `absurd` one breaks the rules of every problem.
+    """
 
     what: str
     solution: Solution
@@ -28,7 +31,7 @@ class Forgery:
 
 
 def forgeries(solution: Solution) -> Iterator[Forgery]:
-    """Yield forged solutions with the same arrays as an honest one."""
+    """Yield forged solutions: the arrays of an honest one, emptied, doubled, or with other numbers."""
     arrays = as_arrays(solution)
 
     def forged(what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:

@@ -20,7 +20,7 @@ SOLVED_HERE = 3
 
 
 def present(task: Task, split: Split) -> Finding:
-    """Check whether a split has instances, and two calls give the same."""
+    """Return a finding on whether a split has instances, and two calls of the task give the same ones."""
     name = f"{split} instances"
     try:
         first, second = instances_hash(task, split), instances_hash(task, split, anew=True)
@@ -35,7 +35,10 @@ def present(task: Task, split: Split) -> Finding:
 
 
 def distinct(task: Task) -> Finding:
-    """Check whether splits share no instance; a shared one would hide that a program was fitted to it."""
+    """Return a finding on whether the splits share no instance: a shared one could hide overfitting.
+
+    Raises TaskError if the instances cannot be made.
+    """
     hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in SPLITS}
     advice = "draw those of each split from a seed of its own"
     for first, second in combinations(SPLITS, 2):
@@ -48,9 +51,10 @@ def distinct(task: Task) -> Finding:
 
 
 def left_as_it_was(task: Task) -> Finding:
-    """Check whether `solve` leaves instances unchanged; it runs in this process with the template, on copies.
+    """Return a finding on whether `solve` leaves instances unchanged.
 
-    Raises TaskError if `solve` fails, or if an instance cannot be copied.
+    It runs in this process with the template, on copies of the first SOLVED_HERE search instances. Raises TaskError if
+    `solve` fails or an instance cannot be copied.
     """
     namespace: dict[str, Any] = {}
     exec(task.template, namespace)
@@ -67,7 +71,7 @@ def left_as_it_was(task: Task) -> Finding:
     return Finding("solve", "ok", "it leaves its instance as it was")
 
 
-TELL_INSTANCES = """
+_PRINT_HASHES = """
 import json, sys
 from behavesim.state.provenance import instances_hash
 from behavesim.task import SPLITS, TaskReference
@@ -77,11 +81,14 @@ print(json.dumps({split: instances_hash(task, split) for split in SPLITS}))
 
 
 async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> Finding:
-    """Check whether another process has the same instances, given by their hashes; resuming a run needs that."""
-    # another order of sets and dictionaries, in which a task may draw other instances by mistake
+    """Return a finding on whether another process makes the same instances; resuming a run needs that.
+
+    `pristine` are the hashes of each split's instances in this process.
+    """
+    # another order of sets, in which a task may draw other instances by mistake
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", TELL_INSTANCES, reference.text),
+        *(sys.executable, "-c", _PRINT_HASHES, reference.text),
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -100,7 +107,7 @@ async def known_again(reference: TaskReference, pristine: dict[Split, str]) -> F
 
 
 def unchanged(before: str, after: str) -> Finding:
-    """Check whether the hashes of the search's instances before and after their use are equal."""
+    """Return a finding on whether the hashes of the search's instances before and after their use are equal."""
     if before == after:
         return Finding("use", "ok", "instances are the same after their first use, so a run can be resumed")
     advice = "keep what is computed from them in functools.cached_property, or outside"

@@ -24,7 +24,7 @@ from behavesim.task import Solution, Task, instances_of, number_from, raised
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 
 SLOW_SCORE_S = 0.05
-"""Time for scoring all instances from which a warning is given (s): scoring runs beside the search, and delays it."""
+"""Longest time for scoring all instances without a warning (s): scoring runs beside the search and delays it."""
 
 FEWEST_UNITS, MOST_UNITS = 0.1, 1000.0
 """Range of the template's score / `score_scale`. Outside it the softmax over clusters is flat or picks the best."""
@@ -37,9 +37,9 @@ def examined(
     seconds: float,
     limits: Limits,
 ) -> Iterator[Finding]:
-    """Yield the findings on two runs of the template; the second took `seconds`.
+    """Yield the findings on two runs of the template, `first` and `second`; the second took `seconds` by the clock.
 
-    Raises TaskError if the task's trusted code fails on their solutions.
+    Raises TaskError if the task's trusted code fails on their solutions or on forged ones.
     """
     scores, trajectories = _judged(task, first.solutions)
     score = number_from(task, "mean_score", _called(task, "mean_score", scores))
@@ -54,7 +54,10 @@ def examined(
 
 
 def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
-    """Return the scores and trajectories of honest solutions; raises TaskError if the task's own code fails."""
+    """Return the scores and the trajectories of honest solutions, one for each search instance.
+
+    Raises TaskError if the task's own code fails, a score is not finite, or a trajectory cannot be compared.
+    """
     pairs = list(zip(instances_of(task, "search"), solutions, strict=True))
     scores = tuple(number_from(task, "score", _called(task, "score", *pair)) for pair in pairs)
     found = [_called(task, "trajectory", *pair) for pair in pairs]
@@ -65,7 +68,7 @@ def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...
 
 
 def _called(task: Task, method: str, *arguments: Any) -> Any:
-    """Return what a method of the task returns; raises TaskError with the line if it fails."""
+    """Return what a method of the task returns; raises TaskError with the line in its file if it fails."""
     try:
         return getattr(task, method)(*arguments)
     except Exception as error:
@@ -117,7 +120,7 @@ def _direction(task: Task, score: float) -> Finding:
 
 
 def _score_scale(task: Task, score: float) -> Finding:
-    """Check whether `score_scale` fits the template's score: differences between scores are a fraction of it."""
+    """Return a finding on whether `score_scale` fits the template's score, of which differences are a fraction."""
     units = abs(score) / task.score_scale
     # a template that scores 0 says nothing about the scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
@@ -129,7 +132,7 @@ def _score_scale(task: Task, score: float) -> Finding:
 
 
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Check whether `score` refuses what a cheating program could return, or scores it no better than the template."""
+    """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
     suspect = None
     for instance, solution, honest in zip(instances_of(task, "search"), solutions, scores, strict=True):
         for forgery in forgeries(solution):
@@ -147,7 +150,7 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 
 
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
-    """Check whether `score` refuses half a solution, or scores it worse than the whole."""
+    """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole."""
     accepted: dict[str, list[str]] = {}
     for number, (instance, solution, honest) in enumerate(
         zip(instances_of(task, "search"), solutions, scores, strict=True), 1
@@ -166,9 +169,9 @@ def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -
 
 
 def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
-    """Return the score of a forged solution, as the judge would take it; None if it is refused.
+    """Return the score of a forged solution; None if it is refused, not finite, or raises an error in PROVOKED.
 
-    Raises TaskError if `score` fails in a way that the judge would not expect of a solution.
+    Raises TaskError if `score` raises anything else.
     """
     try:
         with np.errstate(all="ignore"):
@@ -205,7 +208,7 @@ def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[
 
 
 def _first_state(trajectory: Trajectory) -> Trajectory:
-    """Return a trajectory of the first state alone; compared with the whole, it is compared with every state."""
+    """Return a trajectory of only the first state; comparing it with the whole compares it with every state."""
     state = trajectory.state(0)
     return (
         Trajectory.prefixes(state) if trajectory.kind == "prefixes" else getattr(Trajectory, trajectory.kind)([state])
@@ -213,7 +216,7 @@ def _first_state(trajectory: Trajectory) -> Trajectory:
 
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
-    """Check whether the normaliser is at least as large as the distances between the template's own states."""
+    """Return a finding on whether the normaliser is at least the largest distance from a first state to another."""
     from behavesim.similarity import BehaveSim
 
     measure = BehaveSim(task.normaliser)
