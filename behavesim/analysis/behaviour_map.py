@@ -43,7 +43,7 @@ def behaviour_map(run: Run) -> BehaviourMap:
 
     Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
     """
-    programs = spread(run.ranked())
+    programs = best_and_others(run.ranked())
     if not programs:
         return BehaviourMap((), None)
     points, kept = in_the_plane(1.0 - run.matrix([program.candidate for program in programs]))
@@ -54,7 +54,7 @@ def behaviour_map(run: Run) -> BehaviourMap:
     return BehaviourMap(tuple(places), kept)
 
 
-def spread(programs: Sequence[Candidate]) -> list[Candidate]:
+def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
     """Return the first fifty programs, then at most 150 of the rest at even steps, including the last."""
     others = range(BEST, len(programs))
     chosen = others if len(others) <= OTHERS else np.linspace(BEST, len(programs) - 1, OTHERS).astype(int).tolist()

@@ -128,11 +128,6 @@ async def scores_of(
     return scores
 
 
-def improvement(score: HeldOutScore, template: HeldOutScore, objective: Objective) -> float | None:
-    """Return a program's gain on the template (`analysis.gain`), a fraction; None if the program failed."""
-    return None if score.score is None else gain(score.scores, template.scores, objective)
-
-
 def held_out_table(found: HeldOut, recommended: int | None) -> Table:
     """Return a table with a row for the template, then one per program; it marks the candidate `recommended` by name.
 
@@ -173,9 +168,10 @@ def _chosen(run: Run) -> list[Candidate]:
 
 def _tried(candidate: Candidate, score: HeldOutScore, template: HeldOutScore, objective: Objective) -> HeldOutProgram:
     assert candidate.score is not None, "only feasible programs are tried"
-    gap = None if score.score is None else objective.gap(score.score)
-    better = improvement(score, template, objective)
-    return HeldOutProgram(candidate.candidate, candidate.score, score.score, gap, better, score.reason)
+    if score.score is None:
+        return HeldOutProgram(candidate.candidate, candidate.score, None, None, None, score.reason)
+    gained = gain(score.scores, template.scores, objective)
+    return HeldOutProgram(candidate.candidate, candidate.score, score.score, objective.gap(score.score), gained, None)
 
 
 def _summed_up(template: HeldOutTemplate, programs: Sequence[HeldOutProgram], run: Run) -> HeldOut:

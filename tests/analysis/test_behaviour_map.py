@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from behavesim.analysis.behaviour_map import BEST, OTHERS, behaviour_map, in_the_plane, spread
+from behavesim.analysis.behaviour_map import BEST, OTHERS, behaviour_map, best_and_others, in_the_plane
 from behavesim.analysis.candidates import Candidate
 from tests.analysis.journals import feasible, journalled, rejected, started
 
@@ -33,12 +33,12 @@ def test_what_needs_more_than_a_plane_is_kept_in_part() -> None:
 
 def test_of_many_programs_the_best_and_others_at_even_steps_are_on_it() -> None:
     programs = [Candidate(number, "feasible", (), "improve") for number in range(1000)]
-    chosen = [program.candidate for program in spread(programs)]
+    chosen = [program.candidate for program in best_and_others(programs)]
     assert len(chosen) == len(set(chosen)) == BEST + OTHERS
     assert chosen[:BEST] == list(range(BEST))
     assert chosen[-1] == 999
     assert set(np.diff(chosen[BEST:])) == {6, 7}
-    assert [program.candidate for program in spread(programs[:120])] == list(range(120))
+    assert [program.candidate for program in best_and_others(programs[:120])] == list(range(120))
 
 
 def test_programs_of_a_run_have_their_scores_and_those_that_behave_alike_one_place(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from behavesim.analysis.gain import gain
 from behavesim.analysis.held_out import (
     HeldOut,
     HeldOutMean,
@@ -15,9 +16,7 @@ from behavesim.analysis.held_out import (
     HeldOutTemplate,
     held_out,
     held_out_table,
-    improvement,
 )
-from behavesim.analysis.held_out_scores import HeldOutScore
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.state.events import Evaluated, Recommended
@@ -185,7 +184,7 @@ def test_a_template_that_fails_there_is_an_error_of_the_task(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("objective", "ours", "template", "gain"),
+    ("objective", "ours", "template", "expected"),
     [
         (LOW, (1.0, 3.0), (2.0, 4.0), (1 / 2 + 1 / 4) / 2),
         (HIGH, (3.0, 2.0), (2.0, 4.0), (1 / 2 - 2 / 4) / 2),
@@ -194,10 +193,9 @@ def test_a_template_that_fails_there_is_an_error_of_the_task(tmp_path: Path) -> 
     ],
 )
 def test_a_gain_is_relative_to_the_template_on_each_instance(
-    objective: Objective, ours: tuple[float, ...], template: tuple[float, ...], gain: float
+    objective: Objective, ours: tuple[float, ...], template: tuple[float, ...], expected: float
 ) -> None:
-    found = improvement(HeldOutScore(1.0, ours), HeldOutScore(1.0, template), objective)
-    assert found == pytest.approx(gain)
+    assert gain(ours, template, objective) == pytest.approx(expected)
 
 
 def test_the_table_begins_with_the_template_and_names_the_recommended_program() -> None:
