@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from behavesim.base.heartbeat import Heartbeat
@@ -70,12 +69,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
             return ""
         return "asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Close all connections; the proposer cannot be used afterwards."""
         await self._endpoint.aclose()
 

@@ -7,11 +7,12 @@ import errno
 import socket
 import ssl
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import aiohttp
+import httpx2
 
 from behavesim.base.text import one_line
 from behavesim.proposers.openai_answers import Fault, Meaning
@@ -31,13 +32,9 @@ class Route:
     proxy: str | None
 
     @classmethod
-    def of(cls, url: SplitResult, proxy: str | None) -> Self:
-        """The route to a URL."""
-        return cls(url.scheme, url.hostname or "", url.port or (443 if url.scheme == "https" else 80), proxy)
-
-    def at(self, host: str) -> Self:
-        """The same port of another host."""
-        return replace(self, host=host)
+    def of(cls, url: httpx2.URL, proxy: str | None) -> Self:
+        """Return the route to a URL."""
+        return cls(url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80), proxy)
 
     @property
     def where(self) -> str:
@@ -114,9 +111,14 @@ async def _wants_tls(route: Route) -> bool:
         return False
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return await listens(route.host, route.port, context)
+
+
+async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bool:
+    """Whether a server takes a connection within `PROBE_S` seconds, and a TLS handshake if `tls` is given."""
     try:
         async with asyncio.timeout(PROBE_S):
-            _, writer = await asyncio.open_connection(route.host, route.port, ssl=context)
+            _, writer = await asyncio.open_connection(host, port, ssl=tls)
     except OSError:
         return False
     writer.transport.abort()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import ssl
 from collections.abc import Collection, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 import aiohttp
 import httpx2
@@ -17,7 +17,7 @@ import openai
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
-from behavesim.proposers.openai_diagnosis import Route, diagnosed
+from behavesim.proposers.openai_diagnosis import Route, diagnosed, listens
 from behavesim.proposers.openai_environment import has_credentials, proxy_for, refuse_unusable
 from behavesim.proposers.openai_message import NO_USAGE
 from behavesim.proposers.openai_settings import base_url
@@ -29,7 +29,6 @@ ANSWER_BYTES = 4 * 2**20
 """An answer longer than this, unpacked, is read no further: the longest that models write, escaped, takes a quarter."""
 
 CONNECT_S = 10.0
-PROBE_S = 3.0
 MOST_REDIRECTS = 5
 
 _KEEPALIVE_S = 15.0
@@ -50,13 +49,13 @@ class Endpoint:
         """
         refuse_unusable()
         self._timeout_s, self._clock = timeout_s, clock
-        url = urlsplit(base_url())
+        url = httpx2.URL(base_url())
         proxy = proxy_for(url)
         self.secrets = Secrets.of_endpoint(os.environ, base_url(), proxy or "")
         self._route = Route.of(url, proxy)
         self._client = _client(url, proxy)
         # An endpoint of one's own may do without a key; the package would send a placeholder.
-        self._headers = {} if url.username is not None or has_credentials() else {"Authorization": openai.Omit()}
+        self._headers = {} if url.userinfo or has_credentials() else {"Authorization": openai.Omit()}
         self._has_answered = False
         self._versioned = url.path.rstrip("/").endswith("/v1")
         self.host = self._route.host
@@ -121,12 +120,12 @@ class Endpoint:
 
     async def _is_at_ipv6(self) -> bool:
         """Whether `localhost` listens at ::1 alone, which the resolver may not know; it is asked there from now on."""
-        if self._route.host != "localhost" or self._route.proxy or self._route.scheme != "http" or self._has_answered:
+        route = self._route
+        if (route.scheme, route.host, route.proxy) != ("http", "localhost", None) or self._has_answered:
             return False
-        for address, answers in (("127.0.0.1", False), ("::1", True)):
-            if await _listens(address, self._route.port) != answers:
-                return False
-        self._route = self._route.at("::1")
+        if await listens("127.0.0.1", route.port) or not await listens("::1", route.port):
+            return False
+        self._route = replace(route, host="::1")
         self._client.base_url = self._client.base_url.copy_with(host="::1")
         return True
 
@@ -184,31 +183,20 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
     return found
 
 
-def _client(url: SplitResult, proxy: str | None) -> openai.AsyncOpenAI:
-    """The package's client for a URL, whose user and password, if any, are sent in place of the key."""
+def _client(url: httpx2.URL, proxy: str | None) -> openai.AsyncOpenAI:
+    """Return the package's client for a URL, whose user and password, if any, are sent in place of the key."""
     client = _Client(
+        auth=(url.username, url.password) if url.userinfo else None,
         verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
         trust_env=False,  # the proxy is named here, so that a fault can name it
         proxy=proxy,
         limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
     )
-    if url.username is not None:
-        client.auth = httpx2.BasicAuth(unquote(url.username), unquote(url.password or ""))
     return openai.AsyncOpenAI(
         api_key=os.environ.get("OPENAI_API_KEY") or "none",
-        base_url=url._replace(netloc=url.netloc.rpartition("@")[2], query="", fragment="").geturl(),
-        default_query=dict(parse_qsl(url.query)),
+        base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
+        default_query=dict(url.params),
         timeout=openai.Timeout(None, connect=CONNECT_S),
         max_retries=0,
         http_client=client,
     )
-
-
-async def _listens(address: str, port: int) -> bool:
-    """Whether somebody takes connections there."""
-    with suppress(OSError):
-        async with asyncio.timeout(PROBE_S):
-            _, writer = await asyncio.open_connection(address, port)
-        writer.transport.abort()
-        return True
-    return False

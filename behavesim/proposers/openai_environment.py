@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -14,19 +14,18 @@ from behavesim.base.errors import UsageError
 _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 
 
-def proxy_for(url: SplitResult) -> str | None:
-    """The proxy that the environment names for a URL; raises UsageError if it cannot be used."""
-    if proxy_bypass(f"{url.hostname}:{url.port}" if url.port else url.hostname or ""):
+def proxy_for(url: httpx2.URL) -> str | None:
+    """Return the URL of the environment's proxy for a URL, None without one; raises UsageError if it is unusable."""
+    if proxy_bypass(f"{url.host}:{url.port}" if url.port else url.host):
         return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all") or ""
     if proxy and "://" not in proxy:
         proxy = f"http://{proxy}"
     if proxy and not _is_usable(proxy):
-        name = f"{url.scheme.upper()}_PROXY"
         raise UsageError(
-            f"{name} must be the URL of an HTTP proxy, such as http://host:3128; "
-            f"to go without one, set NO_PROXY={url.hostname}"
+            f"{url.scheme.upper()}_PROXY must be the URL of an HTTP proxy, such as http://host:3128; "
+            f"to go without one, set NO_PROXY={url.host}"
         )
     return proxy or None
 

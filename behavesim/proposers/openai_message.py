@@ -18,31 +18,25 @@ REASONING = ("reasoning_content", "reasoning")
 
 
 def said(choice: Mapping[str, Any], is_whole: bool) -> str:
-    """The text of a choice: its content and the arguments of its calls, else, of a whole reply, its reasoning.
+    """Return the text of a choice: its content and the arguments of its calls, else, of a whole reply, its reasoning.
 
     A server that finds a call in what a model wrote cuts it out and files it under a tool that nobody offered; others
     take the whole reply for what was thought before it. Reasoning that was cut off holds only drafts.
     """
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
-    written = (_text(message.get("content")), _text(choice.get("text")), *_called(message))
-    text = "\n\n".join(part for part in written if part.strip())
-    thought = [_text(message.get(name)) for name in REASONING] if is_whole else []
-    return text or next((part for part in thought if part.strip()), "")
+    replies, thoughts = _parts(choice)
+    text = "\n\n".join(part for part in replies if part.strip())
+    return text or next((part for part in thoughts if is_whole and part.strip()), "")
 
 
 def written(choice: Mapping[str, Any]) -> str:
-    """All that the model wrote for a choice, its reply or not: what it is paid for."""
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
-    thought = (_text(message.get(name)) for name in REASONING)
-    return "".join((_text(message.get("content")), _text(choice.get("text")), *_called(message), *thought))
+    """Return all that the model wrote for a choice and is paid for: its reply and its reasoning."""
+    replies, thoughts = _parts(choice)
+    return "".join(replies + thoughts)
 
 
 def refusal(choice: Mapping[str, Any]) -> str:
-    """The words with which a model declines, where it has a place of its own for them."""
-    message = choice.get("message")
-    return _text(message.get("refusal")) if isinstance(message, Mapping) else ""
+    """Return the model's words in the message's field `refusal`; empty without one."""
+    return _text(_message(choice).get("refusal"))
 
 
 def usage(counts: object) -> Usage:
@@ -56,6 +50,18 @@ def usage(counts: object) -> Usage:
         reasoning=_count(counts, "completion_tokens_details", "reasoning_tokens"),
         cache_write=written if written is not None else _count(counts, "cache_creation_input_tokens"),
     )
+
+
+def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    message = choice.get("message")
+    return message if isinstance(message, Mapping) else {}
+
+
+def _parts(choice: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the texts of a choice that belong to its reply, and those of its reasoning."""
+    message = _message(choice)
+    replies = [_text(message.get("content")), _text(choice.get("text")), *_called(message)]
+    return replies, [_text(message.get(name)) for name in REASONING]
 
 
 def _text(content: object) -> str:

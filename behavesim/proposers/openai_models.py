@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import httpx2
 
@@ -42,13 +41,10 @@ async def listed_models() -> dict[str, str | None]:
 def _listed(body: bytes) -> dict[str, str | None] | None:
     """The models of a list, those without a name left out; None if it is no list."""
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
+        models = json.loads(body)["data"] or []
+        days = [(model.get("id"), model.get("shutdown_date")) for model in models]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    models = document.get("data", ()) if isinstance(document, Mapping) else ()
-    if models is not None and not (isinstance(models, list) and all(isinstance(model, Mapping) for model in models)):
-        return None
-    days = ((model.get("id"), model.get("shutdown_date")) for model in models or [])
     return {name: day if isinstance(day, str) else None for name, day in days if isinstance(name, str)}
 
 
@@ -58,10 +54,6 @@ def _why(answer: httpx2.Response | Fault) -> str | None:
         return f"cannot be reached ({answer.message})"
     if answer.is_success:
         return None
-    match answer.status_code:
-        case 401:  # in the endpoint's own words a part of the key may stand
-            return "refuses the key (401); check OPENAI_API_KEY"
-        case 404:
-            return "has no list of models"
-        case status:
-            return f"gives no list of models ({status})"
+    status = answer.status_code  # alone: the endpoint's own words may hold a part of the key
+    known = {401: "refuses the key (401); check OPENAI_API_KEY", 404: "has no list of models"}
+    return known.get(status, f"gives no list of models ({status})")
