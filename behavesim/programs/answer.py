@@ -44,8 +44,8 @@ def interruption(finish_reason: str | None) -> Interruption | None:
 def answer(text: str, is_whole: bool = True) -> str:
     """Return a reply without the model's thoughts, special tokens and invisible characters.
 
-    Code within JSON (an object, the call of a tool) stands in fenced blocks instead. Where a model that ended by itself
-    did nothing but think, that is its answer.
+    Code within JSON (an object, a tool call) is put in fenced blocks instead. If the reply `is_whole` (not cut off) and
+    consists of thoughts alone, the thoughts are the answer.
     """
     text = _in_one_dialect(clean(text))
     said = _THOUGHT_BEFORE.sub("", _THINKING.sub("", text))
@@ -58,7 +58,7 @@ def clean(text: str) -> str:
 
 
 def written_out(document: object) -> str:
-    """Return the strings of a JSON document, decoded or as text; those with code stand in fenced blocks."""
+    """Return the strings of a JSON document, decoded or as text, joined by blank lines; code is in fenced blocks."""
     return _written(_strings(document))
 
 

@@ -1,4 +1,4 @@
-"""How much it costs to parse and compile a text: bounds that are found before that is done."""
+"""Bounds on the cost of parsing and compiling a text, found before either is done."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ import re
 from behavesim.programs.scopes import children
 
 PLAIN_CHARACTERS = 12_000
-"""Characters of a plain program. What Python does in more than linear time is still fast for so many."""
+"""Most characters of a plain program. Steps of Python's that take more than linear time are fast up to this size."""
 PLAIN_BRACKETS = 20
-"""Brackets open at once in a plain program."""
+"""Most brackets open at once in a plain program."""
 _COSTLY = re.compile(r"^[ \t\f]*(?:finally|case)\b", re.MULTILINE)
-"""The statements that Python's compiler can multiply: a `finally` for each exit, an alternative for each capture."""
+"""Statements that Python's compiler can copy: a `finally` for each exit, a `case` alternative for each capture."""
 _EXIT = ast.Return | ast.Break | ast.Continue
 _SCOPE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
 def is_plain(code: str) -> bool:
-    """Whether a text is cheap to parse and to compile, whatever stands in it: below 100 ms and 50 MB."""
+    """Whether a text is surely cheap to parse and compile: less than 100 ms and 50 MB."""
     return len(code) <= PLAIN_CHARACTERS and not may_multiply(code) and _brackets_open(code) <= PLAIN_BRACKETS
 
 
 def may_multiply(code: str) -> bool:
-    """Whether a text has statements that compiling can multiply."""
+    """Whether a text has statements that the compiler can copy many times (`finally`, `case`)."""
     return _COSTLY.search(code) is not None
 
 
 def compiled_size(node: ast.AST) -> int:
-    """About how many nodes the compiler writes code for, copies included. The tree must not be deep."""
+    """Return about how many nodes the compiler writes code for, copies included.
+
+    It recurses, so the tree must not be deep (see `parsing.DEEPEST`).
+    """
     return _size(node)[0]
 
 
 def _brackets_open(code: str) -> int:
-    """The most brackets that are open at once; those in strings and comments count too."""
+    """Return the largest number of brackets open at once; brackets in strings and comments count too."""
     opened = most = 0
     for bracket in re.sub(r"[^()\[\]{}]+", "", code):
         if bracket in "([{":
@@ -45,9 +48,9 @@ def _brackets_open(code: str) -> int:
 
 
 def _size(node: ast.AST) -> tuple[int, int]:
-    """The size of a node's code, and the `return`, `break` and `continue` in it, copies included."""
+    """Return the size of a node's code, and its number of `return`, `break` and `continue`, both with copies."""
     final = frozenset(getattr(node, "finalbody", ()))
-    last = [_size(each) for each in final]  # measured once: looking again at each depth would take 2**depth looks
+    last = [_size(each) for each in final]  # only once: twice at each level would take time 2**depth
     parts = [*last, *(_size(child) for child in children(node) if child not in final)]
     size, exits = 1 + sum(part for part, _ in parts), sum(part for _, part in parts)
     match node:

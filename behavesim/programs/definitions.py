@@ -13,7 +13,10 @@ _ALWAYS_THERE = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "
 
 
 def missing_names(source: str) -> set[str]:
-    """Return the global names that a program reads and that neither it nor Python's builtins define."""
+    """Return the global names that a program reads and that neither it nor Python's builtins define.
+
+    Raises SyntaxError if the source does not compile.
+    """
     top = symtable.symtable(source, "<program>", "exec")
     read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
     bound = {symbol.get_name() for symbol in top.get_symbols() if _binds(symbol)}
@@ -27,14 +30,14 @@ def missing_names(source: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Definitions:
-    """The statements of a module, and for each name the last of them that defines it."""
+    """The statements of a module, and for each name the index of the last statement that defines it."""
 
     statements: Sequence[ast.stmt]
     places: Mapping[str, int]
 
     @classmethod
     def of(cls, tree: ast.Module) -> Definitions:
-        """The definitions of a module."""
+        """Return the definitions of a module, at its top level only."""
         return cls(tree.body, {name: place for place, node in enumerate(tree.body) for name in _defined_by(node)})
 
 

@@ -18,7 +18,7 @@ class EntryPoint:
     arguments: ast.arguments
 
     def failure(self, tree: ast.Module) -> Failure | None:
-        """Why a program cannot be called as the task will call it; None if it can."""
+        """Return why a program cannot be called as the task calls it (`no-function` or `signature`); None if it can."""
         functions = callables(tree.body)
         if self.name not in functions:
             return Failure("no-function", self._missing(tree)[:500])

@@ -1,4 +1,4 @@
-"""From a model's reply to a program, or to the reason why there is none, at a cost that is bounded."""
+"""Extracts the program from a model's reply, or the reason why there is none, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from behavesim.state.verdict import Failure
 __all__ = ["REASONS", "NeedsLimits", "Program", "extract"]
 
 READ_HERE = 40_000
-"""Characters of a reply that this process reads: a pass over more would hold up the event loop."""
+"""Replies of more characters are read in another process, because reading them here would block the event loop."""
 
 
 def extract(
@@ -21,10 +21,12 @@ def extract(
     thought: bool = False,
     at_once: bool = False,
 ) -> Program | Failure:
-    """The program in a reply, by the rules of `reading.read`; the reason of a Failure is one of REASONS.
+    """Return the program in a reply by the rules of `reading.read`, or a Failure whose reason is one of REASONS.
 
-    A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
-    NeedsLimits instead of starting one if the program is wanted `at_once`.
+    `finish_reason` is the endpoint's word for why the reply ended. If `thought`, the sentence about the program is
+    returned too. A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s
+    more. If `at_once`, raises NeedsLimits instead of starting one. Raises TaskError if the template does not define the
+    entry point, BehavesimError if no process can be started.
     """
     request = Request(text, template_source, entry_point, finish_reason, thought)
     try:

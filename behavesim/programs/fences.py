@@ -1,4 +1,4 @@
-"""Markdown's fenced blocks, which hold a reply's code, as models really write them."""
+"""Markdown's fenced blocks, which hold the code of a reply, in the forms that models write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fenced(source: str) -> str:
 
 @dataclass(frozen=True)
 class Block:
-    """The inside of a fenced block, whether its closing fence came, and its lines in the reply (from 0, half-open)."""
+    """The code in a fenced block, whether its closing fence came, and its lines in the reply: `begin` to `end` - 1."""
 
     code: str
     closed: bool

@@ -1,4 +1,4 @@
-"""Reading a reply in a process of its own, with limits of time and memory: what is too much for it is rejected."""
+"""Reads a reply in a process of its own, with limits of time and memory. A reply that reaches a limit is rejected."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from behavesim.programs.reading import Program, Request, read
 from behavesim.state.verdict import Failure
 
 CPU_S = 10
-"""CPU seconds for one reply. The bounds on its text are reached first: this is for what they do not know."""
+"""Limit of CPU seconds for one reply. The limits on the text are normally reached first; this is for other causes."""
 MEMORY_BYTES = 1 << 30
-"""Address space for one reply, the interpreter and its libraries included (150 MB)."""
+"""Limit of address space for one reply. The interpreter and its libraries take 150 MB of it."""
 WALL_S = 300.0
-"""Seconds by the clock for one reply: for a process that was stopped, on however busy a machine."""
+"""Limit of wall-clock seconds for one reply, in case the process hangs. It is large, for very busy machines."""
 _READY = b"ready\n"
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 def read_within_limits(request: Request) -> Program | Failure:
-    """The program of a reply, or why there is none: `too-complex` if the process reaches a limit.
+    """Return the program of a reply, or why there is none: `too-complex` if the process reaches a limit.
 
     Raises BehavesimError if no process can be started, TaskError if the template does not define the entry point.
     """
@@ -46,7 +46,7 @@ def read_within_limits(request: Request) -> Program | Failure:
 
 
 def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
-    """The process, once it has ended. Its environment is listed here: it has no keys."""
+    """Return the ended process that read the document. It gets only the environment listed here, and so no keys."""
     found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
     return subprocess.run(
         [sys.executable, "-sP", "-m", "behavesim.programs.limited"],
@@ -66,7 +66,7 @@ def _decoded(document: dict[str, Any]) -> Program | Failure:
 
 
 def main() -> None:
-    """Read one reply: a Request comes in, a Program or Failure goes out, both in JSON."""
+    """Read one reply: take a Request in JSON from stdin, and write the Program or Failure in JSON to stdout."""
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: CPU_S}
     if sys.platform == "linux":  # elsewhere the kernel refuses it, or does nothing
         limits[resource.RLIMIT_AS] = MEMORY_BYTES

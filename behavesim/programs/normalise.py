@@ -21,7 +21,7 @@ _INTROSPECTIVE = frozenset(
         *("__str__", "__repr__", "__format__"),
     }
 )
-"""Words by which a program can see its own names, its line numbers or its text."""
+"""Words that let a program see its own names, line numbers or text. A program with one of them is not normalised."""
 
 _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 """Parameter names that a library looks for in the functions it is given (scipy.optimize's callbacks)."""
@@ -30,10 +30,10 @@ _KNOWN_TO_LIBRARIES = frozenset({"intermediate_result"})
 def normalise(source: str, tree: ast.Module | None = None) -> str:
     """Return the program in a canonical text: one layout, no comments, no docstrings, locals named v0, v1, … in order.
 
-    A normal form is the program with its locals renamed, so programs with equal ones are taken to be the same idea.
-    Names are kept where a program could notice: globals, attributes, parameters that a call names. A program that can
-    see its own names or lines, or that does not parse, is its own normal form. A task is taken to call the entry point
-    by position. `tree` is the source's tree if the caller has parsed it; it is changed.
+    Programs with equal normal forms are taken to be the same. Names are kept if a change could be noticed: globals,
+    attributes, and parameters that a call names. A program that can see its own names or lines, or that does not parse,
+    is returned unchanged. It is assumed that the task calls the entry point by position. `tree` is the source's tree if
+    the caller has parsed it; it is changed.
     """
     try:
         if tree is None:

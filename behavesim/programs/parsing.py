@@ -1,4 +1,4 @@
-"""From text to a syntax tree within bounds: whatever a model wrote, the answer is a tree or one of three errors."""
+"""Parses a model's code within limits. The result is a syntax tree, a SyntaxError or NeedsLimits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from behavesim.programs.definitions import Definitions
 from behavesim.programs.scopes import children
 
 LONGEST_PROGRAM = 30_000
-"""Characters of a program, some 800 lines: it will stand in prompts."""
+"""Most characters of a program, about 800 lines. Programs are shown in prompts, so they must not be longer."""
 DEEPEST = 150
-"""Levels of a syntax tree. Whether Python can compile a deeper one depends on how many calls are under way."""
+"""Most levels of a syntax tree. Whether Python can compile a deeper tree depends on the depth of its call stack."""
 LARGEST_PROGRAM = 100_000
-"""Nodes that the compiler may write code for, copies included: it takes some 100 ms and 70 MB for them."""
+"""Most nodes that the compiler may write code for, copies included: this takes about 100 ms and 70 MB."""
 PARSED_AT_MOST = 100_000
-"""Characters that are parsed for one reply, in all tries together."""
+"""Most characters that are parsed for one reply, in all attempts together."""
 _DOTTED = re.compile(rf"\b(?:\w+[ \t]*\.[ \t]*){{{DEEPEST}}}")
 
 
@@ -32,14 +32,14 @@ class TooComplex(SyntaxError):
 
 
 class NeedsLimits(Exception):
-    """A text may be costly to parse: that is done in a process with limits."""
+    """A text may be costly to parse, so it must be parsed in a process with limits of time and memory."""
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A program's text, its syntax tree, and all names in it, read or bound, in any scope.
+    """A program's text, its syntax tree, and all names that it reads or binds as variables, in any scope.
 
-    `rest` is the error for which text after the program was dropped; None if nothing was.
+    `rest` is the syntax error because of which text after the program was dropped; None if nothing was dropped.
     """
 
     source: str
@@ -62,15 +62,16 @@ class Parser:
         self._left = PARSED_AT_MOST
 
     def spend(self, characters: int) -> None:
-        """Count characters that are parsed; raises TooComplex if they are too many."""
+        """Count characters that are parsed; raises TooComplex if the reply exceeds PARSED_AT_MOST."""
         self._left -= characters
         if self._left < 0:
             raise TooComplex(f"to read the reply takes parsing more than {PARSED_AT_MOST} characters")
 
     def parse_beginning(self, code: str, tries: int) -> Parsed:
-        """Return the longest beginning of a text that is a program: what follows its last whole statement is prose.
+        """Return the program at the beginning of a text, without the prose that may follow it.
 
-        Raises the SyntaxError of the whole text if none of the first `tries` beginnings parses; the first is all of it.
+        The whole text is tried first, then shorter beginnings, `tries` in all. Raises the SyntaxError of the whole text
+        if none parses, NeedsLimits as `parse` does.
         """
         code = code.strip("\n")
         lines = (textwrap.dedent(code) if code[:1] in (" ", "\t") else code).split("\n")
@@ -88,10 +89,10 @@ class Parser:
         raise first or SyntaxError("there is no code")
 
     def parse(self, code: str) -> Parsed:
-        """Return the syntax tree of a program that compiles.
+        """Return the parsed program; it compiles.
 
-        Raises NeedsLimits if this process has none and the text is not plain. Raises TooLong, TooComplex, or another
-        SyntaxError, also where Python gives up in another way (null characters, nesting too deep).
+        Raises NeedsLimits if this process has no limits and the text is not plain. Raises TooLong, TooComplex, or a
+        plain SyntaxError, also if Python fails with another error (null characters, nesting too deep).
         """
         code = code.strip("\n").rstrip()
         if len(code) > LONGEST_PROGRAM:
@@ -99,9 +100,8 @@ class Parser:
         if not (self._has_limits or is_plain(code)):
             raise NeedsLimits
         self.spend(len(code))
-        if code.count(".") >= DEEPEST and _DOTTED.search(
-            code
-        ):  # Python's parser takes 200 MB for a name of 14 000 parts
+        # Python's parser takes 200 MB for a name of 14 000 parts
+        if code.count(".") >= DEEPEST and _DOTTED.search(code):
             raise SyntaxError(f"a name has more than {DEEPEST} parts")
         try:
             tree = ast.parse(code)

@@ -1,4 +1,4 @@
-"""The rules by which a model's reply becomes a program, or the reason why there is none."""
+"""The rules for finding the program in a model's reply, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ _BEGINNINGS_TRIED = {True: 2, False: 20}
 _BLOCKS_READ = 100
 _SAID = 10_000
 LONGEST_REPLY = 500_000
-"""Characters of the longest reply that is read, some 125 000 tokens."""
+"""Most characters of a reply that is read, about 125 000 tokens."""
 
 
 @dataclass(frozen=True)
 class Program:
     """A program taken from a reply: it compiles and defines the entry point.
 
-    `thought` is EoH's sentence about it, `hash` what it shares with its twins (`hashing.program_hash`).
+    `thought` is EoH's sentence about it, '' if none was asked for. `hash` is the hash of its normal form
+    (`hashing.program_hash`), equal for programs that differ only in layout, comments and names of locals.
     """
 
     source: str
@@ -63,10 +64,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Request:
-    """A reply, and what is to be found in it.
+    """The text of a reply, and what to look for in it: a program that defines `entry_point` as `template` does.
 
-    `template` defines the function `entry_point`. `finish_reason` is the endpoint's word for why the reply ended.
-    `thought` asks for the sentence about the program.
+    `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. `thought` asks for the
+    sentence about the program.
     """
 
     text: str
@@ -78,7 +79,7 @@ class Request:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the task asks for, what it shows, and the parser of the reply."""
+    """The entry point that the task needs, the definitions of its template, and the parser of the reply."""
 
     entry: EntryPoint
     template: Definitions
@@ -88,14 +89,15 @@ class _Wanted:
 def read(request: Request, parser: Parser) -> Program | Failure:
     """Return the program of a reply, by these rules in this order.
 
-    1. What the model thinks aloud is set aside, and code is taken out of JSON.
-    2. Each fenced block is read; without any, the text from the line on that begins a program.
+    1. The model's thoughts are removed, and code is taken out of JSON.
+    2. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
     3. A reply that was cut off within its last block, or outside of any, is `truncated`.
-    4. The last block counts that defines the entry point with the right arguments.
-    5. What a program uses and does not define comes from the other blocks, the template and the usual imports.
+    4. The program is the last block that defines the entry point with the right arguments.
+    5. Names that it uses and does not define come from the other blocks, the template and the usual imports.
 
-    Of a reply with more than a hundred blocks the last hundred are read, of one with more than 500 000 characters
-    nothing is. The reason of a Failure is one of REASONS. Raises NeedsLimits if the parser does.
+    Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. The reason of a
+    Failure is one of REASONS. Raises NeedsLimits if the parser does, TaskError if the template does not define the
+    entry point.
     """
     if len(request.text) > LONGEST_REPLY:
         said = f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read"
@@ -106,11 +108,11 @@ def read(request: Request, parser: Parser) -> Program | Failure:
     if cut and not (parts and parts[-1].closed):
         return _cut_off(cut)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a candidate writes "\d" is no business of the console
+        warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
         found = _found(said, parts, _Wanted(*_template(request.template, request.entry_point), parser))
     if isinstance(found, Failure):
         return _weightiest([found, _cut_off(cut)]) if cut else found
-    key = program_hash(found.source, found.tree)  # the tree is of no more use to anybody
+    key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
     if not request.thought:
         return Program(found.source, "", key)
     prose = prose_around(said, parts) if parts else _CODE_BEGINS.split(said, maxsplit=1)[0]
@@ -118,7 +120,7 @@ def read(request: Request, parser: Parser) -> Program | Failure:
 
 
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
-    """The program in an answer with these blocks."""
+    """Return the program in an answer that has these blocks, or why there is none."""
     readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree.body) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted)
@@ -127,7 +129,7 @@ def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failu
 
 @cache
 def _template(source: str, entry_point: str) -> tuple[EntryPoint, Definitions]:
-    """The function that a template defines, and all its definitions; raises TaskError if it is not there."""
+    """Return the template's entry point and all its definitions; raises TaskError if it lacks the entry point."""
     tree = ast.parse(source)
     arguments = callables(tree.body).get(entry_point)
     if not isinstance(arguments, ast.arguments):
@@ -189,7 +191,7 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
 def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
     """Add what a program lacks: from the nearest other block, else the template, else the usual imports."""
     donors = [*(other.definitions for other in programs), wanted.template, offered()]
-    lacking = program.names - program.definitions.places.keys()  # or a local name: only a closer look tells
+    lacking = program.names - program.definitions.places.keys()  # some may be local names: `completed` tells
     if all(lacking.isdisjoint(donor.places) for donor in donors):
         return program
     source = completed(program.source, donors, wanted.parser.spend)

@@ -1,4 +1,4 @@
-"""The binding that each name of a program refers to, by Python's rules of scope."""
+"""Finds the binding that each name in a program refers to, by Python's rules of scope."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(eq=False)
 class Binding:
-    """A name bound in a function or comprehension; `fixed` if its statement allows no other name (`import a.b`)."""
+    """A name bound in a function or comprehension. It is `fixed` if it cannot be renamed (as in `import a.b`)."""
 
     parameter: bool = False
     fixed: bool = False
 
 
 class Occurrence(NamedTuple):
-    """A name in the text, its binding (None: a global, a builtin or a class's own name), and a call that renames it."""
+    """A name in the text, its binding, and a function that renames it in the tree.
+
+    The binding is None for a global, a builtin or a name of a class's body.
+    """
 
     name: str
     binding: Binding | None
@@ -48,7 +51,7 @@ class Names:
 def names(tree: ast.Module) -> Names:
     """Return the names in a program.
 
-    Raises ValueError for what it does not follow: type parameters, and global or nonlocal in a class's body.
+    Raises ValueError for what is not supported: type parameters, and global or nonlocal in a class's body.
     """
     reader = _Reader()
     reader.visit(tree)
@@ -159,7 +162,7 @@ class _Reader(ast.NodeVisitor):
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         scope = self._scope
         while scope.is_comprehension and scope.outer is not None:
-            scope = scope.outer  # it is the function around that binds it
+            scope = scope.outer  # `:=` in a comprehension binds the name in the function around it
         scope.bind(node.target.id)
         self.words.add(node.target.id)
         self._note(node.target, "id", node.target.id)

@@ -12,7 +12,10 @@ Arguments = ast.arguments | ast.AsyncFunctionDef
 
 
 def callables(body: Sequence[ast.stmt]) -> dict[str, Arguments]:
-    """Return the arguments of each function of a module by its final name, in the order of the last definitions."""
+    """Return the arguments of each module-level function by name, in the order of the last definitions.
+
+    Names assigned to a lambda, to another function or to a call on one count too.
+    """
     functions: dict[str, Arguments] = {}
     for statement in module_statements(body):
         match statement:
@@ -34,9 +37,10 @@ def callables(body: Sequence[ast.stmt]) -> dict[str, Arguments]:
 
 
 def complaint(found: Arguments, wanted: ast.arguments) -> str:
-    """Return why a function cannot take the template's arguments by position; '' if it can.
+    """Return why a function cannot be called with the template's arguments; '' if it can.
 
-    Other names are fine, and so are further parameters with defaults; the template's names in another order are not.
+    Positional arguments may have other names, and further parameters may have defaults. The template's names in
+    another order are a reason.
     """
     if isinstance(found, ast.AsyncFunctionDef):
         return "it is a coroutine; write a plain function"

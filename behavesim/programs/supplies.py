@@ -1,4 +1,4 @@
-"""What a program uses and does not define: imports, constants and functions from elsewhere."""
+"""Adds what a program uses and does not define: imports, constants and functions from elsewhere."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from typing import (
     Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload,
 )
 """
-"""Imports that models often take for granted. Those that a program uses are put into it."""
+"""Imports that models often forget. Those that a program uses are added to it."""
 
 
 @cache
 def offered() -> Definitions:
-    """Return what OFFERED imports."""
+    """Return the definitions of the imports in OFFERED."""
     return Definitions.of(ast.parse(OFFERED))
 
 
 def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int], None]) -> str:
     """Return the program with what it lacks (imports, constants, functions), each from the first donor that has it.
 
-    Models often leave out what the prompt already showed them, or put the imports into a block of their own. `spend`
-    takes the number of characters that are parsed on the way. Raises SyntaxError if a statement cannot be written.
+    Models often leave out what the prompt showed them, or write the imports in a separate block. Names that no donor
+    has stay undefined. `spend` is called with each number of characters parsed. Raises SyntaxError if a statement
+    cannot be copied, and what `spend` raises.
     """
     wanted = missing_names(source)
     for donor in donors:

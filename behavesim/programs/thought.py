@@ -15,7 +15,10 @@ _LIMIT = 500
 
 
 def thought_in(prose: str) -> str:
-    """Return the description in a text, on one line of at most 500 characters: the words in braces (EoH), else all."""
+    """Return the description in a text on one line of at most 500 characters: the words in braces, else the whole text.
+
+    EoH asks for the description in braces.
+    """
     braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
     words = " ".join(_LABEL.sub("", _TAG.sub(" ", prose) if braces is None else braces, count=1).split())
     return words if len(words) <= _LIMIT else f"{words[: _LIMIT - 1]}…"
