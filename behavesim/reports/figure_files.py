@@ -13,7 +13,7 @@ from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.reports.comparison import family_names
-from behavesim.reports.figures import column_figure, draw_diversity, draw_groups, draw_ranks, draw_run, written
+from behavesim.reports.figures import column_figure, draw_diversity, draw_groups, draw_ranks, draw_run, write_figure
 from behavesim.reports.plots import Plots
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def write_figures(compared: RunComparison, runs: Sequence[Run], folder: Path) ->
 
     Raises UsageError if the folder cannot be written.
     """
-    return [file for name, figure in _drawn(compared, runs) for file in written(figure, folder, name)]
+    return [file for name, figure in _drawn(compared, runs) for file in write_figure(figure, folder, name)]
 
 
 def _drawn(compared: RunComparison, runs: Sequence[Run]) -> Iterator[tuple[str, Figure]]:

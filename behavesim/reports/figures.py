@@ -37,7 +37,7 @@ def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, 
     return figure, axes
 
 
-def written(figure: Figure, folder: Path, name: str) -> list[Path]:
+def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write a figure as NAME.pdf and NAME.svg into the folder, and return both paths.
 
     The folder is made if missing. The files hold no date, so equal figures give equal files. Raises UsageError if they

@@ -9,7 +9,7 @@ from typing import Any
 from behavesim.analysis.agreement import Agreement, agreement
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.reports.figures import draw_tree, written
+from behavesim.reports.figures import draw_tree, write_figure
 
 SHOWN = 10
 """Number of pairs shown: those on which the two metrics disagree most."""
@@ -55,7 +55,7 @@ class ClusteringStudy:
         for axes, (name, matrix) in zip(figure.subplots(1, 2), matrices, strict=True):
             draw_tree(axes, matrix, labels)
             axes.set_title(name, fontsize=10)
-        return written(figure, folder, "clustering")
+        return write_figure(figure, folder, "clustering")
 
 
 def study(run: Run, metric: str) -> ClusteringStudy:

@@ -10,7 +10,7 @@ from typing import Any
 from behavesim.analysis.diversity import SAMPLE, DiversityAt, diversity_over_time
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import COUNT, DISTANCE, RATIO, Cell, Column, Table
-from behavesim.reports.figures import column_figure, draw_diversity, written
+from behavesim.reports.figures import column_figure, draw_diversity, write_figure
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class DiversityStudy:
         """Draw the distances inside islands (boxes) and between them (a curve) for each run; returns the paths."""
         figure, axes = column_figure(3.6, widths=2)
         draw_diversity(axes, dict(self.runs))
-        return written(figure, folder, "diversity")
+        return write_figure(figure, folder, "diversity")
 
 
 def study(runs: Sequence[Run]) -> DiversityStudy:

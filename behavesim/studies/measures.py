@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
-from behavesim.reports.figures import written
+from behavesim.reports.figures import write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
 from behavesim.studies.optimisers import OPTIMISERS, OPTIMUM, Iterates, Point, starts
@@ -93,7 +93,7 @@ class MeasuresStudy:
             axes.set_title(name.capitalize(), fontsize=10)
             for (i, j), value in np.ndenumerate(matrix):
                 axes.text(j, i, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
-        return [*written(correlations, folder, "correlations"), *written(_ways(), folder, "rosenbrock")]
+        return [*write_figure(correlations, folder, "correlations"), *write_figure(_ways(), folder, "rosenbrock")]
 
     def _correlations(self) -> Table:
         found = self.correlations()

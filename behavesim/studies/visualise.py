@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.table import COUNT, Column, Table
 from behavesim.code_similarity.rouge import rouge
-from behavesim.reports.figures import written
+from behavesim.reports.figures import write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS
 from behavesim.trajectory import Trajectory
@@ -66,7 +66,7 @@ class VisualStudy:
                 axes.plot(*way[0], "s", color="0.2", markersize=5)
                 axes.set_title(f"{name}, step {step}", fontsize=9)
                 axes.set(xticks=[], yticks=[], aspect="equal")
-        return written(figure, folder, "routes")
+        return write_figure(figure, folder, "routes")
 
 
 def study() -> VisualStudy:

@@ -15,7 +15,7 @@ from behavesim.analysis.groups import RunGroup
 from behavesim.analysis.report import report
 from behavesim.reports import figure_files
 from behavesim.reports.figure_files import write_figures
-from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, written
+from behavesim.reports.figures import draw_groups, draw_ranks, draw_run, write_figure
 from tests.analysis.examples import grid, made
 from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
@@ -80,7 +80,7 @@ def test_a_figure_can_be_made_again(tmp_path: Path) -> None:
     def drawn(folder: str) -> list[bytes]:
         figure = Figure()
         draw_run(figure.subplots(), [Improvement(0, 5.0, 0.5, asked=1)], ONE)
-        return [file.read_bytes() for file in written(figure, tmp_path / folder, "convergence")]
+        return [file.read_bytes() for file in write_figure(figure, tmp_path / folder, "convergence")]
 
     assert drawn("one") == drawn("other")
 

@@ -61,15 +61,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def serve(folder: Path, host: str, port: int, told: Callable[[str], None]) -> None:
+async def serve(folder: Path, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Serve the runs of a folder until cancelled; with port 0, the system chooses a free port.
 
-    `told` is called once with the URL of the list of runs. If `host` is not a loopback address, the URL holds a secret
+    `announce` is called once with the URL of the list of runs; if `host` is not a loopback address, it holds a secret
     token. Raises UsageError if the server cannot listen at that host and port.
     """
     site = _Site(Shelf(folder), host)
     async with site.listening(port) as address:
-        told(address)
+        announce(address)
         await site.look()
 
 
