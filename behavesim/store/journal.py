@@ -18,7 +18,7 @@ from behavesim.base.errors import JournalError
 from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
-from behavesim.store.database import translated
+from behavesim.store.database import LATEST, translated
 from behavesim.store.reading import OUTCOME, event_of
 from behavesim.store.seal import Row, seal
 from behavesim.store.upgrade import upgrade
@@ -29,6 +29,8 @@ _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 COMMIT_BYTES = 16 << 10
 """What a commit writes beside its rows, at most: the pages of the tree and of the index that it changes."""
+LATEST_START = LATEST - 10 * 365 * 86400.0
+"""The latest time at which a session can begin: later clocks count as this one, so that its events can be read."""
 PATIENCE_S = 5.0
 """How long to wait for another process that holds the database."""
 
@@ -71,7 +73,7 @@ class SqliteJournal:
         self._log = WriteAheadLog(path, log_bytes, notes, self._moved)
         self._patience_s = patience_s
         self._steady = steady
-        self._began = wall() - steady()
+        self._began = min(max(wall(), 0.0), LATEST_START) - steady()
         self._connection: aiosqlite.Connection | None = None
         self._last = 0  # the number of the last event that is committed
         self._turn = asyncio.Lock()  # one transaction at a time: the log is not moved in the middle of one

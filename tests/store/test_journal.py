@@ -255,3 +255,10 @@ async def test_reading_needs_no_files_beside_the_journal_where_none_may_be_made(
     with closing(open_to_read(tmp_path / "run.db")) as reader:
         assert reader.execute("SELECT count(*) FROM events").fetchone() == (2,)
         assert len(list(tmp_path.iterdir())) == files
+
+
+@pytest.mark.parametrize("clock_s", [-3e8, -0.5, 253402300799.5, 1e12])
+async def test_a_clock_that_is_far_off_leaves_a_journal_that_can_be_read(tmp_path: Path, clock_s: float) -> None:
+    async with SqliteJournal(tmp_path / "run.db", wall=lambda: clock_s) as journal:
+        await journal.append(started())
+    assert [event for _, _, event in read_events(tmp_path / "run.db")] == started()
