@@ -36,9 +36,9 @@ class Isolation:
 
 
 class ReachableTargets:
-    """Sockets and a process outside the sandbox, for children to try to reach; a context manager.
+    """Sockets of this process, and the process itself, for confined children to try to reach; a context manager.
 
-    It is entered before any layer is applied.
+    Enter it before any layer is applied.
     """
 
     def __enter__(self) -> Self:

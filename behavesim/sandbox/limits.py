@@ -22,7 +22,7 @@ class Limits:
 
     `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
     allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the solutions it returns.
-    Both count megabytes of 2 ** 20 bytes.
+    A megabyte has 2 ** 20 bytes.
     """
 
     timeout_s: float = 50.0

@@ -138,7 +138,7 @@ class Zygote:
             if (reaped := processes.reap(child.pid)) is not None:
                 status, usage = reaped
                 del self._children[child.pid]
-                if self._confinement.own_pids is None:  # or the end of its namespace was the end of all in it
+                if self._confinement.own_pids is None:  # otherwise the kernel killed all in its namespace
                     processes.kill_strays(self._children)
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
