@@ -74,8 +74,9 @@ class Remote:
 def answer_questions(fd: int, source: str, entry_point: str, limit: int) -> None:
     """Answer calls of a program's function until the other end of the socket closes.
 
-    An answer may have `limit` bytes; a larger one is sent as a failure. An exception of a call is sent as its answer, so that a task's `solve` may go on. If the program cannot be loaded,
-    or raises SystemExit or KeyboardInterrupt, that failure is the last answer.
+    An answer may have `limit` bytes; a larger one is sent as a failure. An exception of a call is sent as its answer:
+    a task's `solve` may go on. If the program cannot be loaded, or raises SystemExit or KeyboardInterrupt, that
+    failure is the last answer.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
