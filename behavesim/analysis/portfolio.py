@@ -175,11 +175,13 @@ class Portfolio:
         said = []
         if self.failed:
             named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
-            said.append(f"Left out, as failed on validation instances: {named}.")
+            said.append(f"Left out because they failed on validation instances: {named}.")
         if len(self.members) + len(self.failed) < self.wanted:
             found = len(self.members) + len(self.failed)
             said.append(f"No other program behaves differently enough: {found} of {self.wanted}.")
-        said.append("On the search's instances, where programs were chosen: expect less of others.")
+        said.append(
+            "These are scores on the search's instances, on which the programs were chosen; expect worse on others."
+        )
         return " ".join(said)
 
 

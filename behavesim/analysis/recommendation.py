@@ -17,11 +17,11 @@ from behavesim.task import Objective
 
 GAIN_RULE = (
     "Chosen: the greatest gain on the template, the mean over all search and validation instances of the difference "
-    "relative to the template's score there. Of equal ones the template is chosen, then the better in the search."
+    "relative to the template's score there. Ties go to the template, then to the better score in the search."
 )
 SCORE_RULE = (
-    "Chosen: the best mean score over all search and validation instances, for the template failed there. "
-    "Of equal ones the better in the search is chosen."
+    "Chosen: the best mean score over all search and validation instances, since the template failed there. "
+    "Ties go to the better score in the search."
 )
 
 
