@@ -1,4 +1,4 @@
-"""The settings in force: what every run has, what its method and its proposer bring, and who may be told what."""
+"""The settings of a run: those of every run, of its method and of its proposer, from a person or from a journal."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from behavesim.proposers.installed import PROPOSERS, proposer_owner
 from behavesim.task import Task
 
 RUN = Owner("every run", Settings)
+"""The owner of the settings that every run has."""
 
 
 def resolve(
@@ -33,10 +34,11 @@ def resolve(
     task: Task | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings in force: a flag beats `--set`, which beats the `--config` file, which beats the defaults.
+    """Return the settings of a new run: flags beat `--set`, then the `--config` file, then the defaults.
 
-    Flags that are None were not given. The task's own defaults and those of the method that depend on it come last but
-    for `defaults`. Raises UsageError in one line, which names whose setting it is that does not fit.
+    Flags that are None were not given. `assignments` are texts "key=value". Among the defaults, the task's budget and
+    time limit beat `defaults`, and these beat what the method suggests for the task. Raises UsageError with one line
+    that names the setting that does not fit and its owner.
     """
     given = {
         **(defaults or {}),
@@ -58,14 +60,17 @@ def resolve(
 
 
 def amended(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
-    """Settings with some of them changed; flags that are None were not given. Raises UsageError in one line."""
+    """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
+
+    If the method or proposer changes, settings that only the old one has are dropped. Raises UsageError as `resolve`.
+    """
     changes = dict(assignment(text) for text in assignments or [])
     changes |= {key: value for key, value in flags.items() if value is not None}
     return owned({**_without_those_gone(settings, changes), **changes})
 
 
 def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings by name, without those that only a method or proposer has in whose place another is put."""
+    """Return the settings by name, without those that only a replaced method or proposer has."""
     values = settings.flat()
     for part, owner, own in (
         ("method", method_owner, settings.of_method),
@@ -79,7 +84,7 @@ def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[
 
 
 def owned(values: Mapping[str, Any]) -> Settings:
-    """Settings from plain values; raises UsageError that names the first that does not fit, and whose it is."""
+    """Return settings from plain values by name; raises UsageError that names one that does not fit and its owner."""
     owners = method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer"))
     try:
         settings = validated(values, *owners)
@@ -94,7 +99,10 @@ def owned(values: Mapping[str, Any]) -> Settings:
 
 
 def recorded(values: Mapping[str, Any]) -> Settings:
-    """Settings as a journal or a run's folder holds them; those of a part that is gone are left out."""
+    """Return settings as a journal or a run's folder holds them.
+
+    If the method or proposer is not installed any more, its own settings are left out.
+    """
     owners = []
     for part, owner in (("method", method_owner), ("proposer", proposer_owner)):
         try:
@@ -105,14 +113,14 @@ def recorded(values: Mapping[str, Any]) -> Settings:
 
 
 def owners() -> Iterator[Owner]:
-    """Everybody who has settings: every run, and each method and proposer that is installed."""
+    """Yield all owners of settings: every run, then each installed method and each installed proposer."""
     yield RUN
     yield from map(method_owner, METHODS.installed())
     yield from map(proposer_owner, PROPOSERS.installed())
 
 
 def owners_of(method: str | None = None, proposer: str | None = None) -> Iterator[Owner]:
-    """Everybody whose settings a run of this method and this proposer has; of all where none is named."""
+    """Yield the owners of the settings of a run with this method and proposer; all owners if neither is named."""
     if method is None and proposer is None:
         yield from owners()
         return
@@ -124,7 +132,7 @@ def owners_of(method: str | None = None, proposer: str | None = None) -> Iterato
 
 
 def is_foreign(key: str, values: Mapping[str, Any]) -> bool:
-    """Whether a setting belongs to methods or proposers other than those that `values` name."""
+    """Whether a setting belongs only to methods or proposers other than those named in `values`."""
     parts = (RUN, method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer")))
     if any(owner.options and key in owner.options.model_fields for owner in parts):
         return False
@@ -136,7 +144,7 @@ def _name(values: Mapping[str, Any], part: str) -> str:
 
 
 def _meant(key: str, method: str, proposer: str) -> str:
-    """What is wrong with a setting that the run does not have: whose it is, or which one may have been meant."""
+    """Return a message for a setting that the run does not have: its owner, or the setting with the nearest name."""
     others = [owner.name for owner in owners() if owner.options and key in owner.options.model_fields]
     if others:
         return f"setting {key!r} belongs to {' and '.join(others)}; this run has method {method}, proposer {proposer}"

@@ -283,8 +283,7 @@ class RunState:
         is_first = not self.islands
         self.without_candidate += 1
         for name, members in event.groups.items():
-            unknown = [member for member in members if member not in self.members]
-            if unknown:
+            if unknown := [member for member in members if member not in self.members]:
                 raise JournalError(f"group {name!r} holds candidate {unknown[0]}, which is not in the archive")
             found = [self.members[member] for member in members]
             self.groups[name] = Group.arranged(found, self.registered, self.active_s, event.selection)
