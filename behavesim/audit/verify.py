@@ -36,7 +36,7 @@ from behavesim.state.events import (
 from behavesim.state.protocols import Judge, Responder
 from behavesim.state.provenance import changed_parts
 from behavesim.state.verdict import Failure
-from behavesim.store.damage import altered, damages
+from behavesim.store.damage import altered_rows, damages
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
@@ -101,7 +101,7 @@ async def verify(
                 break
         await verifier.settle(0)
     named = {found.seq for found in result.differences}
-    result.differences += [_altered(*row) for row in altered(folder.journal) if row[0] not in named]
+    result.differences += [_altered(*row) for row in altered_rows(folder.journal) if row[0] not in named]
     result.differences.sort(key=lambda found: found.seq)
     return result
 

@@ -6,10 +6,10 @@ from behavesim.state.events import AFTER_A_PAUSE, ClockRead, Event
 
 
 class Activity:
-    """Adds up the seconds between a run's events as they are read.
+    """Adds up the seconds between a run's events, which `take` is given in order.
 
-    The pauses between sessions do not count, nor does what is done with a run that has stopped. They are no fewer than
-    the run's own clock said, which a recovered run has on.
+    Pauses between sessions do not count. Neither does the time before an event that was added to a stopped run.
+    `seconds` is never less than the last reading of the run's own clock: a recovered run continues from that reading.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Activity:
         self._last: float | None = None
 
     def take(self, at: float, event: Event) -> None:
-        """Take in the next event, which was committed at that time."""
+        """Add the time since the previous event; `at` is the time of the commit, in seconds since 1970."""
         if self._last is not None and not isinstance(event, AFTER_A_PAUSE):
             self.seconds += at - self._last
         self._last = at

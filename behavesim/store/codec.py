@@ -1,4 +1,4 @@
-"""Events as rows: a type, a JSON payload, and the trajectories as one blob; the passages of prompts stand apart."""
+"""Events as rows: a type, a JSON payload and the trajectories as one blob. The text of prompts is kept as passages."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from pydantic_core import from_json, to_json
 
 from behavesim.base.text import one_line
 from behavesim.state.events import STORED_AS, TEMPLATE, Asked, Evaluated, Event, NoteAsked
-from behavesim.store.passages import joined, parted
+from behavesim.store.passages import join_passages, split_passages
 from behavesim.trajectory import Behaviour, packed, unpack
 
 NAMES = {kind: name for name, kind in STORED_AS.items()}
-"""The name of each type of event, as it is stored."""
+"""The stored name of each type of event: the inverse of `STORED_AS`."""
 
 HIGHEST = (1 << 63) - 1
-"""The highest number of a candidate: what a column can hold."""
+"""The highest candidate number: the largest integer that a column of SQLite can hold."""
 NO_PASSAGES: Mapping[int, str] = MappingProxyType({})
 
 
 def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, str, bytes | None]:
-    """The type, the payload and the blob of an event.
+    """Return the type, the JSON payload and the blob of an event; the blob is None unless it has trajectories.
 
-    Where there are `passages`, those of a prompt are added to them, and the payload has their numbers for its text.
+    If `passages` is given, a prompt's passages are added to it by number. The payload then has these numbers in the
+    place of the prompt's text.
     """
     kind = NAMES[type(event)]
     if isinstance(event, Asked | NoteAsked) and passages is not None:
-        parts = parted(event.prompt.text)
+        parts = split_passages(event.prompt.text)
         passages.update(parts)
         values = _adapter(kind).dump_python(replace(event, prompt=replace(event.prompt, text="")))
         values["prompt"]["text"] = [number for number, _ in parts]
@@ -43,7 +44,11 @@ def encode(event: Event, passages: dict[int, str] | None = None) -> tuple[str, s
 
 
 def decode(kind: object, payload: object, blob: object, passages: Mapping[int, str] = NO_PASSAGES) -> Event:
-    """The event of a row; raises ValueError, with one line, where the row holds none, whatever is in its columns."""
+    """Return the event of a row, whose columns may hold anything.
+
+    The trajectories stay packed until they are read: `decode_whole` checks them too. Raises ValueError with a message
+    of one line if the row holds no event, or if a passage of its prompt is missing from `passages`.
+    """
     if not isinstance(kind, str) or kind not in STORED_AS:
         raise ValueError(f"there is no event of type {kind!r:.40}")
     if not isinstance(payload, str):
@@ -53,7 +58,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
         raise ValueError("its payload is no JSON object")
     text = ""
     if isinstance(prompt := values.get("prompt"), dict) and isinstance(numbers := prompt.get("text"), list):
-        text, prompt["text"] = joined(numbers, passages), ""
+        text, prompt["text"] = join_passages(numbers, passages), ""
     try:
         event: Event = _adapter(kind).validator.validate_python(values)  # a call less than the adapter's own
     except ValidationError as error:
@@ -61,7 +66,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
         raise ValueError(one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")) from error
     if abs(getattr(event, "candidate", TEMPLATE)) > HIGHEST:
         raise ValueError("no candidate has such a number")
-    # nobody else has the event yet; and what needs no looking at, pydantic would be long about
+    # The event is new, so changing it is safe. These two need no validation, which would be slow for large values.
     if isinstance(event, Evaluated):
         object.__setattr__(event, "trajectories", Behaviour(blob))
     elif text and isinstance(event, Asked | NoteAsked):
@@ -70,7 +75,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
 
 
 def decode_whole(kind: object, payload: object, blob: object, passages: Mapping[int, str]) -> Event:
-    """The same, with what a program did, which is otherwise read when it is looked at."""
+    """Return the event of a row as `decode` does, and also raise ValueError if its trajectories cannot be unpacked."""
     event = decode(kind, payload, blob, passages)
     if isinstance(event, Evaluated):
         unpack(packed(event.trajectories))

@@ -1,4 +1,4 @@
-"""What is wrong with a journal's file, as far as SQLite and the events themselves can tell."""
+"""Checks of a journal's file: what SQLite reports, missing or unreadable events, and rows that were altered."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from behavesim.base.errors import JournalError
 from behavesim.base.text import one_line
 from behavesim.state.events import CandidateId, RunStarted
 from behavesim.store.codec import decode_whole
-from behavesim.store.database import UNREADABLE, check_time, connected, open_to_read, translated
+from behavesim.store.database import UNREADABLE, check_time, connected, open_to_read, refuse_missing, translated
 from behavesim.store.passages import Passages
 from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.seal import is_sealed
@@ -19,12 +18,11 @@ from behavesim.store.upgrade import refuse_foreign, version_of
 
 
 def damages(path: Path) -> list[str]:
-    """A line for each thing that is damaged; none where the journal is whole.
+    """Return one line for each damage found in a journal; an empty list if the journal is whole.
 
-    Raises JournalError where there is no journal, or one that a newer behavesim wrote.
+    Raises JournalError if there is no journal, or if its version is newer or older than this behavesim can read.
     """
-    if not path.is_file():
-        raise JournalError(f"there is no journal at {path}")
+    refuse_missing(path)
     found: list[str] = []
     try:
         with closing(connected(path)) as db:
@@ -39,10 +37,11 @@ def damages(path: Path) -> list[str]:
     return found
 
 
-def altered(path: Path) -> list[tuple[int, str, CandidateId | None]]:
-    """The number, type and candidate of each row whose seal is not that of its columns.
+def altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
+    """Return the number, type and candidate of each event whose seal does not fit its columns, in order.
 
-    Another program added or changed it. Raises JournalError where the journal cannot be read.
+    Another program added or changed such a row. The candidate is None for events of the run as a whole.
+    Raises JournalError if the journal cannot be read.
     """
     with translated(path), closing(open_to_read(path)) as db:
         rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
@@ -50,7 +49,7 @@ def altered(path: Path) -> list[tuple[int, str, CandidateId | None]]:
 
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
-    """The events that are missing, or are there and make no sense."""
+    """Yield one line for each event that cannot be decoded and each gap in the numbers."""
     expected, passages = 1, Passages(db)
     for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:

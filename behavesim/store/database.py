@@ -1,4 +1,4 @@
-"""A journal's file as a database that others may write: opened to be read only, and asked what needs no event."""
+"""A journal's file as a read-only database, and the questions that need no decoded event."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
 
 LATEST = 253402300800.0
-"""The end of the year 9999, in seconds since 1970."""
+"""The end of the year 9999, in seconds since 1970: Python's dates go no further."""
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What SQLite raises for a damaged file; its own words may then be no UTF-8."""
+"""Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8."""
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A read-only connection to a journal, which is brought to this version first where it is older.
+    """Return a read-only connection to a journal; the caller closes it. An older journal is first upgraded on disk.
 
-    Raises JournalError where there is none, or it is newer, or something else.
+    Raises JournalError if there is no journal, if its version is too new or too old, or if the file is something else.
     """
-    if not path.is_file():
-        raise JournalError(f"there is no journal at {path}")
+    refuse_missing(path)
     with translated(path), ExitStack() as stack:
         connection = stack.enter_context(closing(connected(path)))
         version = version_of(connection)
@@ -42,8 +41,18 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         return connection
 
 
+def refuse_missing(path: Path) -> None:
+    """Raise JournalError if there is no file at `path`."""
+    if not path.is_file():
+        raise JournalError(f"there is no journal at {path}")
+
+
 def connected(path: Path) -> sqlite3.Connection:
-    """SQLite reads a journal only beside files of its own, unless told that nobody writes to it."""
+    """Return a read-only connection to a journal as it is, without a check of its version; the caller closes it.
+
+    SQLite makes files beside the journal to read it. Where it may not, it is told that nobody writes (`immutable`).
+    Raises sqlite3.Error if the file cannot be opened.
+    """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         uri += "&immutable=1"
@@ -51,14 +60,17 @@ def connected(path: Path) -> sqlite3.Connection:
 
 
 def count_registered(path: Path) -> int:
-    """How many candidates are registered."""
+    """Return the number of registered candidates, feasible or rejected; raises JournalError as `open_to_read` does."""
     with translated(path), closing(open_to_read(path)) as connection:
         query = "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')"
         return int(connection.execute(query).fetchone()[0])
 
 
 def first_time(path: Path) -> float | None:
-    """The time of the first event; None where there is none."""
+    """Return the time of the first event, in seconds since 1970; None if the journal has no event.
+
+    Raises JournalError if the journal or that time cannot be read.
+    """
     with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute("SELECT seq, at FROM events ORDER BY seq LIMIT 1").fetchone()
     if row is None:
@@ -71,22 +83,25 @@ def first_time(path: Path) -> float | None:
 
 
 def last_event(path: Path) -> int:
-    """The number of the last event; 0 where there is none."""
+    """Return the number of the last event, 0 if there is none; raises JournalError as `open_to_read` does."""
     with translated(path), closing(open_to_read(path)) as connection:
         return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
 def origin(path: Path) -> tuple[object, ...]:
-    """Return what tells a journal from another made later in its place: its file's number, and its first event."""
+    """Return an identity of a journal, to notice another journal made later under the same path.
+
+    It is the file's inode number, then the time, type and payload of the first event if there is one. Raises
+    JournalError as `open_to_read` does.
+    """
     with translated(path), closing(open_to_read(path)) as connection:
         first = connection.execute("SELECT at, type, payload FROM events ORDER BY seq LIMIT 1").fetchone()
         return path.stat().st_ino, *(first or ())
 
 
 def check_is_current(path: Path) -> None:
-    """Raise JournalError where a journal cannot be read as it is: there is none, or it is of another version."""
-    if not path.is_file():
-        raise JournalError(f"there is no journal at {path}")
+    """Raise JournalError if there is no journal or if it is of another version; an older one is not upgraded."""
+    refuse_missing(path)
     with translated(path), closing(connected(path)) as connection:
         version = version_of(connection)
     if version != VERSION:
@@ -95,21 +110,24 @@ def check_is_current(path: Path) -> None:
 
 
 def check_time(at: object) -> float:
-    """The time of a row, in seconds since 1970; raises ValueError where it is none, or one beyond the year 9999."""
+    """Return the time of a row, in seconds since 1970, unchanged.
+
+    Raises ValueError if it is not a float, is negative, or is beyond the year 9999.
+    """
     if not isinstance(at, float) or not 0 <= at < LATEST:
         raise ValueError(f"its time is {at!r:.40}")
     return at
 
 
 def unreadable(path: Path, seq: int, error: ValueError) -> JournalError:
-    """What to raise where a row holds no event, and why not."""
+    """Return, not raise, the error for event number `seq` that cannot be decoded; `error` says why."""
     why = f"event {seq} cannot be read: {error}"
     return JournalError(f"{path}: {why}; `behavesim verify` lists what is damaged")
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the disk refuse into JournalError with what to do next."""
+    """Raise errors of SQLite, OSErrors and undecodable text in the block as JournalError, with what to do next."""
     try:
         yield
     except (*UNREADABLE, OSError) as error:

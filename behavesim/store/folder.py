@@ -1,4 +1,4 @@
-"""A run's folder: where its journal, settings, best program and log are, and who may write them."""
+"""A run's folder: the paths of its journal, settings, programs and log, and the lock that lets one process write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from behavesim.base.text import comment, number, printable
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
 from behavesim.store.lock import Lock, is_held
-from behavesim.store.writing import append_line, replace_file, reported
+from behavesim.store.writing import append_line, replace_file, write_errors_named
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder `runs/<id>` of one run."""
+    """The folder `runs/<id>` of one run; it need not exist."""
 
     path: Path
 
     @property
     def run(self) -> str:
-        """The run's id."""
+        """The run's id: the folder's name."""
         return self.path.name
 
     @property
     def argument(self) -> str:
-        """What a command typed here calls the run: its id below `runs`, elsewhere its path, quoted for a shell."""
+        """The argument that names this run in a shell command: its id if it is in `runs`, else its path; quoted."""
         return shlex.quote(self.run if self.path.parent == Path("runs") else str(self.path))
 
     @property
@@ -49,32 +49,32 @@ class RunFolder:
 
     @property
     def best(self) -> Path:
-        """The best program so far, kept current."""
+        """The file of the best program so far; the search keeps it up to date."""
         return self.path / "best.py"
 
     @property
     def recommended(self) -> Path:
-        """The program chosen on validation instances at the end."""
+        """The file of the program that was chosen on validation instances after the search."""
         return self.path / "recommended.py"
 
     @property
     def portfolio(self) -> Path:
-        """Several programs that behave differently, in one file that runs them all."""
+        """The file of the portfolio: several programs of different behaviour, and code that runs them all."""
         return self.path / "portfolio.py"
 
     @property
     def inbox(self) -> Inbox:
-        """Programs that people put in, until the run has them."""
+        """The programs that people have added and the run has not taken yet."""
         return Inbox(self.path / "inbox")
 
     @property
     def settings(self) -> Path:
-        """The resolved settings."""
+        """The TOML file of the resolved settings."""
         return self.path / "settings.toml"
 
     @property
     def log(self) -> Path:
-        """One line for each thing worth knowing that happened to the run."""
+        """The log file: one line for each start, stop or notice."""
         return self.path / "log.txt"
 
     @property
@@ -95,16 +95,19 @@ class RunFolder:
 
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
-        """The folder of a run to be, not made yet; raises UsageError where the name could lead elsewhere."""
+        """Return the folder `runs/name` for a new run, without making it.
+
+        Raises UsageError if the name has other characters than letters, digits and . _ + -, or begins with . + or -.
+        """
         if not re.fullmatch(r"[\w][\w.+-]*", name):
             raise UsageError(f"a run's name is made of letters, digits and . _ + -, not {name!r}")
         return cls(runs / name)
 
     @contextmanager
     def created(self) -> Iterator[None]:
-        """Make the folder, and remove it again where what makes it a run fails or is cancelled.
+        """Make the folder for the block; remove it with all its files if the block raises or is cancelled.
 
-        Raises UsageError where the name is taken, or the place is not writable.
+        Raises UsageError if the name is taken or the folder cannot be made.
         """
         self._create()
         try:
@@ -114,7 +117,7 @@ class RunFolder:
             raise
 
     def refuse_at_once(self) -> None:
-        """Raise UsageError where it can be seen already that the folder cannot be made."""
+        """Raise UsageError if the folder exists, or no right to write prevents making it; make nothing."""
         if os.access(self.path, os.F_OK):
             raise self._taken()
         above = next(folder for folder in self.path.absolute().parents if os.access(folder, os.F_OK))
@@ -138,9 +141,9 @@ class RunFolder:
 
     @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:
-        """The folder of a run given by its id, by the beginning of one that no other has, or by its path.
+        """Return the folder of a run given by its id, the beginning of one id alone, its path or its journal's path.
 
-        Raises UsageError that names other runs where there is none, or several.
+        Raises UsageError that names the possible runs if no run or several runs match.
         """
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
             if (path / "run.db").is_file():
@@ -161,7 +164,7 @@ class RunFolder:
 
     @classmethod
     def newest(cls, runs: Path) -> RunFolder:
-        """The run that was begun last; raises UsageError where there is none."""
+        """Return the folder of the run in `runs` that began last; raises UsageError if there is none."""
         known = cls.all(runs)
         if not known:
             raise UsageError(f"there are no runs in {runs} yet; make one with: behavesim run tsp")
@@ -169,13 +172,19 @@ class RunFolder:
 
     @classmethod
     def all(cls, runs: Path, pattern: str = "*") -> list[RunFolder]:
-        """All runs of a folder, oldest first; those of experiments lie below `*/*`."""
+        """Return the folders in `runs` that match the pattern and have a journal, oldest run first.
+
+        The runs of experiments match `*/*`.
+        """
         found = (path.parent for path in runs.glob(f"{pattern}/run.db")) if runs.is_dir() else ()
         return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
-        """A name that tells task and time, and that no other run started in the same second has, on any machine."""
+        """Return a name for a new run: task, local time and four random hex digits.
+
+        The digits tell apart runs that start in the same second.
+        """
         stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
         return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
@@ -185,7 +194,7 @@ class RunFolder:
 
         The kernel drops the lock with the process, so a killed run leaves nothing to clean up.
         """
-        with reported(self.path):
+        with write_errors_named(self.path):
             lock = Lock(self._lock)
         with closing(lock):
             if not lock.take():
@@ -194,18 +203,18 @@ class RunFolder:
             yield
 
     def is_running(self) -> bool:
-        """Whether a process holds the run; looking needs no right to write."""
+        """Whether a process holds the run's lock; needs no right to write."""
         return is_held(self._lock)
 
     def has_begun(self) -> bool:
-        """Whether there is something to resume: a run killed in its first instant has a folder and no event."""
+        """Whether the journal can be read and has an event. A run killed in its first instant has none to resume."""
         try:
             return last_event(self.journal) > 0
         except JournalError:
             return False
 
     def _began(self) -> float:
-        """When the run was begun, in seconds since 1970; what came last to a folder without an event."""
+        """Return when the run began, in seconds since 1970; without a readable event, the folder's last change."""
         try:
             first = first_time(self.journal)
         except JournalError:
@@ -213,9 +222,10 @@ class RunFolder:
         return self.path.stat().st_ctime if first is None else first
 
     def write_settings(self, values: Mapping[str, Any]) -> None:
-        """Write the resolved settings as TOML; those that are None are left out.
+        """Write the resolved settings as TOML; settings that are None are left out.
 
-        They are on the disk before they replace others: without them there is no going on after a power cut.
+        The file is synced to the disk before it replaces the old one: a run cannot resume without its settings.
+        Raises JournalError if it cannot be written.
         """
         import tomli_w
 
@@ -223,70 +233,72 @@ class RunFolder:
         replace_file(self.settings, text, is_lasting=True)
 
     def read_settings(self) -> dict[str, Any]:
-        """The settings as they stand in the folder now; raises UsageError where they cannot be read."""
+        """Return the settings from the file as it is now; raises UsageError if it cannot be read."""
         from behavesim.base.config import read_toml
 
         return read_toml(self.settings)
 
     def keep_task(self, task: str) -> None:
-        """Copy the file that a task is in, once, so that the run can be moved; a task by its name needs no copy.
+        """Copy the task's file into the folder, so that the run can be moved to another machine.
 
-        The file keeps its name, which may be the task's.
+        Do nothing if `task` is a name and not a `.py` file, or if there is a copy already. The copy keeps the file's
+        name, because the task may be named after it. Raises JournalError if the copy fails.
         """
         file = Path(task)
         if file.suffix == ".py" and not self._task.exists():
-            with reported(self._task):
+            with write_errors_named(self._task):
                 self._task.mkdir()
                 shutil.copyfile(file, self._task / file.name)
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
-        """The settings, with the run's own copy of its task's file where that file is gone or was changed since."""
+        """Return the settings; if the task's file is gone or was changed, with the run's own copy of it instead."""
         file, kept = Path(settings.task), next(self._task.glob("*.py"), None)
         if kept is None or (file.is_file() and file.read_bytes() == kept.read_bytes()):
             return settings
         return settings.model_copy(update={"task": str(kept.resolve())})
 
     def write_best(self, source: str, headline: str) -> None:
-        """Replace best.py in one step, so that a reader never sees half of it."""
+        """Replace best.py by the program below its headline; atomic, raises JournalError if it cannot be written."""
         replace_file(self.best, headed(source, headline))
 
     def write_recommended(self, source: str, headline: str) -> None:
-        """Replace recommended.py in one step."""
+        """Replace recommended.py as `write_best` replaces best.py."""
         replace_file(self.recommended, headed(source, headline))
 
     def write_portfolio(self, text: str) -> None:
-        """Replace portfolio.py in one step."""
+        """Replace portfolio.py by this text; atomic, raises JournalError if it cannot be written."""
         replace_file(self.portfolio, text)
 
     def read_held_out(self) -> str | None:
-        """What reports have found out about the run's programs on held-out instances, as JSON; None where nothing."""
+        """Return the JSON that `write_held_out` kept: results on held-out instances; None if there is none."""
         return self._held_out.read_text(encoding="utf-8") if self._held_out.is_file() else None
 
     def write_held_out(self, text: str) -> None:
-        """Replace what reports know, in one step; a folder that may only be read stays as it is."""
+        """Keep results on held-out instances, as JSON; atomic. Do nothing if the folder is not writable."""
         if os.access(self.path, os.W_OK):
             replace_file(self._held_out, text)
 
     def read_summary(self) -> str | None:
-        """The run's summary as it was last found out, and what tells whether it still holds; None where it was not."""
+        """Return the text that `write_summary` kept last; None if there is none or it cannot be read."""
         try:
             return self._summary.read_text(encoding="utf-8", errors="replace") if self._summary.is_file() else None
         except OSError:
             return None
 
     def write_summary(self, text: str) -> None:
-        """Replace the summary, in one step; a folder that may only be read stays as it is."""
+        """Keep the run's summary for later lists of runs; atomic. Do nothing if the folder is not writable."""
         if os.access(self.path, os.W_OK):
             replace_file(self._summary, text)
 
     def note(self, line: str) -> None:
-        """Append a line to the log."""
+        """Append a line to the log, with the local time; raises JournalError if it cannot be written."""
         append_line(self.log, Notice(datetime.now().astimezone(), printable(line)).logged)
 
 
 def headed(source: str, headline: str) -> str:
-    """Return the program below a headline, which stays on one line of comment whatever a folder's name holds.
+    """Return the program's text below the headline, which becomes one line of comment.
 
-    Python reads an encoding from the first two lines alone, so a comment of the program's own names none.
+    A blank line follows: Python reads an encoding from the first two lines only, so none of the program's own
+    comments can set one.
     """
     return f"{comment(headline)}\n\n{source.strip()}\n"

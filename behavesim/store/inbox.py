@@ -1,4 +1,4 @@
-"""A run's inbox: programs that people put into its folder, for the one process that writes its journal to take."""
+"""A run's inbox: files of programs that people add to a run. Only the process that writes the journal takes them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from pathlib import Path
 from behavesim.base.errors import UsageError
 
 LONGEST = 1_000_000
-"""Characters of a file that are read at most: programs may have 30 000, and a row of SQLite holds no 300 MB."""
+"""Largest number of characters in a file: a program has at most 30 000, and huge texts do not fit a row of SQLite."""
 
 
 @dataclass(frozen=True)
 class Inbox:
-    """A folder of `.py` files, each there until it is committed; whoever writes them needs no hold on the run."""
+    """A folder of `.py` files; each stays until its program is committed. Adding one does not need the run's lock."""
 
     path: Path
 
     def put(self, stem: str, source: str) -> None:
-        """Put a program in, whole from the start; raises UsageError where the folder cannot be written."""
+        """Add a program as a file whose name ends with `stem`, in one step; make the folder if needed.
+
+        Raises UsageError if the folder cannot be written.
+        """
         name = f"{time.time_ns()}-{secrets.token_hex(2)}-{stem}.py"
         draft = self.path / f".{name}.draft"
         try:
@@ -31,16 +34,19 @@ class Inbox:
             raise UsageError(f"cannot write {self.path}: {error.strerror}; put the program in as its owner") from None
 
     def waiting(self) -> list[tuple[str, str]]:
-        """The name and the source of every program in it, in the order in which they were put in."""
+        """Return the file name and the source of every program, oldest first; an empty list if there is no folder.
+
+        The source of a file that is too long or cannot be read is a comment that says so.
+        """
         return [(path.name, _read(path)) for path in sorted(self.path.glob("*.py")) if path.is_file()]
 
     def remove(self, name: str) -> None:
-        """Take a program out."""
+        """Delete the program's file of that name, as `waiting` returned it; do nothing if it is gone."""
         (self.path / name).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> str:
-    """The text of a file; where it cannot be read, a comment that says why, which is rejected as other programs are."""
+    """Return the text of a file. If it cannot be read, return a comment that says why: the run then rejects it."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(LONGEST + 1)

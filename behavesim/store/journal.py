@@ -1,4 +1,4 @@
-"""The journal: a run's events in SQLite, appended by the one process that runs it."""
+"""The journal: a run's events in SQLite, appended by the one process that runs the search."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VA
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 COMMIT_BYTES = 16 << 10
-"""What a commit writes beside its rows, at most: the pages of the tree and of the index that it changes."""
+"""Most bytes that a commit writes besides its rows: the pages of the table's tree and the index that it changes."""
 LATEST_START = LATEST - 10 * 365 * 86400.0
-"""The latest time at which a session can begin: later clocks count as this one, so that its events can be read."""
+"""The latest start of a session, in seconds since 1970, ten years before LATEST: later clocks count as this one.
+
+All events of the session then have a time that can be read.
+"""
 PATIENCE_S = 5.0
-"""How long to wait for another process that holds the database."""
+"""Seconds to wait for another process that has locked the database; then the commit fails."""
 
 _LAST = "SELECT coalesce(max(seq), 0) FROM events"
 _OWNED = """
@@ -40,20 +43,22 @@ CREATE TEMP TRIGGER owned BEFORE INSERT ON main.events
 WHEN (SELECT token FROM main.owner) IS NOT '{token}' OR NOT has_log()
 BEGIN SELECT RAISE(ABORT, 'the journal has another owner'); END
 """
-"""Looks in each commit's transaction whether the journal is still this process's, wherever locks do nothing.
+"""Aborts a commit if another process has taken over the journal: needed on file systems where locks have no effect.
 
-There, SQLite may also have removed the log under this process and begun another, which it would not see.
+There, another process may also have replaced the write-ahead log: `has_log` returns false then.
 """
 
 Clock = Callable[[], float]
+"""Returns a time in seconds."""
 
 
 class SqliteJournal:
     """An append-only journal in write-ahead mode; an async context manager that owns its connection.
 
-    A committed event survives the death of the process. Commits do not wait for the disk, to which they are brought
-    once a second: a power cut can cost those of the last second or so, never the consistency of those before. The
-    connection works in the thread of `aiosqlite`, so that neither a lock nor a slow disk holds the event loop.
+    A committed event survives the death of the process. Commits are synced to the disk once a second: a power cut can
+    lose about the last second, and earlier events stay consistent. The connection works in the thread of `aiosqlite`,
+    so that neither a lock nor a slow disk blocks the event loop. Entering makes or upgrades the journal; it raises
+    JournalError if that fails.
     """
 
     def __init__(
@@ -65,15 +70,17 @@ class SqliteJournal:
         notes: Callable[[str], None] = lambda line: None,
         log_bytes: int = LIMIT_BYTES,
     ) -> None:
-        """`wall` is read once, at the start: within a session time is `steady`, whatever is done to the clock.
+        """`wall` gives seconds since 1970 and is read once; `steady` gives the seconds that pass after that.
 
-        `notes` is told, in a line each, what a person should do something about.
+        The times of a session therefore never jump when somebody sets the machine's clock. `patience_s` limits the
+        wait for a locked database. `notes` is called with one line when a person should act. `log_bytes` is the length
+        at which the write-ahead log is moved into the database.
         """
         self._path = path
-        self._log = WriteAheadLog(path, log_bytes, notes, self._moved)
+        self._log = WriteAheadLog(path, log_bytes, notes, self._move_log)
         self._patience_s = patience_s
         self._steady = steady
-        self._began = min(max(wall(), 0.0), LATEST_START) - steady()
+        self._clock_offset = min(max(wall(), 0.0), LATEST_START) - steady()
         self._connection: aiosqlite.Connection | None = None
         self._last = 0  # the number of the last event that is committed
         self._turn = asyncio.Lock()  # one transaction at a time: the log is not moved in the middle of one
@@ -87,7 +94,7 @@ class SqliteJournal:
             try:
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
-                await self._own()
+                await self._take_over()
             except BaseException:
                 await finished(self._db.close())
                 raise
@@ -103,13 +110,16 @@ class SqliteJournal:
     async def append(self, events: Sequence[Event]) -> None:
         """Commit events in one transaction: on return they survive the death of this process.
 
-        A commit that has begun ends before a cancellation is raised. Raises JournalError where the events cannot be
-        written, or the disk did not take what was committed before.
+        If the caller is cancelled, the commit still finishes before the cancellation is raised. Raises JournalError if
+        the events cannot be written, if another process owns the journal, or if syncing earlier commits failed.
         """
         await finished(self._append(events))
 
     async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-        """The committed outcome of a candidate's program with this text, trajectories included."""
+        """Return the committed outcome of a candidate's program with this text, trajectories included.
+
+        It must have been committed: raises AssertionError if there is none, JournalError if it cannot be read.
+        """
         with translated(self._path):
             rows = list(await self._db.execute_fetchall(OUTCOME, (candidate, source)))
         assert rows, f"candidate {candidate} has no outcome of this program"
@@ -119,16 +129,16 @@ class SqliteJournal:
 
     async def _append(self, events: Sequence[Event]) -> None:
         async with self._turn:
-            now = self._began + self._steady()
+            now = self._clock_offset + self._steady()
             passages: dict[int, str] = {}
             rows = [_row(seq, now, event, passages) for seq, event in enumerate(events, self._last + 1)]
             with translated(self._path):
                 await self._insert(rows, passages)
                 self._last += len(rows)
-                self._log.grew(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
+                self._log.committed(COMMIT_BYTES + sum(_size(row) for row in rows) + sum(map(len, passages.values())))
 
-    async def _own(self) -> None:
-        """Write down that this process is the owner; the one before, should it live, is refused its next commit."""
+    async def _take_over(self) -> None:
+        """Record this process as the owner; the previous owner's next commit fails if it is still alive."""
         token = secrets.token_hex(8)
         await self._db.execute_fetchall("DELETE FROM owner")
         await self._db.execute_fetchall(
@@ -136,7 +146,7 @@ class SqliteJournal:
         )
         [(self._last,)] = await self._db.execute_fetchall(_LAST)
         await self._db.commit()
-        await self._db.create_function("has_log", 0, self._log.is_the_same())
+        await self._db.create_function("has_log", 0, self._log.log_check())
         await self._db.execute_fetchall(_OWNED.format(token=token))
 
     async def _insert(self, rows: list[tuple[object, ...]], passages: dict[int, str]) -> None:
@@ -153,7 +163,7 @@ class SqliteJournal:
             raise
 
     async def _disowned(self) -> JournalError:
-        """What to raise where another process has appended, or has taken the journal over."""
+        """Return the error for a commit refused because another process has appended or taken over."""
         owners = await self._db.execute_fetchall("SELECT host, process FROM owner")
         named = "".join(f", process {process} on {host} was the last to open it" for host, process in owners)
         return JournalError(
@@ -161,8 +171,8 @@ class SqliteJournal:
             "the run. Nothing more was written here, and what had been committed stays"
         )
 
-    async def _moved(self) -> bool:
-        """Move what is in the log into the database; False where it could not be all, for another's sake."""
+    async def _move_log(self) -> bool:
+        """Move the log into the database; return False if another process's reading prevented moving all of it."""
         async with self._turn:
             [(is_busy, logged, moved)] = await self._db.execute_fetchall(CHECKPOINT)
         return not is_busy and bool(logged == moved)

@@ -1,4 +1,4 @@
-"""The lock of a run: one process at a time holds it, and the kernel drops it with that process."""
+"""The lock of a run: one process at a time holds it, and the kernel releases it when that process ends."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import time
 from pathlib import Path
 
 ATTEMPTS, PAUSE_S = 5, 0.02
-"""Whoever only looks whether the lock is held may be in the way for an instant."""
+"""Tries to take the lock, and seconds between them: `is_held` of another process may hold it for an instant."""
 
 
 class Lock:
-    """A lock file, made where there is none; raises OSError where it cannot be."""
+    """An open lock file, not locked yet. It is made if missing; raises OSError if it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def take(self) -> bool:
-        """Take the lock; returns whether it could be had."""
+        """Try to take the lock for up to 0.1 s; return whether this object now holds it."""
         for _ in range(ATTEMPTS):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -29,12 +29,12 @@ class Lock:
         return False
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock and close the file."""
         os.close(self._descriptor)
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock; looking needs no right to write."""
+    """Whether a process holds the lock; False if the file is missing or unreadable. Needs no right to write."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,7 +1,7 @@
-"""The passages of prompts: what stands between two blank lines, kept once however many prompts have it.
+"""The passages of prompts: prompts are split at blank lines, and each different passage is stored once.
 
-The prompts of a run repeat the task's description, and its best programs again and again: of 28 MB of them, 1.2 MB are
-passages that differ. A passage's number follows from its text alone, so that whoever writes need know no other one.
+The prompts of a run repeat the task's description and its best programs: 28 MB of prompts had 1.2 MB of different
+passages. A passage's number is a hash of its text, so a passage can be written without reading the stored ones.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ GAP = "\n\n"
 _SELECT = "SELECT text FROM passages WHERE number = ?"
 
 
-def parted(text: str) -> list[tuple[int, str]]:
-    """The passages of a text in order, each with its number."""
+def split_passages(text: str) -> list[tuple[int, str]]:
+    """Return the passages of a text in order, each as (number, passage); `join_passages` undoes it."""
     return [(_number(passage), passage) for passage in text.split(GAP)]
 
 
-def joined(numbers: list[Any], passages: Mapping[int, str]) -> str:
-    """The text of passages with such numbers, whatever they are; raises ValueError where one is not there."""
+def join_passages(numbers: list[Any], passages: Mapping[int, str]) -> str:
+    """Return the text made of the passages with these numbers, in order, with blank lines between them.
+
+    Raises ValueError if an item is not the number of a passage.
+    """
     try:
         return GAP.join([passages[number] for number in numbers])
     except (LookupError, TypeError) as error:
@@ -29,19 +32,22 @@ def joined(numbers: list[Any], passages: Mapping[int, str]) -> str:
 
 
 def is_passage(number: int, text: object) -> bool:
-    """Whether a text has that number."""
+    """Whether `text` is a string and `number` is its passage number."""
     return isinstance(text, str) and _number(text) == number
 
 
 class Passages(dict[int, str]):
-    """The passages of a journal, each read from it when it is first asked for."""
+    """The passages of a journal by number, each read from the database on first use and then kept in memory."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__()
         self._db = db
 
     def __missing__(self, number: int) -> str:
-        """Raises LookupError where the journal has none of that number, TypeError where it is none."""
+        """Read a passage from the journal and keep it.
+
+        Raises LookupError if the journal has no such passage or its text is damaged, TypeError if it is no number.
+        """
         row = self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
         if row is None or not is_passage(number, row[0]):
             raise LookupError(number)

@@ -1,4 +1,4 @@
-"""How far a run is, at a glance: counted in the journal, without reading what its events say."""
+"""The progress of a run, counted by SQLite: fast, because no event is decoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.typ
 
 @dataclass(frozen=True)
 class Progress:
-    """Candidates registered, whether a program is recommended, and requests answered with their tokens.
+    """Counts of a run: registered candidates, whether a program was recommended, requests answered and their tokens.
 
     Tokens that an endpoint did not count are estimated from the text.
     """
@@ -32,7 +32,7 @@ class Progress:
 
 
 def progress(journal: Path) -> Progress:
-    """How far the run of a journal is; raises JournalError where there is none."""
+    """Return the counts of the run of a journal; raises JournalError if there is none or it cannot be read."""
     with translated(journal), closing(open_to_read(journal)) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         calls, prompt, completion = db.execute(_TOKENS).fetchone()

@@ -1,4 +1,4 @@
-"""A run's journal, as those read it who do not write it: read-only, at any time, while the run goes on or later."""
+"""Reading a run's journal without writing: at any time, while the run goes on or after it."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ OUTCOME = """
 SELECT seq, type, payload, data FROM events
 WHERE candidate = ? AND type IN ('Evaluated', 'Rejected') AND payload ->> 'source' = ?
 """
-"""The outcome of a candidate's program with a given text."""
+"""Query for the outcome of a candidate's program; its parameters are the candidate and the program's text."""
 
 
 def read_events(
     path: Path, after: int = 0, only: Sequence[type] = ()
 ) -> Generator[tuple[int, float, Event], None, None]:
-    """The events of a journal for a reader that is not the run itself: sequence number, time, event.
+    """Yield (number, time, event) of a journal in order; times are in seconds since 1970.
 
-    `after` is the last number that is known already; `only` some types, where not all are wanted.
+    Begin behind event number `after`. If `only` is not empty, yield only events of these types. Raises JournalError if
+    the journal cannot be opened, an event cannot be read or, without `only`, an event is missing.
     """
     query = _READ
     if only:
@@ -63,7 +64,10 @@ def read_events(
 
 
 def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated | Rejected | None:
-    """The outcome of a candidate's program with this text; None if the journal has none."""
+    """Return the outcome of a candidate's program with this text; None if there is none.
+
+    Raises JournalError if the journal or the outcome cannot be read.
+    """
     with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute(OUTCOME, (candidate, source)).fetchone()
     if row is None:
@@ -74,19 +78,22 @@ def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated |
 
 
 def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
-    """The last reply that a candidate had; None where it had none."""
+    """Return a candidate's last reply, None if it had none; raises JournalError if it cannot be read."""
     event = _last(path, candidate, Responded)
     return event.reply if isinstance(event, Responded) else None
 
 
 def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
-    """What was asked for a candidate when it was last asked for; None where it was not."""
+    """Return the last prompt for a candidate, None if there was none; raises JournalError if it cannot be read."""
     event = _last(path, candidate, Asked)
     return event.prompt if isinstance(event, Asked) else None
 
 
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
-    """The trajectories of some feasible candidates, in the order asked for."""
+    """Return the trajectories of feasible candidates, one item for each, in the given order.
+
+    Raises JournalError if a candidate has none or they cannot be read.
+    """
     with translated(path), closing(open_to_read(path)) as connection:
         found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
     try:
@@ -96,7 +103,7 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
 
 
 def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
-    """The last event of a type that a candidate has; None where it has none."""
+    """Return a candidate's last event of a type; None if it has none."""
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
     with translated(path), closing(open_to_read(path)) as connection:
         row = connection.execute(query, (candidate, NAMES[kind])).fetchone()
@@ -104,9 +111,9 @@ def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
 
 
 def event_of(path: Path, row: Sequence[Any], passages: Mapping[int, str] = NO_PASSAGES) -> Event:
-    """The event of a row of journal `path`: its number, type, payload and blob.
+    """Return the event of a row (number, type, payload, blob) of the journal at `path`.
 
-    Raises JournalError, which names the number, where the row holds none.
+    Raises JournalError, which names the number, if the row holds no event.
     """
     seq, kind, payload, data = row
     try:

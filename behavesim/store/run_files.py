@@ -1,4 +1,4 @@
-"""The files beside the journal, kept current while a run goes on: best.py and the log."""
+"""best.py and the log, which are kept up to date while a run goes on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100
-"""Feasible programs over which it is looked how many of them were written before."""
+"""Number of feasible programs after which repeated ones are counted again: enough to tell a habit from chance."""
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
     RunForked: "forked",
@@ -29,16 +29,16 @@ NOTED: Mapping[type[Event], str] = {
     RunStopped: "stopped",
     Regrouped: "islands made anew",
 }
-"""What happens to a run as a whole, in words."""
+"""The types of events that the log names, and the words for each."""
 MANY = 0.5
-"""A share of repeated programs from which on most of what is paid for finds nothing."""
+"""Fraction of repeated programs at which a person is warned: half of the replies then bring nothing new."""
 
 
 class RunFiles:
-    """Hears of every event, and writes what a person looks for in the run's folder."""
+    """Observer of a run's events: writes best.py and the log, warns of estimated tokens and repeated programs."""
 
     def __init__(self, folder: RunFolder, tell: Callable[[str], None]) -> None:
-        """`tell` is told, in a line each, what a person should know at once."""
+        """`tell` is called with one line for each warning to show at once."""
         self._folder = folder
         self._tell = tell
         self._has_told_of_estimates = False
@@ -46,7 +46,10 @@ class RunFiles:
         self._written: Member | None = None
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Write best.py where there is a better program, and a line to the log where something happened to the run."""
+        """Take in an event and the state after it: update best.py if the leader changed, and log what NOTED names.
+
+        Raises JournalError if a file cannot be written.
+        """
         leader = state.leader
         if leader is not None and leader is not self._written:
             self._folder.write_best(leader.source, self._headline(leader, state))
@@ -61,7 +64,7 @@ class RunFiles:
         if happened is not None and not (isinstance(event, Regrouped) and event.selection):
             why = event.reason if isinstance(event, RunStopped) else None
             reason = "" if why is None else f" ({why})"
-            # whoever closed the terminal reads it nowhere else
+            # A person who closed the terminal finds this advice only in the log.
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
             self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked{go_on}")
 

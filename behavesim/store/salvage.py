@@ -1,8 +1,8 @@
-"""Events from a damaged journal: the pages of its files are read one by one, whatever SQLite thinks of the whole.
+"""Events from a damaged journal: the pages of its files are read one by one, without SQLite.
 
-A journal is append-only: every committed row stands on a leaf page of the database or of its write-ahead log, and a row
-that occurs in both is the same in both. A row counts where its seal fits, so damage invents no event. The layout of
-pages, rows and log is SQLite's published file format.
+A journal is append-only: every committed row is on a leaf page of the database or of its write-ahead log, and a row
+that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an event. The
+layout of pages, rows and log is SQLite's published file format (https://sqlite.org/fileformat2.html).
 """
 
 from __future__ import annotations
@@ -21,23 +21,27 @@ from behavesim.store.seal import is_sealed
 LEAF = 13
 """The first byte of a page that holds rows of a table."""
 WAL_HEADER, FRAME_HEADER = 32, 24
+"""Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages."""
 PAGE_SIZES = tuple(2**power for power in range(9, 16))
+"""Page sizes in bytes that the database's header names by their value."""
 USUAL_SIZE, LARGEST_SIZE = 4096, 65536
-"""Two bytes hold no 65536: SQLite writes 1 for it."""
+"""Page sizes in bytes: SQLite's default, used if the header is damaged; and the one that the header writes as 1."""
 
 UNSEALED = 6
-"""Columns of an event's row in journals of before version 6; since then a seal comes after them."""
+"""Number of columns of an event's row in journals before version 6; later rows have a seal as one more column."""
 
 Value = int | float | str | bytes | None
+"""The value of one column of a row."""
 DAMAGED = (ValueError, IndexError, struct.error)
-"""What reading a damaged row raises, at whatever level it is damaged."""
+"""Exceptions that reading a damaged row raises."""
 
 
 @dataclass(frozen=True)
 class Salvaged:
-    """The events that can be read by their number, in its order, each with the time of its commit.
+    """The readable events of a damaged journal.
 
-    They are `proved` where each row had its seal; journals of before version 6 have none.
+    `events` has (time of the commit in seconds since 1970, event) by event number, in order. `proved` is True if each
+    row had a valid seal, and False for journals before version 6, which have no seals.
     """
 
     events: Mapping[int, tuple[float, Event]]
@@ -45,7 +49,11 @@ class Salvaged:
 
 
 def salvaged(path: Path) -> Salvaged:
-    """Return the events that can still be read: those with a seal, or all of a journal in which no row has one."""
+    """Return the events that can still be read from a journal and its write-ahead log.
+
+    If any row has a valid seal, only those rows count; otherwise all rows of the older form count. Damage raises
+    nothing. Raises OSError if a file cannot be read.
+    """
     rows = list(_rows(path))
     passages = {
         number: columns[-1] for number, columns in rows if len(columns) == 2 and is_passage(number, columns[-1])
@@ -67,16 +75,16 @@ def _is_proved(seq: int, columns: Sequence[Value]) -> bool:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[Value]]]:
-    """The rows of all tables, those that stand in both files twice."""
+    """Yield (number, columns) of the readable rows of all tables; a row in both files comes twice."""
     for pages in _images(path):
-        for page in pages[1:]:  # the first page holds no rows of ours
+        for page in pages[1:]:  # the first page holds only SQLite's list of tables
             for start in _cells(page):
                 with suppress(*DAMAGED):
                     yield _row(page, start, pages)
 
 
 def _images(path: Path) -> Iterator[list[bytes]]:
-    """The database as its file has it, then as the write-ahead log would have it."""
+    """Yield the pages of the database's file, then the same pages with those of the write-ahead log in their places."""
     data = path.read_bytes()
     named = int.from_bytes(data[16:18], "big")
     size = named if named in PAGE_SIZES else LARGEST_SIZE if named == 1 else USUAL_SIZE
@@ -87,7 +95,10 @@ def _images(path: Path) -> Iterator[list[bytes]]:
 
 
 def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
-    """The pages with those of the log in their places; frames of another salt are left over from before."""
+    """Return the pages, replaced and extended by those of the log.
+
+    Each frame of the log has a salt; frames with another salt than the first are left over from an earlier log.
+    """
     overlaid = list(pages)
     frames = [log[start : start + FRAME_HEADER + size] for start in range(WAL_HEADER, len(log), FRAME_HEADER + size)]
     for frame in frames:
@@ -99,7 +110,7 @@ def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
 
 
 def _cells(page: bytes) -> Iterator[int]:
-    """Where the rows of a page begin; none where it holds no rows of a table."""
+    """Yield the positions in a page at which its rows begin; nothing if it holds no rows of a table."""
     if len(page) < 8 or page[0] != LEAF:
         return
     count = int.from_bytes(page[3:5], "big")
@@ -108,10 +119,13 @@ def _cells(page: bytes) -> Iterator[int]:
 
 
 def _row(page: bytes, start: int, pages: Sequence[bytes]) -> tuple[int, list[Value]]:
-    """The number and the columns of the row that begins there; raises one of DAMAGED where there is none."""
+    """Return the number and the columns of the row that begins at `start`; raises one of DAMAGED if there is none.
+
+    A long row continues on overflow pages, each of which begins with the number of the next one.
+    """
     length, start = _varint(page, start)
     if length > len(pages) * len(page):
-        raise ValueError("the row is longer than the file")  # or pages that lead to one another would never end
+        raise ValueError("the row is longer than the file")  # the loop below must end if damaged pages form a ring
     seq, start = _varint(page, start)
     size = len(pages[0])
     local = _local(length, size)
@@ -127,7 +141,7 @@ def _row(page: bytes, start: int, pages: Sequence[bytes]) -> tuple[int, list[Val
 
 
 def _local(length: int, size: int) -> int:
-    """How much of a row of that length stands on its own page."""
+    """Return how many bytes of a row of that length are on its own page; the rest is on overflow pages."""
     most = size - 35
     if length <= most:
         return length
@@ -153,7 +167,7 @@ def _columns(record: bytes) -> list[Value]:
 
 
 def _width(kind: int) -> int:
-    """The bytes that a value of a serial type takes."""
+    """Return the bytes of a value of SQLite's serial type `kind`; raises IndexError for the unused 10 and 11."""
     return (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
 
 
@@ -168,7 +182,10 @@ def _value(kind: int, data: bytes) -> Value:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of one to nine bytes, seven bits in each but the ninth, and where it ends."""
+    """Return the number at `place` and the position after it; the number has one to nine bytes.
+
+    Each byte holds seven bits, and the ninth holds eight. Raises IndexError if the data end before the number does.
+    """
     value = 0
     for count in range(9):
         byte = data[place + count]

@@ -1,4 +1,4 @@
-"""The journal's SQL: one table of events, views for a person with sqlite3, and the steps from version to version."""
+"""The journal's SQL: the tables, the views for people who use sqlite3, and the steps from version to version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from behavesim.store.seal import seal
 
 Migration = Callable[[sqlite3.Connection], None]
-"""Takes a journal from one version to the next, inside a transaction that its caller begins and ends."""
+"""A step that takes a journal from one version to the next; its caller begins and ends the transaction."""
 
 EVENTS = """CREATE TABLE events (
     seq       INTEGER PRIMARY KEY,
@@ -27,7 +27,7 @@ UNSEALED = """CREATE TABLE events (
     payload   TEXT NOT NULL,      -- JSON
     data      BLOB                -- trajectories of an Evaluated candidate
 ) STRICT"""
-"""The table of events in journals of before version 6."""
+"""The table of events in journals before version 6."""
 _INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
 OWNER = """
 CREATE TABLE owner (  -- who appends: one row, which each commit of a process compares with its own token
@@ -163,13 +163,16 @@ GROUP BY model, tier;
 
 
 def holds_events(db: sqlite3.Connection) -> bool:
-    """Whether `events` is the table of a journal: a view or another table could answer with anything, without end."""
+    """Whether `events` is exactly the table of a journal, sealed or not; a view could yield rows without end."""
     found = db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall()
     return found in ([("table", EVENTS)], [("table", UNSEALED)])
 
 
 def script(db: sqlite3.Connection, text: str) -> None:
-    """Run the statements of a script one by one, without ending the transaction as `executescript` would."""
+    """Run the statements of a script one by one; `executescript` would end the transaction. Each ends on its own line.
+
+    Raises sqlite3.Error if a statement fails.
+    """
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line
@@ -188,19 +191,19 @@ def _drop_views(db: sqlite3.Connection) -> None:
 
 
 def _renew_views(db: sqlite3.Connection) -> None:
-    """Views hold nothing, so those of an older version are replaced by today's."""
+    """Replace all views by the current ones; views hold no data of their own."""
     _drop_views(db)
     script(db, VIEWS)
 
 
 def _share_passages(db: sqlite3.Connection) -> None:
-    """Prompts asked from here on are kept by their passages; those of before stay whole."""
+    """Add the table of passages, which new prompts use; the text of earlier prompts stays in their events."""
     script(db, PASSAGES)
     _renew_views(db)
 
 
 def _seal_events(db: sqlite3.Connection) -> None:
-    """Events carry a hash of their row from here on; those of before are sealed as they are found."""
+    """Add the column of seals to the events, and the table of the owner; existing rows are sealed as they are."""
     _drop_views(db)
     db.execute("ALTER TABLE events RENAME TO unsealed")
     db.execute(EVENTS)
@@ -211,10 +214,11 @@ def _seal_events(db: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views, _share_passages, _seal_events)
-"""The first step begins a journal, each further one takes it a version on. Steps are added, never changed.
+"""The first step makes a journal of version OLDEST, and each further step raises the version by one.
 
-A version with other views has `_renew_views` once more, as its last step.
+Steps are added and never changed. A version with changed views adds `_renew_views` once more as its last step.
 """
 OLDEST = 3
-"""The oldest version that can be read; before it, requests named neither their cost nor their service tier."""
+"""The oldest version that can be read; requests in earlier ones have neither a cost nor a service tier."""
 VERSION = OLDEST + len(MIGRATIONS) - 1
+"""The current version, which SQLite keeps as the file's `user_version`."""

@@ -1,4 +1,4 @@
-"""Journals of older versions are brought to this one: a backup first, then all steps in one transaction."""
+"""Upgrades of journals of older versions: first a backup, then all steps in one transaction."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from behavesim.store.schema import MIGRATIONS, OLDEST, Migration
 
 
 def upgrade(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Make the journal at `path` one of the newest version, or begin it where the file is empty or missing.
+    """Upgrade the journal at `path` to the newest version; make a new one if the file is empty or missing.
 
-    An older journal is first copied beside itself (see `backup_of`). Raises JournalError where the journal is newer
-    than the migrations know; sqlite3.DatabaseError where a step fails, and the journal is as it was.
+    An older journal is first copied beside itself (see `backup_of`). Raises JournalError if its version is newer than
+    the migrations or older than OLDEST. Raises sqlite3.DatabaseError if a step fails; the journal is then unchanged.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         version, newest = version_of(db), OLDEST + len(migrations) - 1
@@ -37,17 +37,17 @@ def upgrade(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
 
 
 def backup_of(path: Path, version: int) -> Path:
-    """Where the copy of a journal of an older version is kept."""
+    """Return the path of the backup that `upgrade` makes of a journal of that version, in the same folder."""
     return path.with_name(f"{path.stem}.version-{version}{path.suffix}")
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The version a journal was written by; 0 of an empty file."""
+    """Return a journal's schema version, 0 for an empty file; raises sqlite3.DatabaseError if it is no database."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def refuse_foreign(path: Path, version: int, known: int) -> None:
-    """Raise JournalError where a journal comes from the future, or from before requests named their cost."""
+    """Raise JournalError if a journal's version is newer than `known` or older than OLDEST; 0 (empty file) passes."""
     if 0 < version < OLDEST:
         raise JournalError(
             f"{path} was written by an older behavesim (schema {version}, the oldest this one reads is {OLDEST}); "
@@ -60,13 +60,15 @@ def refuse_foreign(path: Path, version: int, known: int) -> None:
 
 
 def copy_journal(path: Path, to: Path) -> None:
-    """Copy a journal as it is at this moment, whole or not at all; its run may be going on."""
+    """Copy a journal's present content to the file `to`, which appears only when it is complete; its run may go on.
+
+    Raises sqlite3.Error if the journal cannot be read, OSError if the copy cannot be put in its place.
+    """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         _back_up(db, to)
 
 
 def _back_up(db: sqlite3.Connection, path: Path) -> None:
-    """Copy the journal, whole or not at all."""
     draft = path.with_suffix(".draft")
     draft.unlink(missing_ok=True)
     with closing(sqlite3.connect(draft)) as copy:

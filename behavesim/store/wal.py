@@ -1,4 +1,4 @@
-"""The write-ahead log of a journal: brought to the disk, and moved into the database, beside the commits."""
+"""The write-ahead log of a journal: it is synced to the disk and moved into the database while commits go on."""
 
 from __future__ import annotations
 
@@ -11,27 +11,34 @@ from pathlib import Path
 import aiosqlite
 
 FLUSH_S = 1.0
-"""How often commits are made to survive a power cut as well."""
+"""Seconds between syncs of the log to the disk: a power cut can lose the commits since the last one."""
 LIMIT_BYTES = 64 << 20
-"""The log may grow to about that before it is moved into the database: a folder copied meanwhile is whole."""
+"""Length in bytes, about, at which the log is moved into the database.
+
+Until then the database's file does not change, so that a folder copied during a run is whole.
+"""
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-"""Copies into the database what no reader still needs from the log; answers how long the log is, and what is copied."""
+"""Copy into the database all of the log up to where a reader still needs the old state.
+
+It answers one row: whether it was blocked, the number of pages in the log, and how many of them are copied.
+"""
 
 
 class WriteAheadLog:
-    """Looks after the log while a journal is written, in threads, so that commits do not wait for the disk.
+    """Syncs and moves the log in threads while a journal is written, so that commits do not wait for the disk.
 
-    Left to SQLite, one commit a second would wait for the disk, and now and then one for the whole log to be moved,
-    which takes most of a second. As long as another process reads a state of the database from before, the log cannot
-    be emptied, and grows: `notes` is told, once each time, when that is so, and when it is over.
+    SQLite itself would make one commit a second wait for the disk, and some commits wait most of a second while the
+    whole log is moved. The log cannot be emptied, and grows, while another process reads an old state of the database:
+    `notes` is called with one line when that is noticed, and again when it is over.
     """
 
     def __init__(
         self, journal: Path, limit: int, notes: Callable[[str], None], catch_up: Callable[[], Awaitable[bool]]
     ) -> None:
-        """`limit` is the length in bytes at which the log is moved.
+        """`limit` is the length in bytes at which the log is moved into the database.
 
-        `catch_up` moves, between two commits, what came while the log was moved; False where not all of it could be.
+        Commits may add to the log while it is moved. `catch_up` then moves the rest between two commits, and returns
+        False if another process prevented moving all of it.
         """
         self._journal = journal
         self._log = journal.with_name(f"{journal.name}-wal")
@@ -46,13 +53,14 @@ class WriteAheadLog:
 
     @property
     def pragmas(self) -> tuple[str, ...]:
-        """What to tell SQLite: not to move the log by itself, and to cut it off once it has been moved."""
+        """Statements for the connection that commits: SQLite must not move the log itself, but cuts a moved log."""
         return "PRAGMA wal_autocheckpoint = 0", f"PRAGMA journal_size_limit = {self._limit}"
 
-    def is_the_same(self) -> Callable[[], bool]:
-        """Return a function that says whether the log's file is still the one that is there now.
+    def log_check(self) -> Callable[[], bool]:
+        """Return a function that returns whether the log's file is still the one that is there now.
 
-        A log that is missing counts as the same: where the whole folder was moved, commits still reach the log in it.
+        A missing log counts as the same: if the whole folder was moved, commits still reach the log in it.
+        Raises OSError if there is no log now.
         """
         now = self._log.stat()
 
@@ -61,8 +69,11 @@ class WriteAheadLog:
 
         return is_still_so
 
-    def grew(self, size: int) -> None:
-        """A commit added so many bytes; raises OSError or DatabaseError where the disk did not take earlier ones."""
+    def committed(self, size: int) -> None:
+        """Note that a commit added `size` bytes, and start syncing in the background unless it is going on.
+
+        Raises OSError or sqlite3.DatabaseError if syncing or moving earlier commits failed.
+        """
         self._unflushed += size
         if self._flushing is not None and self._flushing.done():
             self._flushing.result()
@@ -70,16 +81,16 @@ class WriteAheadLog:
             self._flushing = asyncio.create_task(self._flush())
 
     async def close(self) -> None:
-        """Bring the last commits to the disk: SQLite does that only where nobody else has the journal open.
+        """Sync the last commits to the disk; SQLite does so only if no other process has the journal open.
 
-        Raises what `grew` does.
+        Raises what `committed` raises.
         """
         self._closing.set()
         if self._flushing is not None:
             await self._flushing
 
     async def _flush(self) -> None:
-        """Bring commits to the disk, until there are no more of them."""
+        """Sync commits to the disk every FLUSH_S seconds, or at once when closing, until all are synced."""
         while self._unflushed:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), FLUSH_S)
@@ -89,21 +100,21 @@ class WriteAheadLog:
                 await self._move()
                 if await self._catch_up():
                     self._unmoved = 0  # the next commit begins the log anew
-            self._look()
+            self._report_length()
 
     def _sync(self) -> None:
         log = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(log)
         finally:
-            os.close(log)  # not to be done to the other two files: SQLite's locks on them would be gone
+            os.close(log)  # closing a descriptor of the other two files would drop SQLite's locks on them
 
     async def _move(self) -> None:
         async with aiosqlite.connect(self._journal, timeout=0) as connection:
-            await connection.execute_fetchall(CHECKPOINT)  # in one go: half a statement would hold up commits
+            await connection.execute_fetchall(CHECKPOINT)  # fetch all rows: an unfinished statement would block commits
 
-    def _look(self) -> None:
-        """Tell what there is to tell; a log twice as long as it should be is held by somebody."""
+    def _report_length(self) -> None:
+        """Report when the log exceeds twice its limit, which means that a reader holds it, and when that ends."""
         size = self._log.stat().st_size
         if not self._is_held and size > 2 * self._limit:
             self._is_held = True
@@ -112,6 +123,6 @@ class WriteAheadLog:
                 f"middle of reading {self._journal.name}, such as an open database browser or a query in sqlite3; "
                 f"end it (`fuser {self._journal}` names it)"
             )
-        elif self._is_held and 2 * size < 3 * self._limit:  # the last commit before it is moved goes beyond
+        elif self._is_held and 2 * size < 3 * self._limit:  # an emptied log still exceeds its limit by one commit
             self._is_held = False
             self._notes(f"{self._log} has been emptied: nobody holds it any more")

@@ -1,4 +1,4 @@
-"""How files are written beside a journal: in one step, and with a word on what to do where that fails."""
+"""Writing files beside a journal: in one step, with errors that say what to do next."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from behavesim.base.errors import JournalError
 
 
 def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
-    """Replace a file in one step, so that a reader never sees half of it; raises JournalError where it cannot be.
+    """Replace a file's text in one step, so that a reader never sees half of it.
 
-    What is lasting is on the disk before it replaces what was there.
+    If `is_lasting`, the new text is synced to the disk before it replaces the old one. Raises JournalError if the file
+    cannot be written.
     """
     draft = path.with_suffix(".draft")
-    with reported(path):
+    with write_errors_named(path):
         refuse_pipe(draft)
         with draft.open("w", encoding="utf-8") as file:
             file.write(text)
@@ -28,22 +29,22 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file; raises JournalError where it cannot be."""
-    with reported(path):
+    """Append a line to a file, made if missing; raises JournalError if it cannot be written."""
+    with write_errors_named(path):
         refuse_pipe(path)
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
 
 def refuse_pipe(path: Path) -> None:
-    """Raise JournalError where a named pipe stands in a file's place: opening it waits for ever for its other end."""
+    """Raise JournalError if the path is a named pipe: opening it would wait for ever for a reader."""
     if path.is_fifo():
         raise JournalError(f"cannot write {path}: it is a named pipe, not a file; remove it, then resume the run")
 
 
 @contextmanager
-def reported(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into JournalError, one line with what to do next."""
+def write_errors_named(path: Path) -> Iterator[None]:
+    """Raise an OSError of the block as JournalError, whose one line names `path` and what to do next."""
     try:
         yield
     except OSError as error:

@@ -12,7 +12,7 @@ import pytest
 from behavesim.base.errors import JournalError
 from behavesim.state.events import NotAdded, RunStopped
 from behavesim.store.codec import encode
-from behavesim.store.damage import altered
+from behavesim.store.damage import altered_rows
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.salvage import salvaged
@@ -133,7 +133,7 @@ async def test_an_upgrade_seals_the_events_of_before(old: Path) -> None:
     assert [event for _, event in found.events.values()] == EVENTS
     async with SqliteJournal(old) as journal:
         await journal.append([RunStopped("now")])
-    assert altered(old) == []
+    assert altered_rows(old) == []
     assert [event for _, _, event in read_events(old)] == [*EVENTS, RunStopped("now")]
     found = salvaged(old)
     assert found.proved

@@ -140,8 +140,8 @@ async def test_a_log_that_another_process_is_moving_is_not_taken_for_moved(tmp_p
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout is not None
             assert other.stdout.readline()
-            assert not await journal._moved()
-        assert await journal._moved()
+            assert not await journal._move_log()
+        assert await journal._move_log()
 
 
 async def test_a_long_log_is_moved_into_the_database_and_begun_anew(tmp_path: Path) -> None:
