@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from behavesim.base.config import Settings
-from behavesim.search.build import Parts, assembled
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.search.build import wired
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
 from behavesim.search.settings import resolve
@@ -102,8 +103,8 @@ async def begun_search(settings: Settings, path: Path) -> Search:
     """A search on the null task, with a real journal that the caller closes by ending the process."""
     task, judge = Null(), NullJudge()
     journal = await SqliteJournal(path).__aenter__()
-    caps = Caps(settings.budget, lambda model, tokens: 0.0)
-    search = assembled(settings, task, Parts(NullProposer(), judge, journal), caps)
+    caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
+    search = wired(settings, task, NullProposer(), judge, journal, caps)
     if search.behaviours is not None:
         search.behaviours.__class__ = Timed
     search.show = Meter(search.behaviours)

@@ -18,8 +18,9 @@ from pathlib import Path
 from flatness import NullJudge
 
 from behavesim.base.config import Settings
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.search.admission import run_provenance
-from behavesim.search.build import Parts, assembled
+from behavesim.search.build import wired
 from behavesim.search.caps import Caps
 from behavesim.search.settings import resolve
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
@@ -58,8 +59,8 @@ async def written(folder: RunFolder, settings: Settings) -> None:
     folder.path.mkdir(parents=True)
     folder.write_settings(settings.flat())
     async with SqliteJournal(folder.journal) as journal:
-        caps = Caps(settings.budget, lambda model, tokens: 0.0)
-        search = assembled(settings, task, Parts(Numbered(task.template), judge, journal), caps)
+        caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
+        search = wired(settings, task, Numbered(task.template), judge, journal, caps)
         verdict = await judge.evaluate(task.template)
         template = Evaluated(TEMPLATE, task.template, verdict.score, verdict.scores, verdict.trajectories)
         started = RunStarted(settings.flat(), run_provenance(settings, task), "strong+")

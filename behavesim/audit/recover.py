@@ -11,11 +11,12 @@ from typing import Any
 from behavesim.audit.salvage import Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
 from behavesim.sandbox import SandboxJudge
 from behavesim.search.admission import run_provenance
-from behavesim.search.build import Parts, assembled, evaluated_template, judging
+from behavesim.search.build import evaluated_template, judging, wired
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
 from behavesim.search.settings import recorded
@@ -105,12 +106,12 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
                     if salvage is not stretches[0][0] and isinstance(salvage.opening, RunForked):
                         await journal.append([replace(salvage.opening, settings=settings.flat())])
                     proposer = SalvagedProposer(salvage)
-                    parts = Parts(
-                        proposer, SalvagedJudge(judge, salvage.verdicts), journal, RunFiles(target, target.note)
-                    )
+                    known = SalvagedJudge(judge, salvage.verdicts)
                     is_last = salvage is final
                     budget = settings.budget if is_last else salvage.asks
-                    search = await _search(salvage, settings, task, parts, budget, target)
+                    caps, files = Caps(budget, lambda model, tokens: 0.0, Heartbeat()), RunFiles(target, target.note)
+                    search = wired(settings, task, proposer, known, journal, caps, files)
+                    await _take_up(search, salvage, target)
                     await _run_dry(search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget)
                     await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
                     lost |= proposer.lost
@@ -123,18 +124,14 @@ async def _beginning(salvage: Salvage, settings: Settings, task: Task, judge: Sa
     return [RunStarted(settings.flat(), made_of, judge.isolation), template]
 
 
-async def _search(
-    salvage: Salvage, settings: Settings, task: Task, parts: Parts, budget: int, target: RunFolder
-) -> Search:
-    """A search that goes on from the new journal, and has what came from outside in this stretch."""
-    search = assembled(settings, task, parts, Caps(budget, price=lambda model, tokens: 0.0))
+async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
+    """Fold the new journal, and record what came from outside in this stretch."""
     search.method = SalvagedMethod(search.method, salvage.asked)
     search.clock_every_s = 0.0  # the time is the journal's
     for _, _, event in read_events(target.journal):
         search.fold(event)
     waiting = {program.source for program in search.state.injected}
     await search.record(*(each for each in salvage.put_in if each.source not in waiting), *salvage.readings)
-    return search
 
 
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:

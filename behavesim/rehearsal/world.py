@@ -17,7 +17,7 @@ from behavesim.base.config import OWN, Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Tokens, Usage
 from behavesim.methods.installed import method_type
-from behavesim.search.build import Parts, assembled
+from behavesim.search.build import wired
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
 from behavesim.search.settings import resolve
@@ -179,9 +179,9 @@ async def search(
     """Return a search on the toy, new or as its journal left it, wired as the real one is."""
     task = Toy()
     resolved = fitting(settings)
-    caps = Caps.of(resolved, price, Heartbeat(), active_before_s=0.0)
+    caps = Caps.of(resolved, price, Heartbeat())
     proposer = proposer or ToyProposer(resolved.seed, delay, resolved.connections)
-    built = assembled(resolved, task, Parts(proposer, ToyJudge(task, delay, resolved.workers), journal), caps)
+    built = wired(resolved, task, proposer, ToyJudge(task, delay, resolved.workers), journal, caps)
     for event in journal.events():
         built.fold(event)
     if built.state.started is not None:

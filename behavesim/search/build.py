@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -86,6 +86,12 @@ class Launch:
         """The run's journal, not opened yet."""
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
 
+    def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
+        """Return the session's search without its events; `before` is the time that earlier sessions took."""
+        caps = Caps.of(self.settings, Prices.named(self.settings.prices).cost, self.clock, before)
+        files = RunFiles(self.folder, self.notices)
+        return wired(self.settings, self.task, proposer, judge, journal, caps, files, self.requests)
+
 
 @asynccontextmanager
 async def new_search(launch: Launch) -> AsyncIterator[Search]:
@@ -113,7 +119,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
             journal = await stack.enter_async_context(launch.journal())
             beginning: list[Event] = [started, template, *launch.brought]
             await journal.append(beginning)
-        search = _wired(launch, proposer, judge, journal)
+        search = launch.search(proposer, judge, journal)
         for event in beginning:
             search.fold(event)
         yield search
@@ -132,10 +138,10 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
         pool = sandbox(launch.settings, launch.task, clock=launch.clock)
-        search = _wired(launch, proposer, SandboxJudge(launch.task, "search", pool), journal)
-        folding = asyncio.to_thread(_folded, search, launch.folder)  # while the sandbox loads its libraries
-        _, before_s = await asyncio.gather(stack.enter_async_context(pool), folding)
-        search.caps = replace(search.caps, active_before_s=before_s)
+        before = Activity()
+        search = launch.search(proposer, SandboxJudge(launch.task, "search", pool), journal, before)
+        folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
+        await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
         notes = tuple(note.asked.number for note in search.state.awaited_notes)
         lost = search.state.under_way
@@ -172,13 +178,11 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
         yield search
 
 
-def _folded(search: Search, folder: RunFolder) -> float:
-    """Fold all events of a run; returns how many seconds it has been active."""
-    activity = Activity()
+def _fold(folder: RunFolder, search: Search, before: Activity) -> None:
+    """Take all events of a run's journal into its search and into the time that it has been active."""
     for _, at, event in read_events(folder.journal):
-        activity.take(at, event)
+        before.take(at, event)
         search.fold(event)
-    return activity.seconds
 
 
 def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
@@ -220,19 +224,17 @@ async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
     )
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a search is made of beside its settings: who writes, who judges, where it is kept, and who is shown it."""
-
-    proposer: Responder
-    judge: Judge
-    journal: Journal
-    show: Show = lambda event, state: None
-    requests: Requests | None = None
-
-
-def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Search:
-    """A search at rest; the only place where one is put together."""
+def wired(
+    settings: Settings,
+    task: Task,
+    proposer: Responder,
+    judge: Judge,
+    journal: Journal,
+    caps: Caps,
+    show: Show = lambda event, state: None,
+    requests: Requests | None = None,
+) -> Search:
+    """Return a search that has no events yet and is not running; every search is put together here."""
     writer = proposer_type(settings.proposer)
     chosen = method(settings, task, writer.writes_text)
     return Search(
@@ -240,21 +242,14 @@ def assembled(settings: Settings, task: Task, parts: Parts, caps: Caps) -> Searc
         rules=Rules.of(settings),
         caps=caps,
         method=chosen,
-        proposer=Weighing(parts.proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
-        judge=parts.judge,
-        journal=parts.journal,
+        proposer=Weighing(proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
+        judge=judge,
+        journal=journal,
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
-        show=parts.show,
+        show=show,
         clock_every_s=0.0 if writer.brings_time else chosen.clock_every_s,
-        requests=parts.requests,
+        requests=requests,
     )
-
-
-def _wired(launch: Launch, proposer: Responder, judge: Judge, journal: SqliteJournal) -> Search:
-    parts = Parts(proposer, judge, journal, RunFiles(launch.folder, launch.notices), launch.requests)
-    prices = Prices.named(launch.settings.prices)
-    caps = Caps.of(launch.settings, prices.cost, launch.clock, active_before_s=0.0)
-    return assembled(launch.settings, launch.task, parts, caps)
 
 
 def _proposer(launch: Launch) -> Proposer[Any]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import dollars, duration, one_line
 from behavesim.base.tokens import Price, Spending
 from behavesim.proposers.prices import Prices, as_setting
@@ -15,7 +14,9 @@ from behavesim.search.cap import Cap, Use
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
+    from behavesim.base.heartbeat import Heartbeat
     from behavesim.state.state import RunState
+    from behavesim.store.activity import Activity
 
 ENOUGH = 50
 """Candidates that must be registered before the share of rejected ones says anything."""
@@ -114,19 +115,19 @@ class Caps:
 
     budget: int
     price: Price
+    clock: Heartbeat
     limits: Mapping[Cap, float] = field(default_factory=dict)
     """The caps that are set, in the order of CAPS, with their limits."""
-    active_before_s: float = 0.0
-    """Seconds that the run was active in earlier sessions."""
-    clock: Heartbeat = field(default_factory=Heartbeat)
+    before: Activity | None = None
+    """How long the run was active in earlier sessions, complete once their events are read; None for a new run."""
     since: float = 0.0
     """What the clock said when this session began, in seconds."""
 
     @classmethod
-    def of(cls, settings: Settings, price: Price, clock: Heartbeat, active_before_s: float) -> Caps:
-        """Return the caps of a session that begins now, of a run that was active for `active_before_s` before."""
+    def of(cls, settings: Settings, price: Price, clock: Heartbeat, before: Activity | None = None) -> Caps:
+        """Return the caps of a session that begins now; `before` is the time that earlier sessions took, if any."""
         limits = {cap: limit for cap in CAPS if (limit := cap.limit(settings)) is not None}
-        return cls(settings.budget, price, limits, active_before_s, clock, since=clock())
+        return cls(settings.budget, price, clock, limits, before, since=clock())
 
     @property
     def limits_requests(self) -> bool:
@@ -157,7 +158,8 @@ class Caps:
 
     def active_s(self) -> float:
         """Return the seconds that the run has been active, without pauses between sessions."""
-        return self.active_before_s + self.clock() - self.since
+        before_s = 0.0 if self.before is None else self.before.seconds
+        return before_s + self.clock() - self.since
 
     def left_s(self) -> float:
         """Return the seconds until the run's time is up; infinity without a limit."""

@@ -17,7 +17,7 @@ from behavesim.task import Objective
 
 settings = resolve({"task": "tsp"}, ["max_cpu_s=3"])
 state = RunState(Objective("minimise"))
-caps = Caps.of(settings, lambda model, tokens: 0.0, Heartbeat(), 0.0)
+caps = Caps.of(settings, lambda model, tokens: 0.0, Heartbeat())
 before = caps.forbids_request(state)
 state.tally.cpu_s = 3.0
 print(json.dumps([

@@ -15,6 +15,7 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.replay import ReplayProposer, brought_again
 from behavesim.search.loop import Search
 from behavesim.state.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
+from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
 from tests.search.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 
@@ -30,7 +31,9 @@ async def timed(journal: MemoryJournal, order: int, step_s: float = STEP_S, **se
     """A search, new or as its journal left it, in which time passes with the candidates."""
     run = await search(journal, {**BY_CLOCK, **settings}, random.Random(order), ToyProposer(0, random.Random(order)))
     clock = Heartbeat(lambda: step_s * run.state.registered)
-    run.caps = replace(run.caps, clock=clock, since=clock(), active_before_s=step_s * run.state.registered)
+    before = Activity()
+    before.seconds = step_s * run.state.registered
+    run.caps = replace(run.caps, clock=clock, since=clock(), before=before)
     return run
 
 

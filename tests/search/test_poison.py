@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.pool import result
-from behavesim.search.build import Parts, assembled, evaluated_template
+from behavesim.search.build import evaluated_template, wired
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
 from behavesim.state.events import (
@@ -148,7 +149,7 @@ async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Searc
     """A search that meets nothing else, new or as its journal left it."""
     task, resolved = Careless(), fitting(settings)
     judge = SandboxJudge(task, "search", Sandbox())
-    built = assembled(resolved, task, Parts(Poisoner(), judge, journal), Caps(resolved.budget, lambda *usage: 0.0))
+    built = wired(resolved, task, Poisoner(), judge, journal, Caps(resolved.budget, lambda *usage: 0.0, Heartbeat()))
     for event in journal.events():
         built.fold(event)
     if built.state.started is None:
