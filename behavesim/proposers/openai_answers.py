@@ -95,30 +95,14 @@ class _Error:
 def answer(
     status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
 ) -> Completion | Fault:
-    """The meaning of a response; `optional` names the parameters of the request that it could do without.
+    """Return the meaning of a response; `optional` names the parameters of the request that it could do without.
 
-    Every text of the endpoint that a result holds has gone through `clean`, whole and before any of it is cut off.
+    `clean` is applied to every text of the endpoint that a result holds, before the text is shortened.
     """
     try:
-        found = _answer(status, headers, body, optional, clean)
+        return _answer(status, headers, body, optional, clean)
     except RecursionError:
         return Fault("passing", "the endpoint answered with JSON that is nested beyond reason", NO_USAGE)
-    if found.usage is not None and found.usage.tier:
-        found = replace(found, usage=replace(found.usage, tier=_word(found.usage.tier, clean)))
-    if isinstance(found, Completion):
-        return replace(found, text=clean(found.text), finish_reason=_word(found.finish_reason, clean))
-    return found
-
-
-def _word(text: str | None, clean: Callable[[str], str]) -> str | None:
-    return text and one_line(clean(text), REASON_LIMIT)
-
-
-def redirected(where: str, url: str) -> Fault:
-    """An endpoint at `where` that sends a request on to another address, `url`: empty if nobody can be asked there."""
-    if not url:
-        return Fault("setup", f"{where} redirects to nowhere; check OPENAI_BASE_URL", NO_USAGE)
-    return Fault("setup", f"the endpoint has moved to {one_line(url, 200)}; put that into OPENAI_BASE_URL", NO_USAGE)
 
 
 def _answer(
@@ -127,7 +111,9 @@ def _answer(
     document = _document(body)
     error = _error(document)
     if status < 400 and error is None:
-        return _completion(document) if isinstance(document, Mapping) else _no_document(headers, clean(_words(body)))
+        if isinstance(document, Mapping):
+            return _completion(document, clean)
+        return _no_document(headers, clean(_words(body)))
     if status < 400 and error is not None:  # some gateways put the error behind them into a response of status 200
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
     error = (error or _Error(_words(body))).cleaned(clean)
@@ -187,9 +173,8 @@ def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
     return named[0][1] if named else ""
 
 
-def _completion(document: Mapping[str, Any]) -> Completion | Fault:
-    tier = document.get("service_tier")
-    used = replace(usage(document.get("usage")), tier=tier if isinstance(tier, str) else None)
+def _completion(document: Mapping[str, Any], clean: Callable[[str], str]) -> Completion | Fault:
+    used = replace(usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
@@ -201,8 +186,14 @@ def _completion(document: Mapping[str, Any]) -> Completion | Fault:
     if reason == "error":  # some gateways end a reply so that broke off behind them
         return Fault("passing", "the model broke off", used)
     text = said(choice, is_whole=interruption(reason) is None)
-    declined = "" if text else refusal(choice)
-    return Completion(declined, "content_filter", used) if declined else Completion(text, reason, used)
+    if not text and (declined := refusal(choice)):
+        return Completion(clean(declined), "content_filter", used)
+    return Completion(clean(text), _word(reason, clean), used)
+
+
+def _word(text: object, clean: Callable[[str], str]) -> str | None:
+    """Return a short text of the protocol, cleaned and shortened; None if it is no text."""
+    return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
 
 
 def _no_document(headers: Mapping[str, str], words: str) -> Fault:

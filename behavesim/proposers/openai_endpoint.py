@@ -16,7 +16,8 @@ import httpx2
 import openai
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers.openai_answers import Completion, Fault, answer, redirected
+from behavesim.base.text import one_line
+from behavesim.proposers.openai_answers import Completion, Fault, answer
 from behavesim.proposers.openai_diagnosis import Route, diagnosed, listens
 from behavesim.proposers.openai_environment import has_credentials, proxy_for, refuse_unusable
 from behavesim.proposers.openai_message import NO_USAGE
@@ -92,7 +93,7 @@ class Endpoint:
             megabytes = f"{ANSWER_BYTES / 2**20:.0f} MB"
             return Fault("request", f"the endpoint's answer is longer than {megabytes}", NO_USAGE), headers
         if response.has_redirect_location:
-            return redirected(self._route.where, self._moved_to(response)), headers
+            return self._redirected(response), headers
         return answer(status, headers, content, optional, self.secrets.clean), headers
 
     async def response(self, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response | Fault:
@@ -129,14 +130,16 @@ class Endpoint:
         self._client.base_url = self._client.base_url.copy_with(host="::1")
         return True
 
-    def _moved_to(self, response: httpx2.Response) -> str:
-        """The URL that an endpoint redirects to, without the path of completions; empty if it leads nowhere."""
+    def _redirected(self, response: httpx2.Response) -> Fault:
+        """Return what a redirect to another server means, or one that leads nowhere."""
         try:
             url = urljoin(str(response.request.url), response.headers["location"])
         except ValueError:
-            return ""
-        leads_on = url.startswith(("http://", "https://")) and not _is_onward(response)
-        return self.secrets.clean(url).removesuffix(PATH) if leads_on else ""
+            url = ""
+        if not url.startswith(("http://", "https://")) or _is_onward(response):
+            return Fault("setup", f"{self._route.where} redirects to nowhere; check OPENAI_BASE_URL", NO_USAGE)
+        moved = one_line(self.secrets.clean(url).removesuffix(PATH), 200)
+        return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", NO_USAGE)
 
 
 class _Client(openai.DefaultAioHttpClient):
