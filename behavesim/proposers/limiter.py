@@ -118,7 +118,7 @@ def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
 
 
 def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """The pause that a response asks for, in seconds: Retry-After (a number or a date), else its rate-limit headers."""
+    """Return the pause in seconds that a response asks for: Retry-After, else rate-limit headers; None without one."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         if name in headers:
             seconds = _number(headers[name], unit)
@@ -127,7 +127,7 @@ def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.ti
 
 
 def exhausted_for_s(headers: Mapping[str, str]) -> float:
-    """For how long the rate-limit headers of a response say that no request or token is left, in seconds."""
+    """Return the seconds until the rate-limit headers allow requests and tokens again; 0 if some are left."""
     pauses = [
         duration_s(headers.get(f"x-ratelimit-reset-{what}", "")) or 0.0
         for what in ("requests", "tokens")
@@ -137,7 +137,7 @@ def exhausted_for_s(headers: Mapping[str, str]) -> float:
 
 
 def duration_s(text: str) -> float | None:
-    """Seconds in `6m0s`, `20ms`, `1h2m3.5s` or a plain number of them; None for anything else."""
+    """Return the seconds that `6m0s`, `20ms`, `1h2m3.5s` or a plain number mean; None for any other text."""
     if (seconds := _number(text, 1.0)) is not None:
         return seconds
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text)

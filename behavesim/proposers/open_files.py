@@ -11,7 +11,7 @@ BESIDE = 64
 
 
 def allow(connections: int) -> None:
-    """Let this process open as many files as so many connections take; raises UsageError where it may not."""
+    """Raise the limit of open files to `connections` + `BESIDE`; raises UsageError if the hard limit is lower."""
     needed = connections + BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:

@@ -163,7 +163,7 @@ def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -
 
 
 def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
-    """The optional parameter that an error is about: the one it names as such, else the first in its text, or ''."""
+    """Return the optional parameter that an error names, else the first in its text; '' if it names none."""
     if error.parameter in optional:
         return error.parameter
     if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):

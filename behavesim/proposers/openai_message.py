@@ -11,7 +11,7 @@ from behavesim.programs.answer import written_out
 NO_USAGE = Usage()
 
 MOST_TOKENS = 10**9
-"""No request takes as many; a greater count is garbage."""
+"""Token counts from here on are taken as unknown: no request has as many."""
 
 REASONING = ("reasoning_content", "reasoning")
 """What a model thought aloud, as DeepSeek and vLLM call it, and as OpenRouter and Ollama do."""

@@ -12,7 +12,7 @@ from behavesim.proposers.openai_answers import Fault
 from behavesim.proposers.openai_endpoint import Endpoint
 
 LISTING_S = 15.0
-"""How long the list may take."""
+"""Seconds that the request for the list may take."""
 
 
 async def listed_models() -> dict[str, str | None]:
