@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from behavesim.application.injection import inject as put_in
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
@@ -23,7 +23,7 @@ def inject(
 ) -> None:
     """Put programs of your own into a run, while it goes on or before it is resumed."""
     folder = RunFolder.find(runs_dir, run)
-    settings = folder.with_task_at_hand(recorded(folder.read_settings()))
+    settings = folder.with_task_at_hand(settings_from_journal(folder.read_settings()))
     put_in(folder, TaskReference(settings.task).load(), files)
     some = f"{len(files)} program{'s' if len(files) > 1 else ''}"
     left = settings.budget - count_registered(folder.journal)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from behavesim.analysis.candidates import Candidate, Candidates
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.base.plugins import failures_named
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import (
     Added,
     CandidateId,
@@ -65,7 +65,7 @@ class Run:
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
-        self.settings = recorded(first[1].settings)
+        self.settings = settings_from_journal(first[1].settings)
         self._span = max(registered, self.settings.budget)
         self.state = RunState(_objective(first[1].provenance))
         self._take(*first)
@@ -260,7 +260,7 @@ class Run:
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
             case RunForked():
-                self.settings, self._task = recorded(event.settings), None
+                self.settings, self._task = settings_from_journal(event.settings), None
 
     def _remember(self) -> None:
         """Keep the islands' members at every tenth of the run's final budget."""

@@ -12,7 +12,7 @@ from behavesim.base.config import Settings
 from behavesim.base.tokens import Price, Spending, Tokens
 from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import TEMPLATE
 from behavesim.state.state import RunState
 
@@ -93,7 +93,7 @@ def in_force(run: Run) -> Settings:
 
     The folder's are those of the last session, which may name prices that the first did not.
     """
-    return recorded(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
+    return settings_from_journal(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
 
 
 def _recommended(run: Run) -> RecommendedProgram | None:

@@ -12,7 +12,7 @@ from behavesim.application.machine import cores, has_endpoint
 from behavesim.base.errors import UsageError
 from behavesim.proposers.installed import proposer_type
 from behavesim.search.build import Launch
-from behavesim.search.settings import amended, recorded, resolve
+from behavesim.search.settings import changed_settings, resolve, settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
@@ -56,10 +56,10 @@ def next_launch(
     What is None among the changes was not given. Where the file of its task is gone, the run's own copy stands in.
     Raises UsageError where a change is none.
     """
-    before = recorded(folder.read_settings())
+    before = settings_from_journal(folder.read_settings())
     if not Path(before.task).is_file():
         before = folder.with_task_at_hand(before)
     if task := changes.get("task"):
         changes = {**changes, "task": TaskReference(task).resolved().text}
-    settings = amended(before, changes, assignments)
+    settings = changed_settings(before, changes, assignments)
     return Launch(settings, TaskReference(settings.task).load(), fork or folder)

@@ -19,7 +19,7 @@ from behavesim.search.admission import run_provenance
 from behavesim.search.build import evaluated_template, judging, wired
 from behavesim.search.caps import Caps
 from behavesim.search.loop import Search
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import (
     Added,
     Asked,
@@ -82,7 +82,10 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
     kept = unbroken(events)
     stretches = stretched([*kept[-1:], *list(events.values())[len(kept) :]])
-    known = [recorded(folder.read_settings() if each.opening is None else each.opening.settings) for each in stretches]
+    known = [
+        settings_from_journal(folder.read_settings() if each.opening is None else each.opening.settings)
+        for each in stretches
+    ]
     last = folder.with_task_at_hand(known[-1])
     settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
     lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)

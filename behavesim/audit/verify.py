@@ -19,7 +19,7 @@ from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.search.admission import run_provenance
 from behavesim.search.outcome import copied, judged, without_addresses
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -88,7 +88,7 @@ async def verify(
     if result.damage:
         return result
     openings = {seq: e for seq, _, e in read_events(folder.journal, only=OPENINGS) if isinstance(e, OPENINGS)}
-    settings = folder.with_task_at_hand(recorded(openings[max(openings)].settings))
+    settings = folder.with_task_at_hand(settings_from_journal(openings[max(openings)].settings))
     task = TaskReference(settings.task).load()
     total = last_event(folder.journal)
     drawn = None if sample is None else _drawn(settings, sample, count_registered(folder.journal))
@@ -168,7 +168,7 @@ class Verifier:
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
         """Begin, or go on under other settings after a fork."""
         await self.settle(0)  # or programs from before the fork would be judged under what holds after it
-        settings, now = recorded(event.settings), recorded(self._folder.read_settings())
+        settings, now = settings_from_journal(event.settings), settings_from_journal(self._folder.read_settings())
         audit = Audit(settings, self._bench.task, later=now)
         for earlier, _, folded in read_events(self._folder.journal):
             if earlier >= seq:

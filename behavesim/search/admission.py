@@ -9,7 +9,7 @@ from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
 from behavesim.state.provenance import changed_parts, instances_hash, provenance
@@ -58,7 +58,7 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
     """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now, task)
-    first = _elsewhere(recorded(begun.settings), settings)
+    first = _elsewhere(settings_from_journal(begun.settings), settings)
     moved = differences(first.model_copy(update={"budget": settings.budget}), settings)
     if settings.budget < first.budget:
         moved["budget"] = (first.budget, settings.budget)
@@ -76,7 +76,8 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
     """Raise UsageError if a fork of `source` would change the task, the method, the instances or a fixed setting."""
     begun = _opening(source)
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
-    moved = [key for key in differences(_elsewhere(recorded(begun.settings), settings), settings) if key in kept]
+    first = _elsewhere(settings_from_journal(begun.settings), settings)
+    moved = [key for key in differences(first, settings) if key in kept]
     if moved:
         raise UsageError(f"a fork keeps its {' and '.join(moved)}; for others, start a new run")
     if "instances" in changed_parts(begun.provenance, run_provenance(settings, task), task):

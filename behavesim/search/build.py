@@ -33,7 +33,7 @@ from behavesim.search.admission import (
 from behavesim.search.caps import Caps
 from behavesim.search.due import Rules
 from behavesim.search.loop import Search, Show
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,
@@ -133,7 +133,7 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         journal = await stack.enter_async_context(launch.journal())
         refuse_changes(launch.folder, launch.settings, launch.task)
         await asyncio.to_thread(refuse_unpriced, launch.settings)
-        connections = recorded(launch.folder.read_settings()).connections
+        connections = settings_from_journal(launch.folder.read_settings()).connections
         launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))

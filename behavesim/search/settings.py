@@ -56,17 +56,17 @@ def resolve(
     budget = given.get("budget", Settings.model_fields["budget"].default)
     if task is not None and isinstance(budget, int) and budget > 0:  # another is refused by its own name
         given = {**method.settings_type.suited(task, budget), **given}
-    return owned(given)
+    return _from_person(given)
 
 
-def amended(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
+def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
     """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
 
     If the method or proposer changes, settings that only the old one has are dropped. Raises UsageError as `resolve`.
     """
     changes = dict(assignment(text) for text in assignments or [])
     changes |= {key: value for key, value in flags.items() if value is not None}
-    return owned({**_without_those_gone(settings, changes), **changes})
+    return _from_person({**_without_those_gone(settings, changes), **changes})
 
 
 def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[
     return values
 
 
-def owned(values: Mapping[str, Any]) -> Settings:
+def _from_person(values: Mapping[str, Any]) -> Settings:
     """Return settings from plain values by name; raises UsageError that names one that does not fit and its owner."""
     owners = method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer"))
     try:
@@ -98,10 +98,11 @@ def owned(values: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def recorded(values: Mapping[str, Any]) -> Settings:
+def settings_from_journal(values: Mapping[str, Any]) -> Settings:
     """Return settings as a journal or a run's folder holds them.
 
-    If the method or proposer is not installed any more, its own settings are left out.
+    If the method or proposer is not installed any more, its own settings are left out. Raises UsageError that names a
+    value that does not fit.
     """
     owners = []
     for part, owner in (("method", method_owner), ("proposer", proposer_owner)):

@@ -17,7 +17,7 @@ from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import verify
 from behavesim.base.errors import JournalError
-from behavesim.search.settings import recorded as recorded_settings
+from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import DECISIONS, Responded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
@@ -85,7 +85,7 @@ def test_the_first_decision_that_does_not_follow_is_named(
 ) -> None:
     seq = event(run, where)
     change(run, f"UPDATE events SET payload = {change_to} WHERE seq = {seq}")
-    settings = recorded_settings(run.read_settings())
+    settings = settings_from_journal(run.read_settings())
     audit = Audit(settings, TaskReference(settings.task).load())
     for number, _, recorded in read_events(run.journal):
         if isinstance(recorded, DECISIONS) and (found := discrepancy(number, audit.due(recorded), recorded)):

@@ -13,7 +13,7 @@ from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
 from behavesim.search import build
 from behavesim.search.admission import run_provenance
 from behavesim.search.build import Launch, forked_search, new_search
-from behavesim.search.settings import amended, resolve
+from behavesim.search.settings import changed_settings, resolve
 from behavesim.state.events import Prompt, Reply, RunForked, RunStarted
 from behavesim.state.provenance import provenance
 from behavesim.store.folder import RunFolder
@@ -41,17 +41,17 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
     async with SqliteJournal(source.journal) as journal:
         await journal.append([RunStarted(begun.flat(), known, "none")])
     with pytest.raises(UsageError, match=said):
-        async with forked_search(Launch(amended(begun, change), task, target), source):
+        async with forked_search(Launch(changed_settings(begun, change), task, target), source):
             pass
     assert not target.path.exists()
 
 
 def test_another_proposer_or_method_comes_without_the_settings_of_the_one_before() -> None:
     begun = resolve({"task": "tsp", "proposer": "genetic", "method": "niche"})
-    assert amended(begun, {"proposer": "openai"}).flat().keys() >= {"models", "temperature"}
-    assert "niche_radius" not in amended(begun, {"method": "eoh"}).flat()
+    assert changed_settings(begun, {"proposer": "openai"}).flat().keys() >= {"models", "temperature"}
+    assert "niche_radius" not in changed_settings(begun, {"method": "eoh"}).flat()
     with pytest.raises(UsageError, match="belongs to method niche"):
-        amended(begun, {"method": "eoh"}, ["niche_radius=0.5"])
+        changed_settings(begun, {"method": "eoh"}, ["niche_radius=0.5"])
 
 
 FLAT_OR_NOT = """
@@ -98,7 +98,9 @@ async def test_a_fork_that_would_compare_what_cannot_be_compared_is_refused_and_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await in_the_plane(tmp_path, monkeypatch)
-    second = Launch(amended(first.settings, {"placement": "behaviour"}), first.task, RunFolder(tmp_path / "second"))
+    second = Launch(
+        changed_settings(first.settings, {"placement": "behaviour"}), first.task, RunFolder(tmp_path / "second")
+    )
     with pytest.raises(UsageError, match=r"cannot take candidate 0 over: .* cannot be compared"):
         async with forked_search(second, first.folder):
             pass
@@ -109,7 +111,7 @@ async def test_what_came_before_a_fork_is_verified_by_what_held_then_however_man
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await in_the_plane(tmp_path, monkeypatch)
-    now = amended(first.settings, {"placement": "behaviour"})
+    now = changed_settings(first.settings, {"placement": "behaviour"})
     async with SqliteJournal(first.folder.journal) as journal:
         await journal.append([RunForked("before", now.flat(), run_provenance(now, first.task))])
     first.folder.write_settings(now.flat())

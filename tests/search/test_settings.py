@@ -14,7 +14,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.methods.installed import METHODS
 from behavesim.proposers.installed import PROPOSERS
-from behavesim.search.settings import OWN, owners_of, recorded, resolve
+from behavesim.search.settings import OWN, owners_of, resolve, settings_from_journal
 from behavesim.state.events import RunStarted
 from behavesim.store.codec import decode, encode
 from behavesim.store.folder import RunFolder
@@ -53,7 +53,7 @@ def read_back(folder: Path, accepted: Settings) -> tuple[Settings, Settings]:
     run.write_settings(accepted.flat())
     event = decode(*encode(RunStarted(accepted.flat(), {}, "strong")))
     assert isinstance(event, RunStarted)
-    return recorded(run.read_settings()), recorded(event.settings)
+    return settings_from_journal(run.read_settings()), settings_from_journal(event.settings)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

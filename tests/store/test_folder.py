@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError
-from behavesim.search.settings import recorded, resolve
+from behavesim.search.settings import resolve, settings_from_journal
 from behavesim.state.events import RunStarted
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import started, write
@@ -91,7 +91,7 @@ def test_settings_survive_their_file(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
     settings = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 2.0}}, ["prices={}", "seed=7"])
     folder.write_settings(settings.flat())
-    assert recorded(folder.read_settings()) == settings
+    assert settings_from_journal(folder.read_settings()) == settings
 
 
 def test_settings_are_on_the_disk_before_they_replace_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +111,7 @@ def test_settings_are_on_the_disk_before_they_replace_others(tmp_path: Path, mon
 def test_settings_are_read_where_their_method_and_proposer_are_gone(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
     folder.write_settings({"task": "tsp", "seed": 3, "method": "/nowhere/mine.py", "proposer": "gone", "knob": 2})
-    settings = recorded(folder.read_settings())
+    settings = settings_from_journal(folder.read_settings())
     assert (settings.seed, settings.method, settings.proposer) == (3, "/nowhere/mine.py", "gone")
 
 

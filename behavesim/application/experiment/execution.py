@@ -17,7 +17,7 @@ from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
 from behavesim.reports.words import clock
-from behavesim.search.settings import recorded
+from behavesim.search.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
 
@@ -30,7 +30,7 @@ def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
 def _is_finished(run: Planned, folder: RunFolder) -> bool:
     if not folder.journal.exists():
         return False
-    if moved := differences(recorded(folder.read_settings()), run.settings):
+    if moved := differences(settings_from_journal(folder.read_settings()), run.settings):
         listed = ", ".join(f"{key} was {then!r} and is {now!r}" for key, (then, now) in moved.items())
         raise UsageError(f"the run {run.name} was made under other settings: {listed}; rename the experiment")
     found = progress(folder.journal)

@@ -22,7 +22,7 @@ from behavesim.base.errors import INTERRUPTED, BehavesimError
 from behavesim.base.text import printable
 from behavesim.sandbox.processes import die_with_parent
 from behavesim.search.build import Launch
-from behavesim.search.settings import owned
+from behavesim.search.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
@@ -35,7 +35,7 @@ def main() -> None:
         return  # the parent died before the kernel was asked to signal its death
     shorten_pauses()
     try:
-        settings = owned(given["settings"])
+        settings = settings_from_journal(given["settings"])
         launch = Launch(settings, TaskReference(settings.task).load(), RunFolder(Path(given["folder"])))
         if launch.folder.journal.exists():
             work = session.resume(launch, shown_search, _note)
