@@ -67,6 +67,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
     assert ours == {
         *("behavesim", "behavesim.base", "behavesim.base.errors", "behavesim.base.text", "behavesim.base.version"),
         *("behavesim_cli", "behavesim_cli.app", "behavesim_cli.commands", "behavesim_cli.output"),
+        "behavesim_cli.streams",
     }
     assert not modules & {"rich", "numpy", "pydantic", "asyncio", *HEAVY}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
+from behavesim_cli.streams import Output
 
 import behavesim as bs
 from tests.analysis.journals import PROVENANCE, feasible, started, stopped, write
@@ -97,7 +97,7 @@ def test_runs_that_do_not_belong_together_are_told_apart(
 
 
 def test_what_takes_a_while_is_said_on_a_terminal(finished: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(Output, "isatty", lambda self: self.fileno() == 2)
     assert finished("report", "first").err == "behavesim: reading first …\n"
     assert finished("recommend", "first").err.startswith("behavesim: trying the best programs of first on validation")
     compared = finished("compare", "tsp", "template", "template")
