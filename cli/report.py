@@ -12,7 +12,7 @@ from behavesim.analysis.comparison import comparison
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
 from behavesim.analysis.run import Run
-from behavesim.application.held_out import reported
+from behavesim.application.held_out import reports_of
 from behavesim.base.errors import UsageError
 from behavesim.base.text import number
 from behavesim.reports.comparison import comparison_tables, remarks
@@ -77,7 +77,7 @@ def report(
         raise UsageError(f"--html writes the page of one run; got {len(folders)}")
     busy(f"reading {folders[0].run if len(folders) == 1 else number(len(folders), 'run')}")
     loaded = [Run.load(folder.path) for folder in folders]
-    reports = asyncio.run(reported(loaded, tell, held_out))
+    reports = asyncio.run(reports_of(loaded, tell, held_out))
     compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
     for each in reports:
         for note in each.notes:

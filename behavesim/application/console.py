@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a live view on a terminal, plain lines elsewhere, both on stderr."""
+"""The display of a run that is going on, on stderr: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -33,17 +33,23 @@ if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
 REFRESH_S = 0.25
-MOST = 0.03
-"""Of a core's time the live view takes no more than this share."""
+"""Least seconds between two drawings of the live view, and between two looks for new notices."""
+MAX_CPU_SHARE = 0.03
+"""Largest fraction of a core's time for the live view: it is drawn more rarely if drawing takes long."""
 LINE_S = 5.0
+"""Seconds between two plain lines."""
 RATED_S = 300.0
+"""Seconds over which the rate is averaged: long enough for several slow replies."""
 POLL_S = 0.5
-"""How often to look whether a run of another process is still going on."""
+"""Seconds between two checks whether a run of another process is still going on."""
 
 
 @asynccontextmanager
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
-    """Show the run as `moment` gives it, until the block ends; the view pulls, the run knows nothing of it."""
+    """Show the run on stderr until the block ends: live on a terminal, as plain lines elsewhere.
+
+    `moment` is called again and again and returns the run as it is now. Failures of the view do not stop the block.
+    """
     outlet = Outlet(sys.stderr)
     console = Console(file=cast(IO[str], outlet), markup=False, emoji=False, highlight=False)
     draw = _lines(console, moment) if console.is_dumb_terminal or not console.is_terminal else _live(console, moment)
@@ -57,11 +63,11 @@ async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
 
 
 async def _live(console: Console, moment: Callable[[], Moment]) -> None:
-    """A view as long as the terminal keeps its size; in another it begins anew, on a cleared screen.
+    """Show the live view until cancelled; when the terminal's size changes, clear the screen and begin a new view.
 
-    What a terminal makes of lines that no longer fit it is its own affair, so that none of them can be drawn over.
+    Terminals wrap lines that no longer fit in different ways, so the old view cannot be drawn over.
     """
-    from rich.live import Live  # neither is of use where there is no terminal
+    from rich.live import Live  # imported here to save time where there is no terminal
 
     from behavesim.reports.dashboard import Dashboard
 
@@ -72,14 +78,14 @@ async def _live(console: Console, moment: Callable[[], Moment]) -> None:
                 while console.size == size:
                     began = time.thread_time()
                     live.update(Dashboard(moment()), refresh=True)
-                    await asyncio.sleep(max(REFRESH_S, (time.thread_time() - began) / MOST))
+                    await asyncio.sleep(max(REFRESH_S, (time.thread_time() - began) / MAX_CPU_SHARE))
             finally:
                 live.update(Dashboard(moment()), refresh=True)
         console.clear()
 
 
 async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
-    """A line on the whole every few seconds, and what is said as it is said."""
+    """Print a line on the run every LINE_S seconds, and notices within REFRESH_S, until cancelled."""
     shown = looks = 0
     try:
         while True:
@@ -94,20 +100,23 @@ async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
 
 
 def _print_notices(console: Console, moment: Moment, after: int) -> int:
-    """Print the notices after so many that were printed before; returns how many are printed now."""
+    """Print the notices but for the first `after`, which were printed before; return the number of all notices."""
     for notice in moment.notices[after:]:
         console.print(str(notice), soft_wrap=True)
     return len(moment.notices)
 
 
 class Rate:
-    """Candidates a second over the last minutes of this session."""
+    """Measures registered candidates per second over about the last RATED_S seconds."""
 
     def __init__(self, registered: int) -> None:
         self._seen = deque([(time.monotonic(), registered)])
 
     def of(self, registered: int) -> float:
-        """The mean rate since RATED_S ago, or since this session began."""
+        """Note that `registered` candidates are registered now; return the mean candidates per second.
+
+        The mean is over about the last RATED_S seconds, or since this object was made if that is shorter.
+        """
         now = time.monotonic()
         self._seen.append((now, registered))
         while now - self._seen[1][0] > RATED_S:
@@ -117,12 +126,12 @@ class Rate:
 
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
-    """Show a search of this process."""
+    """Return a context that shows a search of this process until its block ends."""
     return shown(moment_of_search(launch, search))
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
-    """What says how a search of this process stands, whenever it is asked; its rate is counted from now on."""
+    """Return a function that returns the present state of a search of this process; its rate counts from now on."""
     rate = Rate(search.state.registered)
 
     def moment() -> Moment:
@@ -143,7 +152,10 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
 
 
 async def watch(run: Run) -> None:
-    """Show a run of whichever process until it ends, from its journal alone."""
+    """Show a run of any process, read from its journal, until no process holds it any more.
+
+    `run` is up to date afterwards. Raises JournalError if the journal cannot be read when the run has ended.
+    """
     rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
 
     def moment() -> Moment:
@@ -159,7 +171,7 @@ async def watch(run: Run) -> None:
 
 
 def moment_of(run: Run, rate: float = 0.0) -> Moment:
-    """A run as it was when it was loaded, or followed last."""
+    """Return what to show of a run as it was when its journal was last read; `rate` is in candidates per second."""
     cost = Spending.of(run.state.tally.tokens, Prices.named(run.settings.prices).cost).cost_usd
     return Moment(run.folder.run, run.settings, run.state, run.active_s, rate, cost)
 
@@ -170,7 +182,7 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 
 
 def _method_of(run: Run) -> Method[Any] | None:
-    """The run's method; None where it or the task is not on this machine, from where one can watch all the same."""
+    """Return the run's method; None if it or the task is not on this machine. The run can be watched without it."""
     try:
         return method(run.settings, TaskReference(run.folder.with_task_at_hand(run.settings).task).load())
     except BehavesimError:

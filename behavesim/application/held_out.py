@@ -18,7 +18,7 @@ from behavesim.state.protocols import Judge
 from behavesim.task import Task, TaskReference
 
 
-async def reported(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
+async def reports_of(runs: Sequence[Run], tell: Callable[[str], None], on_held_out: bool) -> list[RunReport]:
     """Return the reports of the runs, in order; with `on_held_out` their best programs are first evaluated there.
 
     `tell` gets a line for each task. Raises as `tried_on_held_out` does.

@@ -1,4 +1,4 @@
-"""Text on its way to a terminal, which may be slow, stopped, full or gone, and holds nobody up."""
+"""A text stream to a terminal that never blocks, though the terminal may be slow, stopped or gone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from collections import deque
 from typing import TextIO
 
 LIMIT = 1 << 16
-"""Characters that may wait to be written; while there are more, what comes is dropped."""
+"""Most characters that wait to be written: a text that would exceed this is dropped. That is many screens of text."""
 PATIENCE_S = 1.0
-"""How long `close` waits for what was written last to arrive."""
+"""Seconds that `close` waits at most for the waiting text to be written."""
 
 
 class Outlet(io.TextIOBase):
-    """A text stream whose writes never wait and never fail: a thread passes on what a file descriptor takes.
+    """A text stream whose writes never wait and never fail: a thread writes the text to a file descriptor.
 
-    A search and what shows it share one thread: a terminal stopped by Ctrl-S would stop the search.
+    A search and its display share one thread. Without this, a terminal stopped by Ctrl-S would stop the search.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        """Write to the file of `stream`, and not through it: a thread that waits would keep the lock of its buffer."""
+        """Write to the file descriptor of `stream`; raises OSError if it has none.
+
+        The stream itself is not written to: a waiting thread would hold the lock of its buffer.
+        """
         self._stream = stream
         self._descriptor = stream.fileno()
         self._waiting: deque[str] = deque()
@@ -33,19 +36,19 @@ class Outlet(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream."""
+        """The encoding of the stream given at the start."""
         return self._stream.encoding
 
     def isatty(self) -> bool:
-        """Whether a person reads it on a terminal."""
+        """Whether the stream is a terminal."""
         return self._stream.isatty()
 
     def fileno(self) -> int:
-        """The stream's descriptor."""
+        """Return the file descriptor of the stream."""
         return self._descriptor
 
     def write(self, text: str) -> int:
-        """Take some text, all of it or nothing; returns its length."""
+        """Queue the text for the thread, or drop all of it if too much is waiting; return its length in either case."""
         with self._changed:
             if self._size + len(text) <= LIMIT or not self._waiting:
                 self._waiting.append(text)
@@ -54,7 +57,10 @@ class Outlet(io.TextIOBase):
         return len(text)
 
     def close(self) -> None:
-        """Take no more text, and wait PATIENCE_S at most until what was taken is written."""
+        """End the thread, once all queued text is written; wait for that for PATIENCE_S at most.
+
+        The stream given at the start stays open.
+        """
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
@@ -74,7 +80,7 @@ class Outlet(io.TextIOBase):
                 self._changed.notify_all()
 
     def _write(self, data: bytes) -> None:
-        """Write all bytes, or drop those that the file refuses."""
+        """Write all bytes, and wait for the file if needed; drop the rest if the file refuses it."""
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]

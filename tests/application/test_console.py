@@ -92,7 +92,7 @@ async def test_a_run_goes_on_where_nobody_reads_what_it_says_any_more(
     monkeypatch.setattr(outlet, "PATIENCE_S", 0.01)
     for name in ("REFRESH_S", "LINE_S"):
         monkeypatch.setattr(console, name, 0.001)
-    monkeypatch.setattr(console, "MOST", 1.0)
+    monkeypatch.setattr(console, "MAX_CPU_SHARE", 1.0)
     ours, theirs = pipe
     monkeypatch.setattr(theirs, "isatty", lambda: is_terminal)
     monkeypatch.setattr(sys, "stderr", theirs)
@@ -125,7 +125,7 @@ async def test_a_terminal_that_is_given_another_size_is_cleared_and_filled_anew(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(console, "REFRESH_S", 0.001)
-    monkeypatch.setattr(console, "MOST", 1.0)
+    monkeypatch.setattr(console, "MAX_CPU_SHARE", 1.0)
     size = ConsoleDimensions(120, 40)
     monkeypatch.setattr(Console, "size", property(lambda _: size))
     screen = Terminal()

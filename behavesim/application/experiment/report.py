@@ -10,7 +10,7 @@ from behavesim.analysis.comparison import RunComparison, comparison
 from behavesim.analysis.metric import Metric
 from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Experiment, Planned
-from behavesim.application.held_out import reported
+from behavesim.application.held_out import reports_of
 from behavesim.reports.csv_files import write_csv
 from behavesim.reports.document import document
 
@@ -24,7 +24,7 @@ async def compared(
 ) -> RunComparison:
     """Compare the runs, write report.json and the CSV files in tables/, and return the comparison."""
     runs = [Run.load(runs_dir / run.name) for run in made]
-    reports = await reported(runs, tell, experiment.held_out)
+    reports = await reports_of(runs, tell, experiment.held_out)
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
     (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")
