@@ -199,7 +199,7 @@ async def test_with_a_fifth_of_faults_every_candidate_gets_its_own_reply_exactly
     proposer_of: Any, server: Any
 ) -> None:
     server.behaviour = chat.faulty(0.2, seed=1)
-    async with proposer_of(connections=16, patience=Patience(request_s=0.5, backoff_s=0.005)) as proposer:
+    async with proposer_of(connections=16, patience=Patience(request_s=3.0, backoff_s=0.005)) as proposer:
         answered = await replies(proposer, 300)
     assert [reply.text for reply in answered] == [f"reply to p{number}" for number in range(300)]
     assert len(server.asked) > 300
