@@ -1,4 +1,4 @@
-"""The one place where settings become a search: adapters are chosen, wired and taken down here."""
+"""Turns settings into a search: opens its journal, proposer and sandbox, puts them together and closes them."""
 
 from __future__ import annotations
 
@@ -59,31 +59,31 @@ from behavesim.task import Split, Task, TaskReference, instances_of
 
 @dataclass(frozen=True)
 class Launch:
-    """What a session of a run is launched with: its settings, its task and its folder; it has one clock."""
+    """What a session of a run starts from: its settings, its task, its folder and one clock."""
 
     settings: Settings
     task: Task
     folder: RunFolder
     brought: tuple[Injected | ClockRead, ...] = ()
-    """What people have put into a new run, and the clock of the run that it replays."""
+    """Events that a new run begins with: programs that people gave, and clock readings of the run that it replays."""
 
     @cached_property
     def clock(self) -> Heartbeat:
-        """What all time limits of the session go by."""
+        """The clock of all time limits of the session."""
         return Heartbeat()
 
     @cached_property
     def notices(self) -> Notices:
-        """What a person is told of the session as it happens."""
+        """The messages of the session to a person; they are also written to the run's log."""
         return Notices(self.folder.note)
 
     @cached_property
     def requests(self) -> Requests:
-        """What the session has asked for and is not answered yet."""
+        """The requests of the session that have no answer yet."""
         return Requests(self.notices, self.clock)
 
     def journal(self) -> SqliteJournal:
-        """The run's journal, not opened yet."""
+        """Return the run's journal, not opened yet."""
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
 
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
@@ -95,10 +95,11 @@ class Launch:
 
 @asynccontextmanager
 async def new_search(launch: Launch) -> AsyncIterator[Search]:
-    """A search before its first candidate: the template has been evaluated, the folder made, the journal begun.
+    """Yield the search of a new run: its template is evaluated, its folder made and its journal begun.
 
-    The folder is made last, so that whatever is refused leaves nothing behind. Raises TaskError where the template
-    fails, UsageError where the folder cannot be made.
+    The folder is made last, so that a refused run leaves nothing behind. Raises TaskError if the template fails, its
+    behaviour cannot be compared or the instances differ when made again. Raises UsageError if the folder cannot be
+    made, or if cost is capped and a price is unknown.
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
@@ -127,7 +128,7 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 
 @asynccontextmanager
 async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
-    """A search as its journal left it; raises UsageError where the task or the settings are not those of the run."""
+    """Yield the search of a run as its journal left it; raises UsageError if its task or a fixed setting changed."""
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
@@ -160,9 +161,10 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 
 @asynccontextmanager
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
-    """A search that shares the journal of `source` up to here, and goes on under other settings or another task.
+    """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError where what differs is part of what the journal is about, and another run is needed.
+    Raises UsageError if something changed that a fork must keep, such as its task, or if a program that it takes over
+    cannot be compared.
     """
     refuse_another_run(source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
@@ -186,7 +188,7 @@ def _fold(folder: RunFolder, search: Search, before: Activity) -> None:
 
 
 def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
-    """The sandbox of a run for the instances of a split, not entered yet."""
+    """Return the sandbox of a run for the instances of a split, not entered yet."""
     return Pool(
         TaskReference(settings.task),
         split,
@@ -201,13 +203,13 @@ def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Hear
 async def judging(
     settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
 ) -> AsyncIterator[SandboxJudge]:
-    """A judge of programs on the instances of a split, with its sandbox, under the limits of a run."""
+    """Yield a judge of programs on the instances of a split, with its sandbox, under the limits of the settings."""
     async with sandbox(settings, task, split, clock) as pool:
         yield SandboxJudge(task, split, pool)
 
 
 async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
-    """The template as the archive's first program; raises TaskError where it fails."""
+    """Evaluate the template; return the event for it. Raises TaskError if it fails."""
     verdict = await judge.evaluate(task.template)
     if isinstance(verdict, Failure):
         said = f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}"
