@@ -27,7 +27,7 @@ class Outlet(io.TextIOBase):
         The stream itself is not written to: a waiting thread would hold the lock of its buffer.
         """
         self._stream = stream
-        self._descriptor = stream.fileno()
+        self._descriptor = os.dup(stream.fileno())  # the thread may outlive the stream, whose number is then reused
         self._waiting: deque[str] = deque()
         self._size = 0
         self._is_open = True
@@ -45,7 +45,7 @@ class Outlet(io.TextIOBase):
 
     def fileno(self) -> int:
         """Return the file descriptor of the stream."""
-        return self._descriptor
+        return self._stream.fileno()
 
     def write(self, text: str) -> int:
         """Queue the text for the thread, or drop all of it if too much is waiting; return its length in either case."""
@@ -71,6 +71,7 @@ class Outlet(io.TextIOBase):
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or not self._is_open)
                 if not self._waiting:
+                    os.close(self._descriptor)
                     return
                 text = self._waiting[0]
             self._write(text.encode(self.encoding, "backslashreplace"))

@@ -120,6 +120,26 @@ def test_what_waits_for_a_slow_reader_arrives_in_order_and_no_more_waits_than_is
     assert ours.read(100) == b"first last"
 
 
+def test_what_still_waits_when_its_stream_is_closed_goes_to_no_other_file(
+    monkeypatch: pytest.MonkeyPatch, pipe: tuple[BinaryIO, TextIO]
+) -> None:
+    monkeypatch.setattr(outlet, "PATIENCE_S", 0.0)
+    ours, theirs = pipe
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(theirs.fileno(), bytes(4096))
+    slow = outlet.Outlet(theirs)
+    slow.write("first ")
+    slow.write("last")
+    slow.close()
+    read, write = os.pipe()
+    os.dup2(write, theirs.fileno())
+    os.close(write)
+    with os.fdopen(read, "rb", 0) as other:
+        assert b"".join(iter(lambda: ours.read(100), b"")) == bytes(4096) + b"first last"
+        theirs.close()
+        assert other.read(100) == b""
+
+
 async def test_a_terminal_that_is_given_another_size_is_cleared_and_filled_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
