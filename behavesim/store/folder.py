@@ -172,19 +172,13 @@ class RunFolder:
 
     @classmethod
     def all(cls, runs: Path, pattern: str = "*") -> list[RunFolder]:
-        """Return the folders in `runs` that match the pattern and have a journal, oldest run first.
-
-        The runs of experiments match `*/*`.
-        """
+        """Return the runs in `runs` that match `pattern`, oldest first; an experiment's runs match `*/*`."""
         found = (path.parent for path in runs.glob(f"{pattern}/run.db")) if runs.is_dir() else ()
         return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
-        """Return a name for a new run: task, local time and four random hex digits.
-
-        The digits tell apart runs that start in the same second.
-        """
+        """Return a name for a new run: the task, the time `now`, and random digits to tell runs of one second apart."""
         stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
         return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
