@@ -92,7 +92,8 @@ def read_prompt(path: Path, candidate: CandidateId) -> Prompt | None:
 def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Behaviour]:
     """Return the trajectories of feasible candidates, one item for each, in the given order.
 
-    Raises JournalError if a candidate has none or they cannot be read.
+    They are unpacked at first use, which raises TrajectoryError if they are damaged. Raises JournalError if a candidate
+    has none, or if the journal cannot be read.
     """
     with translated(path), closing(open_to_read(path)) as connection:
         found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
