@@ -1,4 +1,4 @@
-"""How many requests may be under way: never more than the connections, fewer where the endpoint asks for it."""
+"""Limit of requests under way: at most the run's connections, and fewer after the endpoint asked to slow down."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from email.utils import parsedate_to_datetime
 from behavesim.base.clock import world_s
 
 RECOVERY = 0.25
-"""How much a success adds to the allowance after a cut: four successes for one more request at a time."""
+"""What each success adds to the allowance (requests) after a cut: four successes allow one more request at a time."""
 
 LONGEST_BACKOFF_S = 60.0
+"""Longest pause in seconds that is chosen here; an endpoint may ask for a longer one."""
 _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 class Limiter:
-    """One limit for all requests: additive growth, halved by a refusal, closed while the endpoint wants a pause.
+    """Limits how many requests run at once: a refusal halves the limit, each success raises it by RECOVERY.
 
-    A burst of refusals counts once: only a request that started after the last cut can cause another. A pause is over
-    when the endpoint's time says so, which goes on while this process is asleep or stopped.
+    No request starts during a pause. A burst of refusals halves the limit once: only a request that started after the
+    last cut can cause another. Pauses are measured by `clock`, which by default also counts time asleep or stopped.
     """
 
     def __init__(
@@ -35,7 +36,10 @@ class Limiter:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        """`connections` requests at most; `backoff_s` is the first pause where a refusal names none."""
+        """Allow `connections` requests at once; `backoff_s` is the first pause in seconds if a refusal names none.
+
+        `clock` returns seconds, `sleep` waits for seconds, and `jitter` returns a random number from 0 to 1.
+        """
         self._connections = connections
         self._places = asyncio.Semaphore(connections)
         self._allowance = float(connections)
@@ -49,12 +53,16 @@ class Limiter:
 
     @property
     def allowance(self) -> int:
-        """How many requests may be under way now: from 1 to the connections."""
+        """The number of requests that may be under way now: from 1 to `connections`."""
         return int(self._allowance)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[int]:
-        """A place for one request, given in the order of asking; yields the cuts so far, which `refused` wants back."""
+        """Context around one request: wait until the limit and any pause allow it to start.
+
+        Requests start in the order of asking. Yields the number of cuts so far; pass it to `refused` if the endpoint
+        refuses the request.
+        """
         async with self._places:
             await self._admission()
             self._in_flight += 1
@@ -65,9 +73,9 @@ class Limiter:
                 self._wake()
 
     def succeeded(self, headers: Mapping[str, str]) -> None:
-        """A request was answered: grow a little, and pause where its headers say that nothing is left.
+        """Record an answered request: raise the limit by RECOVERY, and pause if its rate-limit headers say 0 are left.
 
-        For a minute at most: an endpoint that means more will say so when it is asked again.
+        The pause is a minute at most: an endpoint that wants more time refuses the next request and says so.
         """
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)
@@ -75,9 +83,10 @@ class Limiter:
         self._wake()
 
     def refused(self, cuts: int, wait_s: float | None) -> float:
-        """A request that began after so many cuts was told to slow down; returns the pause in seconds.
+        """Record that the endpoint told a request to slow down; return the seconds until requests may start again.
 
-        Without a word from the endpoint the pause doubles with every cut, jittered between half and all of it.
+        `cuts` is what `slot` yielded to the request: the limit is halved unless another refusal has cut it since.
+        `wait_s` is the pause in seconds that the endpoint asks for; if None or 0, the pause is that of `backoff_s`.
         """
         if cuts == self._cuts:
             self._cuts += 1
@@ -104,7 +113,7 @@ class Limiter:
                 return
 
     def _wake(self) -> None:
-        """Let everyone look again; they are never more than the connections."""
+        """Let all waiting requests check the limit again; they are never more than the connections."""
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
             if not waiter.done():
@@ -112,13 +121,21 @@ class Limiter:
 
 
 def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
-    """The pause before attempt + 1: doubling from `first_s` up to a minute, between half and all of it (jitter 0…1)."""
+    """Return the pause in seconds after failed attempt number `attempt` (from 1).
+
+    The full pause is `first_s` after the first attempt and doubles up to a minute. `jitter` from 0 to 1 picks a value
+    between half of it and all of it.
+    """
     longest = min(LONGEST_BACKOFF_S, first_s * 2.0 ** min(attempt - 1, 30))
     return longest * (0.5 + 0.5 * jitter)
 
 
 def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Return the pause in seconds that a response asks for: Retry-After, else rate-limit headers; None without one."""
+    """Return the pause in seconds that a response asks for; None if it asks for none or its Retry-After is unreadable.
+
+    Retry-After-Ms comes first, then Retry-After (seconds or a date, compared with `now` in Unix seconds), then the
+    rate-limit headers. The names of `headers` must be in lower case, or their case must not matter.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         if name in headers:
             seconds = _number(headers[name], unit)
@@ -127,7 +144,10 @@ def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.ti
 
 
 def exhausted_for_s(headers: Mapping[str, str]) -> float:
-    """Return the seconds until the rate-limit headers allow requests and tokens again; 0 if some are left."""
+    """Return the seconds until the rate-limit headers allow requests and tokens again; 0 if some are left.
+
+    0 also if the headers are missing or unreadable.
+    """
     pauses = [
         duration_s(headers.get(f"x-ratelimit-reset-{what}", "")) or 0.0
         for what in ("requests", "tokens")
@@ -137,7 +157,10 @@ def exhausted_for_s(headers: Mapping[str, str]) -> float:
 
 
 def duration_s(text: str) -> float | None:
-    """Return the seconds that `6m0s`, `20ms`, `1h2m3.5s` or a plain number mean; None for any other text."""
+    """Return the seconds that `6m0s`, `20ms`, `1h2m3.5s` or a plain number mean; None for any other text.
+
+    A negative or infinite number gives None, too.
+    """
     if (seconds := _number(text, 1.0)) is not None:
         return seconds
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|h|m|s)", text)

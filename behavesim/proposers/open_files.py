@@ -1,4 +1,4 @@
-"""Open files: each connection takes one, and a process that runs out of them cannot even import what it needs."""
+"""The limit of open files: each connection takes one, and a process at its limit cannot even import a module."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import resource
 from behavesim.base.errors import UsageError
 
 BESIDE = 64
-"""Open files of a run beside its connections: its journal, its log, the sandbox; some twenty were counted."""
+"""Open files allowed for a run's journal, log and sandbox, beside its connections: about twenty were counted."""
 
 
 def allow(connections: int) -> None:
-    """Raise the limit of open files to `connections` + `BESIDE`; raises UsageError if the hard limit is lower."""
+    """Raise this process's limit of open files to `connections` + `BESIDE`, unless it is that high already.
+
+    Raises UsageError if the system's hard limit is lower.
+    """
     needed = connections + BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:

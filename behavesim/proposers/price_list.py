@@ -1,4 +1,4 @@
-"""List prices, as the installed package genai-prices has them; it never asks the network for newer ones."""
+"""List prices from the installed package genai-prices; newer ones are never fetched from the network."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
 
 STANDARD = (None, "", "auto", "default", "standard", "on_demand")
-"""What endpoints call the service tier that everybody gets."""
+"""Names that endpoints use for the standard service tier; None and "" mean that no tier was named."""
 
 
 def name_of_list() -> str:
-    """The list and its version, which a run records: what a request costs may differ in the next one."""
+    """Return the name and version of the price list; a run records it, since prices differ between versions."""
     return f"genai-prices {version('genai-prices')}"
 
 
 @dataclass(frozen=True)
 class PriceList:
-    """The list prices of whoever answers at `url`; where that is empty or no known vendor's, it knows none."""
+    """List prices of the vendor whose endpoint is `url`; no price is known if `url` is empty or no known vendor's."""
 
     url: str
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """What a request costs in USD if made now, with the estimates for what the endpoint did not count.
+        """Return what a request costs in USD at today's prices, with estimated tokens where none were counted.
 
-        None where that is unknown: the vendor, the model, the price of the tier, or the tokens.
+        None if the vendor, the model, the price of the service tier or the tokens are unknown.
         """
         counts = _counts(usage)
         found = self._found(model, counts, usage.tier) if counts else None
         return float(found.total_price) if found and _has_tier(found, usage.tier) else None
 
     def knows(self, model: str) -> bool:
-        """Whether it has a price for a model, in the standard tier."""
+        """Whether the list has a price for a model in the standard service tier."""
         return self.cost(model, Usage(prompt=0, completion=0)) is not None
 
     def deprecates(self, model: str) -> bool:
-        """Whether it says that the vendor is going to end a model."""
+        """Whether the list marks a model as deprecated by its vendor; False for an unknown model or vendor."""
         found = self._found(model, {}, None)
         return bool(found and found.model.deprecated)
 
@@ -62,7 +62,7 @@ class PriceList:
 
 
 def _is_of_ones_own(url: str) -> bool:
-    """Whether a URL is on this machine or in one's own network, where no vendor answers."""
+    """Whether a URL's host is `localhost` or a private address, where no vendor answers."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_private
@@ -71,7 +71,10 @@ def _is_of_ones_own(url: str) -> bool:
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:
-    """The tokens under the package's names, which refuses more that are cached than there are; None where unknown."""
+    """Return the tokens by the package's names, estimates included; None if prompt or completion is unknown.
+
+    Cached tokens are limited to those of the prompt: the package refuses a larger count.
+    """
     prompt = usage.estimated_prompt if usage.prompt is None else usage.prompt
     completion = usage.estimated_completion if usage.completion is None else usage.completion
     if prompt is None or completion is None:
@@ -87,7 +90,10 @@ def _counts(usage: Usage) -> dict[str, int] | None:
 
 
 def _has_tier(found: PriceCalculation, tier: str | None) -> bool:
-    """Whether a price is that of the tier; else it is the standard one, as for models that another vendor made."""
+    """Whether a price that was found holds for the service tier.
+
+    The package falls back to the standard price where it has none for the tier, and for another vendor's models.
+    """
     if tier in STANDARD:
         return True
     is_own = any(found.model is model for model in found.provider.models)

@@ -1,4 +1,4 @@
-"""What tokens cost: by prices of the user's own, which win, or else by what the journal says of each request."""
+"""Cost of tokens: by the user's own prices if they name the model, else as the journal recorded for each request."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from behavesim.base.errors import UsageError
 from behavesim.base.tokens import Tokens
 
 _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
+"""What may follow a model's name in the name of one of its versions: a date or number, or `latest`."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """USD per million tokens; without a price of their own, cached tokens cost what the others of the prompt do."""
+    """Price of a model in USD per million tokens, by kind of token.
+
+    `cached` is for prompt tokens read from a cache, `cache_write` for those written to one. None for either means the
+    price of `prompt`.
+    """
 
     prompt: float
     completion: float
@@ -23,7 +28,7 @@ class Price:
     cache_write: float | None = None
 
     def cost(self, tokens: Tokens) -> float:
-        """The cost in USD."""
+        """Return the cost in USD of the counted tokens; estimates are ignored."""
         read = min(tokens.cached, tokens.prompt)
         written = min(tokens.cache_write, tokens.prompt - read)
         fresh = (tokens.prompt - read - written) * self.prompt
@@ -34,25 +39,33 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """Own prices by a model's name, which stands for its snapshots too; one that ends in * for all that begin so."""
+    """The user's own prices by model name.
+
+    A name also fits the model's snapshots (`-2026-09-22`, `-latest`). A name ending in * fits every model that begins
+    with the text before the *.
+    """
 
     table: Mapping[str, Price]
 
     @classmethod
     def named(cls, own: Mapping[str, Mapping[str, float]]) -> Self:
-        """The prices of a setting, as `{"my-model": {"prompt": 0.1, "completion": 0.4}}`.
+        """Return the prices in the setting `prices`, such as `{"my-model": {"prompt": 0.1, "completion": 0.4}}`.
 
-        Raises UsageError for a price that is incomplete, negative or of an unknown kind.
+        The numbers are USD per million tokens. Raises UsageError if a price is incomplete, negative or of an unknown
+        kind.
         """
         return cls({model: _price(model, kinds) for model, kinds in own.items()})
 
     def of(self, model: str) -> Price | None:
-        """The own price of a model: that of the longest name that fits; None where none does."""
+        """Return the user's price for a model, from the longest name that fits; None if no name fits."""
         fitting = [name for name in self.table if _fits(name, model)]
         return self.table[max(fitting, key=len)] if fitting else None
 
     def cost(self, model: str, tokens: Tokens) -> float | None:
-        """The cost of requests in USD; None without an own price where one of them had no list price when made."""
+        """Return the cost in USD of requests to a model: by the user's price, else as recorded by list prices.
+
+        None if the user named no price and at least one request had no list price.
+        """
         own = self.of(model)
         if own is not None:
             return own.cost(tokens)
@@ -60,12 +73,15 @@ class Prices:
 
 
 def as_setting(model: str) -> str:
-    """What a person adds to a command to name the price of a model, for them to put the numbers in."""
+    """Return the command-line option that sets the price of a model, with `USD` in place of each number."""
     return f"""--set 'prices={{"{model}" = {{prompt = USD, completion = USD}}}}' (for a million tokens each)"""
 
 
 def _fits(name: str, model: str) -> bool:
-    """`gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has a price of its own."""
+    """Whether a name in the table fits a model.
+
+    `gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has another price.
+    """
     if name.endswith("*"):
         return model.startswith(name[:-1])
     return model.startswith(name) and _SNAPSHOT.fullmatch(model, len(name)) is not None
