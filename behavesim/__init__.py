@@ -2,7 +2,6 @@
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from behavesim.base.version import __version__ as __version__
@@ -124,19 +123,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """The package, with `search` as the public function: importing the room of that name would put it in its place."""
-
-    @property
-    def search(self) -> Any:
-        """The function; the room is reached by `from behavesim.search.… import …`."""
-        return __getattr__("search")
-
-    @search.setter
-    def search(self, room: ModuleType) -> None:
-        """Ignore what the import system sets when the room is first imported."""
-
-
-sys.modules[__name__].__class__ = _Package

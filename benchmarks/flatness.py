@@ -20,10 +20,10 @@ import numpy as np
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.search.build import wired
-from behavesim.search.caps import Caps
-from behavesim.search.loop import Search
-from behavesim.search.settings import resolve
+from behavesim.engine.build import wired
+from behavesim.engine.caps import Caps
+from behavesim.engine.loop import Search
+from behavesim.engine.settings import resolve
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
 from behavesim.state.state import RunState

@@ -19,10 +19,10 @@ from flatness import NullJudge
 
 from behavesim.base.config import Settings
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.search.admission import run_provenance
-from behavesim.search.build import wired
-from behavesim.search.caps import Caps
-from behavesim.search.settings import resolve
+from behavesim.engine.admission import run_provenance
+from behavesim.engine.build import wired
+from behavesim.engine.caps import Caps
+from behavesim.engine.settings import resolve
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
 from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder

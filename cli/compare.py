@@ -13,9 +13,9 @@ from behavesim.analysis.similarities import ProgramSimilarities, similarities, s
 from behavesim.application.evaluation import Evaluation, evaluate, read_program
 from behavesim.base.errors import DistanceError, UsageError
 from behavesim.code_similarity.named import NAMES
+from behavesim.engine.settings import resolve
 from behavesim.reports.heatmap import check_figure, draw_heatmap
 from behavesim.reports.terminal import show
-from behavesim.search.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.similarity.settings import Measure
 from behavesim.state.verdict import Failure

@@ -9,7 +9,7 @@ import typer
 
 from behavesim.application.experiment.dry_run import dry_run
 from behavesim.base.text import duration, printable
-from behavesim.search.build import Launch
+from behavesim.engine.build import Launch
 
 from .output import print_json
 

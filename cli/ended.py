@@ -7,12 +7,12 @@ from dataclasses import asdict
 from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
 from behavesim.application.session import Ended
+from behavesim.engine.build import Launch
 from behavesim.reports.ending import ending
 from behavesim.reports.program import named
 from behavesim.reports.replay import replay_lines
 from behavesim.reports.summary import summary_table
 from behavesim.reports.terminal import drawn, screen
-from behavesim.search.build import Launch
 
 from .output import print_json, tell
 

@@ -11,9 +11,9 @@ import typer
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
 from behavesim.base.text import one_line
+from behavesim.engine.settings import resolve
 from behavesim.reports.terminal import show
 from behavesim.sandbox import Limits
-from behavesim.search.settings import resolve
 from behavesim.state.verdict import Failure
 from behavesim.task import Objective, Split, TaskReference
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from behavesim.application.injection import inject as put_in
-from behavesim.search.settings import settings_from_journal
+from behavesim.engine.settings import settings_from_journal
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference

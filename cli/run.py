@@ -17,8 +17,8 @@ from behavesim.application.machine import has_endpoint
 from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, BehavesimError, JournalError
+from behavesim.engine.build import Launch
 from behavesim.sandbox import Limits
-from behavesim.search.build import Launch
 from behavesim.store.folder import RunFolder
 
 from .options import (

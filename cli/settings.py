@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.base.config import described
+from behavesim.engine.settings import owners_of
 from behavesim.reports.terminal import screen
-from behavesim.search.settings import owners_of
 
 from .options import AsJson
 from .output import print_json

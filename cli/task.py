@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from behavesim.checkup import checkup
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 from behavesim.task import TaskReference
 
 from .commands import PLAIN

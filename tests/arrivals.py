@@ -19,7 +19,7 @@ import numpy as np
 from behavesim.state.events import DECISIONS, Evaluated, Event, Prompt, Rejected, Reply, Responded
 from behavesim.state.verdict import Failure, Verdict
 from tests.crash.deaths import METHODS
-from tests.search.toys import MemoryJournal, ToyJudge, ToyProposer, search
+from tests.engine.toys import MemoryJournal, ToyJudge, ToyProposer, search
 
 SETTINGS: Mapping[str, Any] = {
     **{"budget": 24, "window": 8, "connections": 8, "workers": 3, "n_init": 5, "repair": 2, "restart_every": 10},

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import settings
 
 import behavesim as bs
+from behavesim.engine import outcome
 from behavesim.programs.extract import extract
 from behavesim.sandbox import connection
-from behavesim.search import outcome
 from tests import forks
 from tests.cli.command import Command
 

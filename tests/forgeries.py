@@ -27,8 +27,8 @@ from unittest.mock import patch
 from behavesim.application.verification import verified
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
+from behavesim.engine import build
 from behavesim.sandbox import Limits
-from behavesim.search import build
 from behavesim.state.events import STORED_AS, Evaluated, Event
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.codec import NAMES, decode, encode

@@ -47,12 +47,12 @@ ROOMS = {
         ["behavesim/state/state.py", "behavesim/state/members.py", "behavesim/state/tally.py"],
         ["tests/state/test_state.py"],
     ),
-    "outcome": (["behavesim/search/outcome.py"], ["tests/search/test_outcome.py"]),
-    "due": (["behavesim/search/due.py"], ["tests/search/test_due.py"]),
+    "outcome": (["behavesim/engine/outcome.py"], ["tests/engine/test_outcome.py"]),
+    "due": (["behavesim/engine/due.py"], ["tests/engine/test_due.py"]),
     "audit": (["behavesim/audit/audit.py"], ["tests/audit"]),
     "loop": (
-        ["behavesim/search/loop.py", "behavesim/search/trials.py", "behavesim/search/measurements.py"],
-        ["tests/search"],
+        ["behavesim/engine/loop.py", "behavesim/engine/trials.py", "behavesim/engine/measurements.py"],
+        ["tests/engine"],
     ),
 }
 """The code of each room, and the tests that hold it."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from behavesim.analysis.candidates import Candidate, Candidates
 from behavesim.base.errors import JournalError, UsageError
 from behavesim.base.plugins import failures_named
-from behavesim.search.settings import settings_from_journal
+from behavesim.engine.settings import settings_from_journal
 from behavesim.state.events import (
     Added,
     CandidateId,

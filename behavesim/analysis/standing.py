@@ -10,9 +10,9 @@ from behavesim.analysis.statistics import mean_of_all
 from behavesim.analysis.summary import TOKEN_KINDS, RecommendedProgram, State, Summary
 from behavesim.base.config import Settings
 from behavesim.base.tokens import Price, Spending, Tokens
+from behavesim.engine.settings import settings_from_journal
 from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
-from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import TEMPLATE
 from behavesim.state.state import RunState
 

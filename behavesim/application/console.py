@@ -19,13 +19,13 @@ from behavesim.base.errors import BehavesimError
 from behavesim.base.notices import LoggedNotices
 from behavesim.base.plugins import failures_named
 from behavesim.base.tokens import Spending
+from behavesim.engine.build import Launch
+from behavesim.engine.loop import Search
 from behavesim.methods.installed import method
 from behavesim.methods.method import Method
 from behavesim.proposers.prices import Prices
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
-from behavesim.search.build import Launch
-from behavesim.search.loop import Search
 from behavesim.state.state import RunState
 from behavesim.task import TaskReference
 

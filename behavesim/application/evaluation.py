@@ -8,9 +8,9 @@ from pathlib import Path
 
 from behavesim.base.config import Settings
 from behavesim.base.text_file import read_text_file
+from behavesim.engine.build import judging
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced
-from behavesim.search.build import judging
 from behavesim.state.events import Stage
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Split, Task

@@ -71,7 +71,7 @@ def _of_equal_limits(runs: Sequence[Run]) -> list[list[Run]]:
 @asynccontextmanager
 async def _held_out(runs: Sequence[Run]) -> AsyncIterator[tuple[Task, Judge]]:
     """Yield the task of these runs and a judge on its held-out instances, under the limits that the runs share."""
-    from behavesim.search.build import judging  # a slow import, which a report without held-out instances avoids
+    from behavesim.engine.build import judging  # a slow import, which a report without held-out instances avoids
 
     weak = all(run.settings.allow_weak_isolation for run in runs)
     settings = runs[0].folder.with_task_at_hand(runs[0].settings)

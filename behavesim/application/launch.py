@@ -10,9 +10,9 @@ from typing import Any
 from behavesim.application.injection import first_events
 from behavesim.application.machine import cores, has_endpoint
 from behavesim.base.errors import UsageError
+from behavesim.engine.build import Launch
+from behavesim.engine.settings import changed_settings, resolve, settings_from_journal
 from behavesim.proposers.installed import proposer_type
-from behavesim.search.build import Launch
-from behavesim.search.settings import changed_settings, resolve, settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 

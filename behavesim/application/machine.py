@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from behavesim.base.errors import BehavesimError, nearest
 from behavesim.base.version import __version__
+from behavesim.engine.settings import resolve
 from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
-from behavesim.search.settings import resolve
 from behavesim.task import TaskReference
 
 OFFLINE = "not set: the offline proposer is used unless OPENAI_API_KEY or OPENAI_BASE_URL is set"
@@ -106,7 +106,7 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
 
 async def _sandbox() -> dict[str, str]:
     """Return the isolation of the sandbox and notes on it; raises BehavesimError if the sandbox does not work."""
-    from behavesim.search.build import sandbox  # a slow import, which users of `cores` do not need
+    from behavesim.engine.build import sandbox  # a slow import, which users of `cores` do not need
 
     task = TaskReference("tsp").load()
     async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:

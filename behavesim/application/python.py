@@ -19,13 +19,13 @@ from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.loaded import LoadedRun
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
+from behavesim.engine.build import Launch
+from behavesim.engine.loop import Search, Show
 from behavesim.methods.installed import METHODS
 from behavesim.methods.method import Method
 from behavesim.proposers.installed import PROPOSERS
 from behavesim.proposers.proposer import Proposer
 from behavesim.reports.panels import line
-from behavesim.search.build import Launch
-from behavesim.search.loop import Search, Show
 from behavesim.state.events import Event
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder

@@ -11,9 +11,9 @@ from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
 from behavesim.base.errors import UsageError
+from behavesim.engine.build import judging
 from behavesim.reports.program import named
 from behavesim.reports.words import percent
-from behavesim.search.build import judging
 from behavesim.state.events import TEMPLATE, PortfolioChosen, Recommended
 from behavesim.state.protocols import Judge
 from behavesim.state.verdict import Verdict

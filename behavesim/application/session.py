@@ -14,9 +14,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from behavesim.search.admission import refuse_changes
-from behavesim.search.build import Launch, forked_search, new_search, resumed_search
-from behavesim.search.loop import Search
+from behavesim.engine.admission import refuse_changes
+from behavesim.engine.build import Launch, forked_search, new_search, resumed_search
+from behavesim.engine.loop import Search
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.inbox import Inbox

@@ -10,7 +10,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.recommendation import choose_portfolio
 from behavesim.audit.audit import Discrepancy, discrepancy
 from behavesim.audit.verify import OPENINGS, Verification, verify
-from behavesim.search.build import judging
+from behavesim.engine.build import judging
 from behavesim.state.events import PortfolioChosen, Recommended, RunForked, RunStarted
 from behavesim.state.protocols import Judge
 from behavesim.store.database import count_registered

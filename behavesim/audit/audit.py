@@ -8,13 +8,13 @@ from typing import Any
 from behavesim.audit.inputs import contradiction
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, PartError
+from behavesim.engine.caps import is_capped
+from behavesim.engine.due import Permits, Rules, due
+from behavesim.engine.outcome import extracted, injected_reply, with_comparison_checked
 from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
 from behavesim.proposers.installed import proposer_type
-from behavesim.search.caps import is_capped
-from behavesim.search.due import Permits, Rules, due
-from behavesim.search.outcome import extracted, injected_reply, with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,

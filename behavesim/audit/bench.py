@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from behavesim.base.config import Settings
+from behavesim.engine.build import judging
 from behavesim.proposers.installed import argument, proposer, proposer_type
 from behavesim.proposers.proposer import Errand
 from behavesim.sandbox import Limits
-from behavesim.search.build import judging
 from behavesim.state.protocols import Judge, Responder
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task

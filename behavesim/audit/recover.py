@@ -12,14 +12,14 @@ from behavesim.audit.salvage import Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.engine.admission import run_provenance
+from behavesim.engine.build import evaluated_template, judging, wired
+from behavesim.engine.caps import Caps
+from behavesim.engine.loop import Search
+from behavesim.engine.settings import settings_from_journal
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
 from behavesim.sandbox import SandboxJudge
-from behavesim.search.admission import run_provenance
-from behavesim.search.build import evaluated_template, judging, wired
-from behavesim.search.caps import Caps
-from behavesim.search.loop import Search
-from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import (
     Added,
     Asked,

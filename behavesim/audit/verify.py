@@ -15,11 +15,11 @@ from behavesim.audit.bench import Bench
 from behavesim.audit.inputs import opening_contradictions
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
+from behavesim.engine.admission import run_provenance
+from behavesim.engine.outcome import copied, judged, without_addresses
+from behavesim.engine.settings import settings_from_journal
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
-from behavesim.search.admission import run_provenance
-from behavesim.search.outcome import copied, judged, without_addresses
-from behavesim.search.settings import settings_from_journal
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,

@@ -10,10 +10,10 @@ from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
 from behavesim.checkup.solutions import examined
+from behavesim.engine.build import judging, sandbox
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
 from behavesim.sandbox import Limits
-from behavesim.search.build import judging, sandbox
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
 from behavesim.state.verdict import Failure, Verdict

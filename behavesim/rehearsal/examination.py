@@ -10,10 +10,10 @@ from behavesim.base.config import described
 from behavesim.base.errors import BehavesimError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.plugins import docstring, line_in
+from behavesim.engine.loop import Search
 from behavesim.methods.installed import method_type
 from behavesim.rehearsal.watched import Impure, Watched
 from behavesim.rehearsal.world import MemoryJournal, Stop, search
-from behavesim.search.loop import Search
 from behavesim.state.events import Injected
 
 SMALL: Mapping[str, Any] = {"budget": 60, "window": 8}

@@ -16,11 +16,11 @@ import numpy as np
 from behavesim.base.config import OWN, Settings
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Tokens, Usage
+from behavesim.engine.build import wired
+from behavesim.engine.caps import Caps
+from behavesim.engine.loop import Search
+from behavesim.engine.settings import resolve
 from behavesim.methods.installed import method_type
-from behavesim.search.build import wired
-from behavesim.search.caps import Caps
-from behavesim.search.loop import Search
-from behavesim.search.settings import resolve
 from behavesim.state.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
 from behavesim.state.protocols import Journal, Responder
 from behavesim.state.verdict import Failure, Verdict

@@ -10,8 +10,8 @@ from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
 from behavesim.base.config import Settings
 from behavesim.base.text import number, one_line
+from behavesim.engine.caps import BY_NAME
 from behavesim.reports.words import rejections
-from behavesim.search.caps import BY_NAME
 from behavesim.store.reading import read_reply
 
 USUAL = 3

@@ -12,13 +12,13 @@ from rich.text import Text
 
 from behavesim.analysis.table import SCORE
 from behavesim.base.text import number
+from behavesim.engine.caps import rejected_share
 from behavesim.reports.curve import convergence
 from behavesim.reports.live_islands import GAP, distance
 from behavesim.reports.moment import Moment
 from behavesim.reports.program import beside_template, worth
 from behavesim.reports.spending import spending
 from behavesim.reports.words import REJECTED, clock, frequency, percent, task_name
-from behavesim.search.caps import rejected_share
 from behavesim.state.members import Mean
 from behavesim.state.state import RunState
 from behavesim.state.tally import RECENT

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import FRACTION
-from behavesim.search.caps import BY_NAME
+from behavesim.engine.caps import BY_NAME
 
 REJECTED: Mapping[str, str] = {
     "crash": "killed by a signal",

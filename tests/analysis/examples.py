@@ -13,7 +13,7 @@ from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 
 UNKNOWN = HeldOutMean(None, None)
 

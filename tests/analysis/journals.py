@@ -10,7 +10,7 @@ from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 from behavesim.state.events import (
     Added,
     Asked,

@@ -8,8 +8,8 @@ import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
 from behavesim.base.errors import UsageError
+from behavesim.engine.settings import resolve
 from behavesim.sandbox import Limits
-from behavesim.search.settings import resolve
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import TaskReference
 

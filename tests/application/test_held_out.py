@@ -11,7 +11,7 @@ import pytest
 
 from behavesim.application.held_out import held_out_scores, tried_on_held_out
 from behavesim.base.config import Settings
-from behavesim.search import build
+from behavesim.engine import build
 from behavesim.state.protocols import Judge
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task

@@ -13,8 +13,8 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
-from behavesim.search.build import Launch
-from behavesim.search.loop import Search
+from behavesim.engine.build import Launch
+from behavesim.engine.loop import Search
 from behavesim.state.events import Event, RunResumed
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal

@@ -29,7 +29,7 @@ from behavesim.state.events import (
 from behavesim.store.codec import decode
 from behavesim.trajectory import Trajectory
 from tests.crash.deaths import METHODS, SMALL
-from tests.search.toys import MemoryJournal, Stop, Toy, fitting, search
+from tests.engine.toys import MemoryJournal, Stop, Toy, fitting, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from behavesim.state.events import DECISIONS, Evaluated, Event, Rejected, Responded
 from behavesim.store.reading import read_events
 from tests.crash.images import MOMENTS, Death, Image, PhotographedJournal
-from tests.search.toys import DiskJournal, search
+from tests.engine.toys import DiskJournal, search
 
 SMALL = {"budget": 45, "window": 8, "islands": 4, "restart_every": 15}
 METHODS = (

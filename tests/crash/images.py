@@ -15,7 +15,7 @@ from typing import Literal
 
 from behavesim.state.events import Event
 from behavesim.store.codec import encode
-from tests.search.toys import DiskJournal
+from tests.engine.toys import DiskJournal
 
 Moment = Literal["inside", "after"]
 Death = tuple[int, Moment]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.deaths import SMALL
 from tests.crash.processes import FEW_CITIES, Subject, carried_out
-from tests.search.toys import finished
+from tests.engine.toys import finished
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 

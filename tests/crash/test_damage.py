@@ -17,7 +17,7 @@ from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import verify
 from behavesim.base.errors import JournalError
-from behavesim.search.settings import settings_from_journal
+from behavesim.engine.settings import settings_from_journal
 from behavesim.state.events import DECISIONS, Responded
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
+from behavesim.engine.loop import Search
 from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
-from behavesim.search.loop import Search
 from behavesim.state.events import Event, Regrouped, Responded
 from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
 from tests.crash.handover import numbered
 from tests.crash.images import Image
+from tests.engine.toys import DiskJournal, search
 from tests.proposers.chat_server import ChatServer, stall
-from tests.search.toys import DiskJournal, search
 
 FIRST, RESTART, BUDGET = 64, 70, 75
 SETTINGS = {"method": "funsearch+behavesim", "budget": BUDGET, "n_init": FIRST, "islands": 4, "restart_every": RESTART}

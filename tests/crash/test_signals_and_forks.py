@@ -15,7 +15,7 @@ import pytest
 from behavesim.analysis.run import Run
 from behavesim.application.launch import new_launch
 from behavesim.audit.verify import verify
-from behavesim.search.build import new_search
+from behavesim.engine.build import new_search
 from behavesim.state.events import Regrouped, RunForked
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal

@@ -9,7 +9,7 @@ import pytest
 
 from behavesim.base.config import Settings, described, differences
 from behavesim.base.errors import UsageError
-from behavesim.search.settings import owners, resolve
+from behavesim.engine.settings import owners, resolve
 from behavesim.task import TaskReference
 
 TSP = TaskReference("tsp").load()

@@ -19,7 +19,7 @@ CHAIN = [
     {"programs", "sandbox", "store"},
     {"prompts"},
     {"methods", "proposers"},
-    {"search"},
+    {"engine"},
     {"audit", "checkup", "rehearsal"},
     {"analysis"},
     {"reports"},
@@ -30,7 +30,7 @@ CHAIN = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
 VIEWS = {"analysis", "reports"}
-RUNNING = {"behavesim.search.loop", "behavesim.search.build"}
+RUNNING = {"behavesim.engine.loop", "behavesim.engine.build"}
 """What starts a search, and no view of one may import."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from behavesim.state.events import Event
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Toy, search
+from tests.engine.toys import MemoryJournal, Toy, search
 
 Events = tuple[Event, ...]
 

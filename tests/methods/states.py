@@ -12,7 +12,7 @@ from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import TEMPLATE, Asked, Compared, Evaluated, Prompt, RunStarted
 from behavesim.state.members import Group, Member, OpenCandidate
 from behavesim.state.state import RunState
-from tests.search.toys import Toy, fitting
+from tests.engine.toys import Toy, fitting
 
 BRIEF = Brief(0, Prompts.of_run(fitting({"method": "funsearch"}), Toy()), takes_notes=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from behavesim.methods.best_of_n import ARCHIVE, BestOfN
 from behavesim.methods.method import MethodSettings
 from behavesim.state.events import TEMPLATE, Added, NotAdded
+from tests.engine.toys import Toy
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.search.toys import Toy
 
 METHOD = BestOfN(MethodSettings(), BRIEF)
 

@@ -13,9 +13,9 @@ from behavesim.programs.fences import fenced_blocks
 from behavesim.similarity import BehaveSim
 from behavesim.state.events import Added, Asked, Compared, Evaluated, NotAdded
 from behavesim.state.state import RunState
+from tests.engine.toys import Toy
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.search.toys import Toy
 
 METHODS = ["eoh", "eoh+behavesim"]
 SIZE = 6

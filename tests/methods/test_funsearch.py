@@ -13,9 +13,9 @@ from behavesim.methods.installed import method
 from behavesim.state.events import TEMPLATE, Added, Asked, Compared, Evaluated, NotAdded, Regrouped
 from behavesim.state.members import Group, Member
 from behavesim.state.state import RunState
+from tests.engine.toys import Toy, fitting
 from tests.methods.runs import Events, events_of, final, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.search.toys import Toy, fitting
 
 OURS: dict[str, Any] = {"method": "funsearch+behavesim", "islands": 4, "n_init": 40}
 PLAIN: dict[str, Any] = {"method": "funsearch", "islands": 4}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from behavesim.methods.hill_climbing import CURRENT, HillClimbing
 from behavesim.methods.method import MethodSettings
 from behavesim.state.events import TEMPLATE, Added, NotAdded
+from tests.engine.toys import Toy
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.search.toys import Toy
 
 CLIMBER = HillClimbing(MethodSettings(), BRIEF)
 CLIMBED = state_of([member(4, 5.0)], {CURRENT: [4]})

@@ -8,9 +8,9 @@ from behavesim.methods.comparison import Comparison
 from behavesim.methods.map_elites import CENTRES, FirstMap, MapElites, MapElitesSettings, Spread
 from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, Regrouped
 from behavesim.state.state import RunState
+from tests.engine.toys import Toy
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, Alike, candidate, member, state_of
-from tests.search.toys import Toy
 
 ALIKE = Alike(
     [

@@ -10,9 +10,9 @@ import pytest
 from behavesim.methods.niche import ARCHIVE, ELITES, Election, Niche, NicheSettings
 from behavesim.similarity.niches import Preference
 from behavesim.state.events import TEMPLATE, Added, Asked, Evaluated, Regrouped
+from tests.engine.toys import Toy
 from tests.methods.runs import events_of, final, steps
 from tests.methods.states import BRIEF, member, state_of
-from tests.search.toys import Toy
 
 
 def test_elites_are_renewed_after_the_first_programs_and_every_few_from_then_on() -> None:

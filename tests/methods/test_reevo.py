@@ -13,9 +13,9 @@ from behavesim.methods.reevo import ELITE, POPULATION, ReEvo, ReEvoSettings
 from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
 from behavesim.state.members import Note
 from behavesim.state.state import RunState
+from tests.engine.toys import Toy
 from tests.methods.runs import events_of, steps
 from tests.methods.states import BRIEF, candidate, member, state_of
-from tests.search.toys import Toy
 
 # 4 initial programs, then generations of 4 children (4 to 7, 10 to 13, …) and 2 mutants (8, 9, 14, 15, …)
 SETTINGS = ReEvoSettings(initial_population=4, population=4, mutation_rate=0.5)

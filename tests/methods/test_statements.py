@@ -23,8 +23,8 @@ from behavesim.state.members import Member
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
+from tests.engine.toys import MemoryJournal, Toy, fitting, search
 from tests.methods.runs import Events, steps
-from tests.search.toys import MemoryJournal, Toy, fitting, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from behavesim.engine.settings import resolve
 from behavesim.programs.fences import fenced
 from behavesim.prompts.prompts import Prompts
-from behavesim.search.settings import resolve
 from behavesim.state.events import Asked, Prompt, Rejected
 from behavesim.state.members import Member
 from behavesim.task import TaskReference

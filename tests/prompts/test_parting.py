@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import behavesim as bs
+from behavesim.engine.settings import resolve
 from behavesim.prompts.parting import PLACE, Parting, first_difference
 from behavesim.prompts.prompts import Prompts
-from behavesim.search.settings import resolve
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Asked, Prompt
 from behavesim.state.members import Member

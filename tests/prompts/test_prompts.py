@@ -12,17 +12,17 @@ from behavesim_tasks.asp import AdmissibleSets
 
 from behavesim.audit.audit import Audit
 from behavesim.base.errors import UsageError
+from behavesim.engine.settings import resolve
 from behavesim.programs.extract import extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.prompts.prompts import Prompts
 from behavesim.prompts.wording import PARTS, Wording, wording_hash
-from behavesim.search.settings import resolve
 from behavesim.state.events import Asked, Evaluated, Rejected
 from behavesim.state.members import Member
 from behavesim.store.codec import decode
 from behavesim.task import TaskReference
+from tests.engine.toys import MemoryJournal, Toy, fitting, search
 from tests.prompts.page import PROGRAMS, TASKS, page, prompts, specimens
-from tests.search.toys import MemoryJournal, Toy, fitting, search
 
 LONGEST = 1500
 """Tokens of a prompt without its examples."""

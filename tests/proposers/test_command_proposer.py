@@ -21,8 +21,8 @@ from behavesim.proposers.openai import Patience
 from behavesim.proposers.proposer import Errand
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode
+from tests.engine import toys
 from tests.proposers.asking import prompt
-from tests.search import toys
 
 QUICK = Patience(request_s=30.0, backoff_s=0.001)
 ANSWERING = Path(__file__).with_name("answering.py")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from behavesim.engine.loop import Search
 from behavesim.proposers.openai import Patience
-from behavesim.search.loop import Search
 from behavesim.state.events import Asked, Rejected, Responded
 from behavesim.store.codec import decode
+from tests.engine import toys
 from tests.proposers import chat_server as chat
-from tests.search import toys
 
 SETTINGS = {"budget": 250, "window": 32, "method": "funsearch"}
 

@@ -15,9 +15,9 @@ from behavesim.proposers.folder import MODEL, FolderProposer, FolderSettings
 from behavesim.proposers.proposer import Errand
 from behavesim.state.events import NoteReceived, Responded
 from behavesim.store.codec import decode
+from tests.engine import toys
 from tests.proposers.asking import prompt
 from tests.proposers.writing import answered, reply_of, unanswered, write
-from tests.search import toys
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ from behavesim.analysis.standing import summary
 from behavesim.application import session
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.base.errors import ProposerError
+from behavesim.engine.build import Launch
+from behavesim.engine.loop import Search
 from behavesim.reports.ending import ending
-from behavesim.search.build import Launch
-from behavesim.search.loop import Search
 from behavesim.state.events import Responded, RunResumed, RunStopped
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES

@@ -12,7 +12,7 @@ from behavesim.proposers.open_files import BESIDE, allow
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.openai_settings import OpenAISettings
 from behavesim.proposers.proposer import Errand
-from tests.search import toys
+from tests.engine import toys
 
 
 @pytest.fixture

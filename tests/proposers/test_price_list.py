@@ -105,7 +105,7 @@ import sys
 from behavesim.base.tokens import Usage
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.price_list import PriceList
-import behavesim.search.build
+import behavesim.engine.build
 PriceList("").cost("gpt-6-luna", Usage(1, 0, 1))
 print("genai_prices" in sys.modules, "openai" in sys.modules)
 """

@@ -9,9 +9,9 @@ from tests.recipes.copy import Copy, blocks
 
 ASK = """
 import json
-from behavesim.search.caps import BY_NAME, Caps, is_capped
+from behavesim.engine.caps import BY_NAME, Caps, is_capped
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 
@@ -32,8 +32,8 @@ def test_a_setting_of_every_run_takes_two_files(tmp_path: Path) -> None:
     declared, used = blocks("A setting")
     copy = Copy(tmp_path)
     copy.add_before("behavesim/base/config.py", "    timeout_s: float", declared)
-    copy.add_after("behavesim/search/caps.py", "CAPS = (", used)
-    assert copy.touched() == {"behavesim/base/config.py", "behavesim/search/caps.py"}
+    copy.add_after("behavesim/engine/caps.py", "CAPS = (", used)
+    assert copy.touched() == {"behavesim/base/config.py", "behavesim/engine/caps.py"}
 
     asked = copy.run("-c", ASK)
     assert asked.stdout, asked.stderr

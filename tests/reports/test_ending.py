@@ -10,8 +10,8 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
+from behavesim.engine.settings import owners, resolve
 from behavesim.reports.ending import ADVICE, ending
-from behavesim.search.settings import owners, resolve
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped

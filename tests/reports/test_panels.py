@@ -13,11 +13,11 @@ from rich.console import Console
 
 from behavesim.base.notices import Notice
 from behavesim.base.tokens import Usage
+from behavesim.engine.settings import resolve
 from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
 from behavesim.reports.words import clock
-from behavesim.search.settings import resolve
 from behavesim.state.events import (
     TEMPLATE,
     Added,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from behavesim.base.tokens import Usage
+from behavesim.engine.settings import resolve
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
-from behavesim.search.settings import resolve
 from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
 from behavesim.state.state import RunState
 from behavesim.task import Objective

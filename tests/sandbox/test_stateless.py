@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from behavesim.engine.build import judging
+from behavesim.engine.settings import resolve
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, AnsweredCall, answers_apart, calls_to_repeat
-from behavesim.search.build import judging
-from behavesim.search.settings import resolve
 from behavesim.state.protocols import Solved
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import InvalidSolution, TaskReference

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from behavesim.base.errors import TaskError
-from behavesim.search.build import Launch, new_search
-from behavesim.search.settings import resolve
+from behavesim.engine.build import Launch, new_search
+from behavesim.engine.settings import resolve
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 from behavesim.trajectory import Trajectory
-from tests.search.toys import Toy, fitting
+from tests.engine.toys import Toy, fitting
 
 RAW, CLIPPED = BehaveSim(4.0, clip=False), BehaveSim(4.0)
 ORDERS = [[0, 1, 2, 3], [0, 1, 3, 2], [3, 2, 1, 0], [3, 2, 0, 1], [1, 0, 3, 2], [0, 1, 2, 3]]

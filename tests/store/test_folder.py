@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError
-from behavesim.search.settings import resolve, settings_from_journal
+from behavesim.engine.settings import resolve, settings_from_journal
 from behavesim.state.events import RunStarted
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import started, write

@@ -5,10 +5,10 @@ import pytest
 from behavesim_tasks.tsp_hard import BEST, DIGITS, SIZES, HardTravellingSalesman
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from behavesim.engine.build import judging
+from behavesim.engine.settings import resolve
 from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
-from behavesim.search.build import judging
-from behavesim.search.settings import resolve
 from behavesim.state.events import Prompt
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import SPLITS, TaskReference

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
-from behavesim.search.build import judging
-from behavesim.search.settings import resolve
+from behavesim.engine.build import judging
+from behavesim.engine.settings import resolve
 from behavesim.state.verdict import Verdict
 from behavesim.task import InvalidSolution
 from behavesim.trajectory import Trajectory

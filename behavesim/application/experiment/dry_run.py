@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from behavesim.application.experiment.estimate import CostEstimate, estimate
 from behavesim.application.experiment.plan import Planned
+from behavesim.engine.admission import refuse_unpriced, run_provenance
+from behavesim.engine.build import Launch, evaluated_template, judging
 from behavesim.methods.installed import method
 from behavesim.proposers.installed import proposer_type
-from behavesim.search.admission import refuse_unpriced, run_provenance
-from behavesim.search.build import Launch, evaluated_template, judging
 from behavesim.state.events import RunStarted
 from behavesim.state.state import RunState
 

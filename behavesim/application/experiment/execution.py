@@ -16,8 +16,8 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
+from behavesim.engine.settings import settings_from_journal
 from behavesim.reports.words import clock
-from behavesim.search.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
 

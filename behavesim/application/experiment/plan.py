@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
-from behavesim.search.settings import is_foreign, owners, resolve
+from behavesim.engine.settings import is_foreign, owners, resolve
 from behavesim.task import TaskReference
 
 Seeds = int | list[int]

@@ -20,9 +20,9 @@ from behavesim.application.pauses import shorten_pauses
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, BehavesimError
 from behavesim.base.text import printable
+from behavesim.engine.build import Launch
+from behavesim.engine.settings import settings_from_journal
 from behavesim.sandbox.processes import die_with_parent
-from behavesim.search.build import Launch
-from behavesim.search.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 

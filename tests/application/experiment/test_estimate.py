@@ -10,7 +10,7 @@ import pytest
 from behavesim.application.experiment.estimate import COMPLETION, GROWTH, estimate
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 from behavesim.state.events import NotAdded, Reply, Responded
 from behavesim.task import TaskReference
 from tests.store.written import written

@@ -13,7 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 from behavesim.state.events import Added, NotAdded, Recommended
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress

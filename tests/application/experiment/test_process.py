@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.search.settings import resolve
+from behavesim.engine.settings import resolve
 
 SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.engine.build import evaluated_template, wired
+from behavesim.engine.caps import Caps
+from behavesim.engine.loop import Search
 from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.sandbox.messages import Ending
 from behavesim.sandbox.pool import result
-from behavesim.search.build import evaluated_template, wired
-from behavesim.search.caps import Caps
-from behavesim.search.loop import Search
 from behavesim.state.events import (
     Added,
     Asked,
@@ -41,8 +41,8 @@ from behavesim.state.verdict import Failure
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
 from behavesim.trajectory import Trajectory
+from tests.engine.toys import MemoryJournal, Stop, fitting
 from tests.programs.replies import ACCEPTED, REJECTED
-from tests.search.toys import MemoryJournal, Stop, fitting
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
+from behavesim.engine.trials import Trials
 from behavesim.programs.hashing import program_hash
-from behavesim.search.trials import Trials
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Event, Prompt, Rejected, Reply
 from behavesim.state.verdict import Failure, Verdict
 from tests.arrivals import story
 from tests.crash.deaths import METHODS
-from tests.search.toys import MemoryJournal, Toy, ToyJudge
+from tests.engine.toys import MemoryJournal, Toy, ToyJudge
 
 FIRST = "def number() -> int:\n    a = 3\n    return 13"
 RENAMED = "def number() -> int:\n    b = 3\n    return 13"

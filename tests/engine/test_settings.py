@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
+from behavesim.engine.settings import OWN, owners_of, resolve, settings_from_journal
 from behavesim.methods.installed import METHODS
 from behavesim.proposers.installed import PROPOSERS
-from behavesim.search.settings import OWN, owners_of, resolve, settings_from_journal
 from behavesim.state.events import RunStarted
 from behavesim.store.codec import decode, encode
 from behavesim.store.folder import RunFolder

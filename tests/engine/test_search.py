@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import JournalError, SandboxError
+from behavesim.engine import outcome, trials
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
-from behavesim.search import outcome, trials
 from behavesim.state.events import (
     Added,
     Asked,
@@ -31,7 +31,7 @@ from behavesim.state.events import (
     RunStopped,
 )
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Stop, ToyProposer, finished, search
+from tests.engine.toys import MemoryJournal, Stop, ToyProposer, finished, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 

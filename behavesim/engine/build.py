@@ -13,15 +13,7 @@ from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Notices
-from behavesim.methods.installed import method
-from behavesim.programs.hashing import program_hash
-from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
-from behavesim.proposers.price_list import PriceList, name_of_list
-from behavesim.proposers.prices import Prices
-from behavesim.proposers.proposer import Errand, Proposer
-from behavesim.proposers.weighing import Weighing
-from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.search.admission import (
+from behavesim.engine.admission import (
     refuse_another_run,
     refuse_changes,
     refuse_incomparable,
@@ -30,10 +22,18 @@ from behavesim.search.admission import (
     refuse_unsuited,
     run_provenance,
 )
-from behavesim.search.caps import Caps
-from behavesim.search.due import Rules
-from behavesim.search.loop import Search, Show
-from behavesim.search.settings import settings_from_journal
+from behavesim.engine.caps import Caps
+from behavesim.engine.due import Rules
+from behavesim.engine.loop import Search, Show
+from behavesim.engine.settings import settings_from_journal
+from behavesim.methods.installed import method
+from behavesim.programs.hashing import program_hash
+from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
+from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.proposers.prices import Prices
+from behavesim.proposers.proposer import Errand, Proposer
+from behavesim.proposers.weighing import Weighing
+from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,

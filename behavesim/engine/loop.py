@@ -10,14 +10,14 @@ from typing import Any, ParamSpec
 from behavesim.base.errors import BehavesimError, JournalError, PartError
 from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
+from behavesim.engine.caps import Caps
+from behavesim.engine.due import Permits, Rules, due
+from behavesim.engine.measurements import Measurements
+from behavesim.engine.outcome import injected_reply
+from behavesim.engine.trials import Trials
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement, Method
 from behavesim.proposers.proposer import note_number
-from behavesim.search.caps import Caps
-from behavesim.search.due import Permits, Rules, due
-from behavesim.search.measurements import Measurements
-from behavesim.search.outcome import injected_reply
-from behavesim.search.trials import Trials
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     DECISIONS,

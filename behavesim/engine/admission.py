@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from behavesim.base.config import Settings, differences
 from behavesim.base.errors import TaskError, UsageError
+from behavesim.engine.settings import settings_from_journal
 from behavesim.methods.installed import method, method_type
 from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices, as_setting
-from behavesim.search.settings import settings_from_journal
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
 from behavesim.state.provenance import changed_parts, instances_hash, provenance

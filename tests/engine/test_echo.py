@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from behavesim.audit.verify import verify
-from behavesim.search import build
-from behavesim.search.build import Launch, new_search
-from behavesim.search.settings import resolve
+from behavesim.engine import build
+from behavesim.engine.build import Launch, new_search
+from behavesim.engine.settings import resolve
 from behavesim.state.events import Evaluated, Prompt, Reply
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from behavesim.engine.outcome import copied, extracted, judged
 from behavesim.programs.extract import NeedsLimits, Program
-from behavesim.search.outcome import copied, extracted, judged
 from behavesim.state.events import Asked, CandidateId, Evaluated, Event, Rejected, Reply, RunForked
 from behavesim.state.protocols import Journal, Judge
 from behavesim.state.verdict import Failure, Verdict

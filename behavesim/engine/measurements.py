@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from behavesim.engine.outcome import with_comparison_checked
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement
-from behavesim.search.outcome import with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import Event
 from behavesim.state.verdict import Failure, Verdict

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import PartError
+from behavesim.engine.due import IN_A_ROW, Permits, Rules, due
 from behavesim.methods.method import Measurement, Method, MethodSettings
-from behavesim.search.due import IN_A_ROW, Permits, Rules, due
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
@@ -29,8 +29,8 @@ from behavesim.state.events import (
 )
 from behavesim.state.members import Note, OpenCandidate
 from behavesim.state.state import RunState
+from tests.engine.toys import fitting
 from tests.methods.states import BRIEF, candidate, state_of
-from tests.search.toys import fitting
 
 ALL = Permits(regroup=True, repair=True, ask=True)
 NONE = Permits(regroup=False, repair=False, ask=False)

@@ -12,12 +12,12 @@ import pytest
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.salvage import Salvage
 from behavesim.base.heartbeat import Heartbeat
+from behavesim.engine.loop import Search
 from behavesim.proposers.replay import ReplayProposer, brought_again
-from behavesim.search.loop import Search
 from behavesim.state.events import DECISIONS, Added, ClockRead, Event, Injected, NotAdded, Regrouped, Reply, Responded
 from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Toy, ToyProposer, fitting, search
+from tests.engine.toys import MemoryJournal, Toy, ToyProposer, fitting, search
 
 STEP_S = 0.9
 """Seconds that pass with each candidate registered: a clock of its own that any order of arrival leaves as it is."""

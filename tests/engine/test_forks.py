@@ -9,11 +9,11 @@ import pytest
 
 from behavesim.audit.verify import verify
 from behavesim.base.errors import UsageError
+from behavesim.engine import build
+from behavesim.engine.admission import run_provenance
+from behavesim.engine.build import Launch, forked_search, new_search
+from behavesim.engine.settings import changed_settings, resolve
 from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
-from behavesim.search import build
-from behavesim.search.admission import run_provenance
-from behavesim.search.build import Launch, forked_search, new_search
-from behavesim.search.settings import changed_settings, resolve
 from behavesim.state.events import Prompt, Reply, RunForked, RunStarted
 from behavesim.state.provenance import provenance
 from behavesim.store.folder import RunFolder

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from behavesim.base.text import dollars, duration, one_line
 from behavesim.base.tokens import Price, Spending
+from behavesim.engine.cap import Cap, Use
 from behavesim.proposers.prices import Prices, as_setting
-from behavesim.search.cap import Cap, Use
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from behavesim.engine.outcome import copied, extracted, judged, with_comparison_checked
 from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
-from behavesim.search.outcome import copied, extracted, judged, with_comparison_checked
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
 from behavesim.state.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
-from tests.search.toys import Toy, fitting
+from tests.engine.toys import Toy, fitting
 
 TASK = Toy()
 QUESTION = Asked(3, (TEMPLATE,), None, Prompt("a prompt", "improve"))

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import ProposerError
+from behavesim.engine import measurements
+from behavesim.engine.loop import Search
 from behavesim.methods.comparison import Comparison
-from behavesim.search import measurements
-from behavesim.search.loop import Search
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
 from behavesim.store.codec import decode
 from behavesim.store.reading import read_events
-from tests.search.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
+from tests.engine.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
 
 SMALL = {"budget": 40, "window": 8, "n_init": 5}
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
-from behavesim.search.caps import ENOUGH
-from behavesim.search.loop import Search
+from behavesim.engine.caps import ENOUGH
+from behavesim.engine.loop import Search
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.store.codec import decode
-from tests.search.toys import MemoryJournal, Stop, price, search
+from tests.engine.toys import MemoryJournal, Stop, price, search
 
 SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}
 PROGRAM = "```python\ndef number() -> int:\n    return {}\n```"

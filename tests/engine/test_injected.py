@@ -11,9 +11,9 @@ import pytest
 from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.salvage import Salvage
 from behavesim.base.errors import JournalError
+from behavesim.engine.loop import Search
 from behavesim.programs.fences import fenced
 from behavesim.proposers.replay import ReplayProposer, injected_again
-from behavesim.search.loop import Search
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -29,7 +29,7 @@ from behavesim.state.events import (
 from behavesim.state.state import RunState
 from behavesim.store.codec import decode
 from tests.crash.deaths import METHODS
-from tests.search.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, search
+from tests.engine.toys import MemoryJournal, Stop, Toy, ToyProposer, fitting, search
 
 pytestmark = pytest.mark.usefixtures("replies_read_once")
 
