@@ -1,6 +1,5 @@
 """Search for algorithms with language models, and know them by what they do."""
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
