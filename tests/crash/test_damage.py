@@ -181,7 +181,7 @@ def test_settings_that_nobody_can_read_are_named_in_one_line(behavesim: Command,
 
 
 def truncate(data: bytearray, rng: random.Random) -> bytearray:
-    return data[: len(data) * 2 // 3]
+    return data[: len(data) * 4 // 5]
 
 
 def smear(data: bytearray, rng: random.Random) -> bytearray:
