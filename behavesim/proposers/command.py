@@ -1,4 +1,4 @@
-"""Replies from a command line of the user's own: the prompt on its standard input, the reply on its standard output."""
+"""Replies from a user's command line: it gets the prompt on its standard input and writes the reply to its output."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from behavesim.state.events import Prompt, Reply
 from behavesim.state.requests import Requests
 
 MODEL = "command"
-"""What the model is called whose replies these are: a name for `prices`, which nobody else can know."""
+"""Model name of a command's replies; users name it in `prices`, since no price list knows what a command costs."""
 
 NOT_RUN = (126, 127)
-"""Exit codes of a shell that found no such command, or could not run it."""
+"""Exit codes of a shell that could not run the command (126) or did not find it (127)."""
 
 
 class CommandSettings(ProposerSettings):
     """The settings of a proposer that runs a command."""
 
     request_timeout_s: Adjustable[float] = Field(300.0, gt=0)
-    """Seconds the command may take for a reply."""
+    """Time limit of the command for one reply, in seconds."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """The command, whose price is unknown unless it is named."""
+        """Return the one name under which the command's price can be set."""
         return (MODEL,)
 
 
 @dataclass(frozen=True)
 class _Fault:
-    """A command that gave no reply; `is_setup` where it seems not to be one that could."""
+    """Why the command gave no reply."""
 
     message: str
     is_setup: bool = False
+    """Whether the command could not be run at all, so that it is probably the wrong one."""
 
 
 class CommandProposer(Proposer[CommandSettings]):
-    """Runs a command for each reply, at most `connections` at a time, in a shell and a process group of its own.
+    """Runs a command for each reply, in a shell and a process group of its own.
 
-    It has the environment of this process, keys included, and beside it BEHAVESIM_NUMBER, the number of the candidate
-    (-2 and below for a text that a method asks for), and BEHAVESIM_SEED, the run's. What it writes is kept without the
-    environment's secrets. An exit code other than 0 is a fault and ridden out like those of an endpoint, whose
-    `patience` says how. Time limits are by `clock`.
+    The command gets this process's environment, keys included. BEHAVESIM_NUMBER is the candidate's number (-2 and
+    below for a note), BEHAVESIM_SEED the run's seed. The environment's secrets are removed from its output. An exit
+    code other than 0 is a fault: the command runs again later, as `patience` says.
     """
 
     settings_type = CommandSettings
@@ -68,7 +68,11 @@ class CommandProposer(Proposer[CommandSettings]):
         clock: Heartbeat | None = None,
         requests: Requests | None = None,
     ) -> None:
-        """`tell` is told of faults, in a line each."""
+        """Run `command` at most `connections` times at once.
+
+        `patience` None means the defaults. `tell` gets a line for each notice about faults. Time limits are measured
+        by `clock`, and `requests` counts the runs of the command; None means a new one.
+        """
         self._command, self._patience, self._seed = command, patience or Patience(), seed
         self._clock, self._requests = clock or Heartbeat(), requests or Requests()
         self._places = asyncio.Semaphore(connections)
@@ -77,7 +81,10 @@ class CommandProposer(Proposer[CommandSettings]):
 
     @classmethod
     def of(cls, settings: CommandSettings, errand: Errand) -> Self:
-        """The proposer of a run; raises UsageError where no command is named, or one that holds a key."""
+        """Return the proposer of a run; its command is `errand.argument`.
+
+        Raises UsageError if there is no command, or if it holds a key.
+        """
         command = errand.argument.strip()
         if not command:
             raise UsageError("command: needs a command line behind it, such as --proposer command:'python ask.py'")
@@ -87,9 +94,9 @@ class CommandProposer(Proposer[CommandSettings]):
         return cls(command, errand.connections, patience, errand.seed, errand.tell, errand.clock, errand.requests)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply to a prompt; one with a `fault` stands for a prompt that was given up.
+        """Return the reply to a prompt; if the prompt was given up, the text is empty and `fault` says why.
 
-        Raises ProposerError where the command cannot be run, or has given nobody a reply for too long.
+        Raises ProposerError if the command cannot be run, or if no prompt has had a reply for too long.
         """
         trials = self._persevering.begin(number)
         with self._requests.accounted(trials):
@@ -108,7 +115,7 @@ class CommandProposer(Proposer[CommandSettings]):
                 await asyncio.sleep(pause)
 
     async def _ask(self, text: str, number: int) -> str | _Fault:
-        """The command once, in its turn."""
+        """Run the command once, when fewer than `connections` are running; return its reply or its fault."""
         async with self._places, self._requests.one(self._patience.request_s):
             self._persevering.refuse_if_stopped()
             try:
@@ -128,6 +135,6 @@ class CommandProposer(Proposer[CommandSettings]):
 
     def _fault(self, ended: Ended) -> _Fault:
         how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
-        words = ended.err.strip().splitlines()[-3:]  # a traceback says last what is wrong
+        words = ended.err.strip().splitlines()[-3:]  # a traceback names the error in its last line
         said = f": {' | '.join(words)}" if words else ""
         return _Fault(self._secrets.scrubbed(f"the command {how}{said}"), ended.code in NOT_RUN)

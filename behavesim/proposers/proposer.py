@@ -1,4 +1,4 @@
-"""A proposer: who writes the programs."""
+"""What every proposer offers: it answers each prompt with a reply that holds a program."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from behavesim.task import Task
 
 
 class ProposerSettings(Options):
-    """The settings of a proposer that has none; subclass it for those of your own, each with its docstring below it."""
+    """Base class of a proposer's settings, without any of its own; subclass it, with a docstring below each field."""
 
     keeps_requests: ClassVar[bool] = False
-    """Whether a request outlives the process, so that a resumed run finds it again, and none is paid for twice."""
+    """Whether requests outlive the process: a resumed run then finds their replies, and pays for none twice."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """The models that may be asked, whose prices a cap on cost needs to know."""
+        """Return the names of the models that may be asked, for a limit on cost; empty if no model is asked."""
         return ()
 
 
@@ -32,51 +32,58 @@ S = TypeVar("S", bound=ProposerSettings)
 
 @dataclass(frozen=True)
 class Errand:
-    """What a proposer knows of the run it writes for."""
+    """What a proposer is given about the run that it writes programs for."""
 
     task: Task
     seed: int
+    """The run's seed."""
     connections: int
+    """Largest number of requests at once."""
     argument: str = ""
-    """What stands behind the proposer's name and a colon: `replay:RUN` has RUN."""
+    """The text after the proposer's name and a colon: RUN in `replay:RUN`; "" if there is none."""
     runs_dir: Path = Path("runs")
+    """The folder that holds all runs."""
     tell: Callable[[str], None] = lambda line: None
-    """Takes a line each about what a person should know, such as pauses and faults; it must never hold a key."""
+    """Takes notices for a person, such as pauses and faults, one line at a time; a line must never hold a key."""
     clock: Heartbeat = field(default_factory=Heartbeat)
-    """Time limits go by it: it stands still while the process is stopped or asleep."""
+    """Clock for time limits; it does not run while the process is stopped or the machine sleeps."""
     requests: Requests = field(default_factory=Requests)
-    """Where requests that may be billed are counted, each `async with errand.requests.one()`: a stop waits for them."""
+    """Counts requests that may be billed: send each within `async with errand.requests.one()`; a stop waits for it."""
 
 
 class Proposer(ABC, Generic[S]):
-    """Answers prompts, several at a time; an async context manager that owns what it opens.
+    """Base class of all proposers: answers prompts, several at a time, as an async context manager.
 
-    Subclass it, and name the subclass `proposer` in the proposer's file.
+    To write one, subclass it, and call the subclass `proposer` in the proposer's file.
     """
 
     settings_type: ClassVar[type[ProposerSettings]] = ProposerSettings
+    """The class of its settings."""
     costs_money: ClassVar[bool] = True
-    """Whether a reply may cost something, so that what is unknown about its price is said."""
+    """Whether a reply may cost money; if so, unknown prices and token counts are reported or estimated."""
     writes_text: ClassVar[bool] = True
-    """Whether it answers any question in words, and not with programs alone."""
+    """Whether it can answer any prompt in words; False if it returns programs alone."""
     is_pure: ClassVar[bool] = False
-    """Whether a reply follows from the prompt, its number and the run's seed alone, so that it can be derived again."""
+    """Whether a reply depends on the prompt, its number and the run's seed alone, so that it can be made again."""
     brings_time: ClassVar[bool] = False
-    """Whether its run goes by the clock of an earlier one, whose replies it has."""
+    """Whether the run takes its times from an earlier run, whose replies this proposer gives again."""
 
     @classmethod
     @abstractmethod
     def of(cls, settings: S, errand: Errand) -> Self:
-        """The proposer of a run, not entered yet; raises UsageError where it cannot be had."""
+        """Return a proposer for a run, not entered yet.
+
+        Raises UsageError if the settings, the errand or this machine do not allow one.
+        """
 
     @classmethod
     def endpoint(cls) -> str:
-        """The URL that is asked, by which the price list knows whose prices hold; empty where nobody's are known."""
+        """Return the URL that requests go to, from which the price list finds the vendor; "" if there is none."""
         return ""
 
     @classmethod
     def missing(cls) -> str:
-        """What this machine lacks for it, in words that say what to do; empty where nothing does."""
+        """Return a sentence on what this machine lacks for the proposer and what to do; "" if nothing is missing."""
         return ""
 
     async def __aenter__(self) -> Self:
@@ -89,13 +96,13 @@ class Proposer(ABC, Generic[S]):
 
     @abstractmethod
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply to a prompt; passing faults are ridden out, and a reply without content has an empty text.
+        """Return the reply to a prompt; its text is empty if it has no content.
 
-        `number` is the candidate's, or a note's as `note_number` has it. Raises ProposerError where asking on
-        makes no sense: the run stops, and can be resumed.
+        `number` is the candidate's, or `note_number` of a note. Faults that may pass are handled here, by asking again.
+        Raises ProposerError if asking again would not help: the run stops, and can be resumed.
         """
 
 
 def note_number(note: int) -> int:
-    """The number under which a proposer is asked for a note: -2 and below, apart from all candidates."""
+    """Return the number that `propose` gets for note number `note` (from 0): -2 and below, unlike any candidate's."""
     return -2 - note

@@ -1,4 +1,4 @@
-"""A command line of the user's own, carried out once: text in, text out, and nothing of it left behind."""
+"""Runs a user's command line once: text on its input, text from its output, and no process left behind."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 LONGEST_OUTPUT = 4 * 2**20
-"""Bytes of what a command writes that are kept; the longest replies of models take a quarter."""
+"""Bytes kept of what a command writes; the longest replies of models take a quarter of it."""
 _PIECE = 1 << 16
 _REAPED_S = 1.0
+"""Seconds to wait until a killed process has ended."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code, negative for the signal that killed it, and what it had written."""
+    """How a command ended and what it wrote; each text is cut after LONGEST_OUTPUT bytes."""
 
     code: int
+    """The exit code; -N if signal N killed the command."""
     out: str
+    """What it wrote to its standard output."""
     err: str
+    """What it wrote to its standard error."""
 
 
 async def carried_out(command: str, text: str, environment: Mapping[str, str]) -> Ended:
-    """Give a command line the text on its standard input, and wait until it has ended and closed its output.
+    """Run a command line in a shell with `text` on its standard input; return its exit code and output.
 
-    Cancelled, it kills the command and all of its process group. Raises OSError where it cannot be started.
+    The command has the variables of `environment` alone, and no time limit. If cancelled, this kills the command's
+    process group. Raises OSError if the shell cannot be started.
     """
     process, transport = await _started(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -43,7 +48,7 @@ async def carried_out(command: str, text: str, environment: Mapping[str, str]) -
 
 
 async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """The command, in a session of its own; one that is cancelled while it starts is not left to itself either."""
+    """Start the command in a session of its own; if cancelled meanwhile, wait until it has started and kill it."""
     starting = asyncio.create_task(_start(command, environment))
     try:
         return await asyncio.shield(starting)
@@ -54,7 +59,7 @@ async def _started(command: str, environment: Mapping[str, str]) -> tuple[Proces
 
 
 async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """As asyncio.create_subprocess_shell, and with the transport, which alone can close the pipes."""
+    """Do as asyncio.create_subprocess_shell does, and return the transport, too: only it can close the pipes."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_shell(
         lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
@@ -69,16 +74,16 @@ async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process,
 
 
 async def _write(stream: StreamWriter, text: str) -> None:
-    if stream.is_closing():  # uvloop would not have it written to
+    if stream.is_closing():  # uvloop raises an error if such a stream is written to
         return
-    with suppress(ConnectionError):  # who knows what to answer need not read on
+    with suppress(ConnectionError):  # a command may answer without reading all of its input
         stream.write(text.encode(errors="replace"))
         await stream.drain()
     stream.close()
 
 
 async def _read(stream: StreamReader) -> str:
-    """All of it, or its beginning where it is longer than anything a reply can be."""
+    """Return what the stream holds, cut after LONGEST_OUTPUT bytes; invalid UTF-8 becomes U+FFFD."""
     content = bytearray()
     while piece := await stream.read(_PIECE):
         content += piece[: LONGEST_OUTPUT - len(content)]
@@ -86,7 +91,7 @@ async def _read(stream: StreamReader) -> str:
 
 
 async def _kill(process: Process, transport: SubprocessTransport) -> None:
-    """Kill a process group and close its pipes, which a process that left the group might hold for ever."""
+    """Kill a process group and close its pipes, which a process that left the group could keep open for ever."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     transport.close()

@@ -1,4 +1,4 @@
-"""What replies took, said of each of them: as the endpoint counted it, or else as estimated, and what that costs."""
+"""Adds tokens and cost to the requests of each reply: tokens as counted by the endpoint, else estimated."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
 
 Cost = Callable[[str, Usage], float | None]
-"""What a request to a model costs in USD if made now; None where that is unknown."""
+"""Function from a model and a request's tokens to its cost in USD at today's prices; None if that is unknown."""
 
 
 class Weighing:
-    """Answers as another proposer does; what costs money and says nothing of it is estimated, and never nothing."""
+    """Passes prompts to another proposer and adds missing token estimates and costs to its replies."""
 
     def __init__(self, proposer: Responder, cost: Cost | None) -> None:
-        """`cost` is None of a proposer that costs no money."""
+        """`cost` gives the price of a request; None for a proposer that costs no money."""
         self._proposer = proposer
         self._cost = cost
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply, each of its calls with what it took; where it lists none and costs money, it was one call.
+        """Return the other proposer's reply, with tokens for each of its calls, and a cost in USD if that is known.
 
-        Raises PartError where a proposer of one's own fails.
+        A reply that lists no calls counts as one call if it costs money. Raises PartError if a proposer from a user's
+        own file raises, and whatever BehavesimError the other proposer raises.
         """
         with failures_named(type(self._proposer), "proposer"):
             reply = await self._proposer.propose(prompt, number)
@@ -34,7 +35,7 @@ class Weighing:
         return replace(reply, calls=tuple(self._priced(reply.model, call) for call in weighed))
 
     def _priced(self, model: str, call: Usage) -> Usage:
-        """With its cost, where nobody has said it yet."""
+        """Return the call with its cost in USD, unless it has one already or costs no money."""
         if self._cost is None or call.cost_usd is not None:
             return call
         return replace(call, cost_usd=self._cost(model, call))
