@@ -1,4 +1,4 @@
-"""How requests are worded for each model: the parameters it was found to refuse are left out from then on."""
+"""Writes the requests to each model, and leaves out parameters that the model has refused before."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from typing import Any
 import numpy as np
 
 MODEL_PURPOSE = 101
-"""The part of the seed that keeps the choice of a model apart from every other decision about a candidate."""
+"""Part of the random seed for choosing a model; any number that no other choice about a candidate uses."""
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
-"""Most endpoints know the first name, OpenAI's own models with reasoning only the second."""
+"""Names of the parameter that limits tokens: most endpoints know the first, OpenAI's reasoning models the second."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked of the model: None leaves a parameter to the endpoint; `max_tokens` counts reasoning as well."""
+    """The models to ask and the parameters of requests; None leaves a parameter out, so that the endpoint decides."""
 
     models: Mapping[str, float]
+    """Relative weight of each model by name: how often it is asked."""
     seed: int = 0
+    """The run's seed, from which the model for each candidate is drawn."""
     temperature: float | None = None
     max_tokens: int | None = None
+    """Most tokens of a reply, reasoning included."""
     reasoning_effort: str | None = None
+    """How much a reasoning model should think, in the endpoint's own words, such as low."""
     system_prompt: str = ""
+    """System message before every prompt; "" for none."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of every request by name; they replace those above."""
     service_tier: str | None = None
+    """The endpoint's name for how it processes and bills a request, such as flex."""
 
     def model_of(self, number: int) -> str:
-        """The model that is asked for a candidate or note: drawn by weight, a function of seed and number alone."""
+        """Return the name of the model to ask for a candidate or note: drawn by weight, from seed and number alone."""
         names = list(self.models)
         if len(names) == 1:
             return names[0]
@@ -40,16 +47,19 @@ class Sampling:
 
 
 class Dialect:
-    """Words requests as each model wants them; `refuse` is how it learns."""
+    """Builds the body of each request, without the parameters that `refuse` recorded for the model."""
 
     def __init__(self, sampling: Sampling, prefer_completion_tokens: bool) -> None:
-        """`prefer_completion_tokens`: try OpenAI's newer name of the token limit first."""
+        """`prefer_completion_tokens`: limit tokens by `max_completion_tokens` first, else by `max_tokens` first."""
         self._sampling = sampling
         self._limits = TOKEN_LIMITS[::-1] if prefer_completion_tokens else TOKEN_LIMITS
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def body(self, model: str, prompt: str) -> dict[str, Any]:
-        """The request for one completion."""
+        """Return the JSON body of a request for one completion of `prompt`.
+
+        If the model refused the system role, the system prompt is put before the prompt.
+        """
         refused, system = self._refused[model], self._sampling.system_prompt
         messages = [{"role": "user", "content": prompt}]
         if system and "system" in refused:
@@ -59,15 +69,15 @@ class Dialect:
         return {"model": model, "messages": messages, **self._parameters(refused)}
 
     def optional(self, body: Mapping[str, Any]) -> Collection[str]:
-        """What a request could do without; `system` stands for the role of the system prompt.
+        """Return the parameters that a request could leave out; `system` means the role of the system prompt.
 
-        Not the service tier: in another one it may cost twice as much.
+        The service tier is not among them: in another tier the request may cost twice as much.
         """
         roles = {"system"} if body["messages"][0]["role"] == "system" else set()
         return (body.keys() - {"model", "messages", "service_tier"}) | roles
 
     def refuse(self, model: str, parameter: str) -> bool:
-        """Remember what a model refuses; True where that is news."""
+        """Leave a parameter out of all later requests to a model; return whether this is the first such call."""
         news = parameter not in self._refused[model]
         self._refused[model].add(parameter)
         return news

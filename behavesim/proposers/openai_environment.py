@@ -1,4 +1,4 @@
-"""What the environment says of an endpoint: its URL, its key, its headers and the proxy before it."""
+"""Reads and checks the environment's settings of an endpoint: its URL, key, headers and proxy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 
 
 def proxy_for(url: httpx2.URL) -> str | None:
-    """Return the URL of the environment's proxy for a URL, None without one; raises UsageError if it is unusable."""
+    """Return the URL of the proxy that the environment names for a URL; None if there is none.
+
+    Raises UsageError if the proxy is not the URL of an HTTP proxy.
+    """
     if proxy_bypass(f"{url.host}:{url.port}" if url.port else url.host):
         return None
     proxies = getproxies()
@@ -31,7 +34,10 @@ def proxy_for(url: httpx2.URL) -> str | None:
 
 
 def refuse_unusable() -> None:
-    """Raises UsageError if the environment's settings of the endpoint cannot be used."""
+    """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable that cannot be used.
+
+    Checked are the URL, the custom headers, the key, and the ids of organization and project.
+    """
     url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
     if url and not _is_usable(url):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
@@ -46,18 +52,18 @@ def refuse_unusable() -> None:
 
 
 def has_credentials() -> bool:
-    """Whether the environment has a key, or a header in the place of one."""
+    """Whether the environment has OPENAI_API_KEY, or a custom header `Authorization` in its place."""
     headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
     named = {line.partition(":")[0].strip().lower() for line in headers}
     return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named
 
 
 def _is_usable(url: str) -> bool:
-    """Whether a text is the URL of an HTTP server or proxy."""
+    """Whether a text is an http or https URL with a valid host and port."""
     try:
         parts = urlsplit(url)
         named = (parts.hostname or "").encode("idna")
         httpx2.URL(url)
         return parts.scheme in ("http", "https") and bool(named) and url.isprintable() and parts.port != 0
-    except (ValueError, httpx2.InvalidURL):  # of a port or a host that is none
+    except (ValueError, httpx2.InvalidURL):  # the port or the host is not valid
         return False

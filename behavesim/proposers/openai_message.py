@@ -1,4 +1,4 @@
-"""What a completion says, wherever in the document it stands, and the tokens it took: unknown where that is garbage."""
+"""Reads the text and the token counts of a completion, in the various places where endpoints put them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from behavesim.base.tokens import Usage
 from behavesim.programs.answer import written_out
 
 NO_USAGE = Usage()
+"""Usage of a request whose tokens are all unknown."""
 
 MOST_TOKENS = 10**9
-"""Token counts from here on are taken as unknown: no request has as many."""
+"""Token counts of this or more are treated as unknown: no request has so large a one."""
 
 REASONING = ("reasoning_content", "reasoning")
-"""What a model thought aloud, as DeepSeek and vLLM call it, and as OpenRouter and Ollama do."""
+"""Names of a message's field for the model's reasoning: DeepSeek and vLLM use the first, OpenRouter and Ollama the
+second."""
 
 
 def said(choice: Mapping[str, Any], is_whole: bool) -> str:
-    """Return the text of a choice: its content and the arguments of its calls, else, of a whole reply, its reasoning.
+    """Return the text of a completion's choice: its content and the arguments of its tool calls; "" if there is none.
 
-    A server that finds a call in what a model wrote cuts it out and files it under a tool that nobody offered; others
-    take the whole reply for what was thought before it. Reasoning that was cut off holds only drafts.
+    Some servers move a part of the reply into a tool call, though no tool was offered; others move the whole reply into
+    the reasoning. So if the reply is empty and `is_whole` (not cut off), return the reasoning. Reasoning that was cut
+    off holds only drafts.
     """
     replies, thoughts = _parts(choice)
     text = "\n\n".join(part for part in replies if part.strip())
@@ -29,18 +32,21 @@ def said(choice: Mapping[str, Any], is_whole: bool) -> str:
 
 
 def written(choice: Mapping[str, Any]) -> str:
-    """Return all that the model wrote for a choice and is paid for: its reply and its reasoning."""
+    """Return all text that the model wrote for a choice and that is billed: the reply and the reasoning."""
     replies, thoughts = _parts(choice)
     return "".join(replies + thoughts)
 
 
 def refusal(choice: Mapping[str, Any]) -> str:
-    """Return the model's words in the message's field `refusal`; empty without one."""
+    """Return the text of the message's field `refusal`; "" if there is none."""
     return _text(_message(choice).get("refusal"))
 
 
 def usage(counts: object) -> Usage:
-    """The tokens of a request as the endpoint counted them; cached ones also under DeepSeek's or LiteLLM's name."""
+    """Return a request's tokens from the field `usage` of a completion; missing or senseless counts are None.
+
+    Tokens read from a cache are also found by DeepSeek's name, those written to one by LiteLLM's.
+    """
     cached = _count(counts, "prompt_tokens_details", "cached_tokens")
     written = _count(counts, "prompt_tokens_details", "cache_write_tokens")
     return Usage(
@@ -58,14 +64,14 @@ def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parts(choice: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the texts of a choice that belong to its reply, and those of its reasoning."""
+    """Return the texts of a choice's reply, and those of its reasoning; a text may be empty."""
     message = _message(choice)
     replies = [_text(message.get("content")), _text(choice.get("text")), *_called(message)]
     return replies, [_text(message.get(name)) for name in REASONING]
 
 
 def _text(content: object) -> str:
-    """The content of a message: a string, or parts of which some are text."""
+    """Return the text of a message's content, which is a string or a list of parts; "" for anything else."""
     if isinstance(content, list):
         texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
@@ -73,7 +79,7 @@ def _text(content: object) -> str:
 
 
 def _called(message: Mapping[str, Any]) -> Iterator[str]:
-    """What a message passes to functions, of today's form or the one before it."""
+    """Yield the arguments of a message's calls, in the field `tool_calls` or the older `function_call`."""
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
     functions.append(message.get("function_call"))

@@ -1,4 +1,4 @@
-"""The models that an endpoint lists, and until when it serves them."""
+"""The models that an endpoint lists, with the days on which it shuts them down."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from behavesim.proposers.openai_answers import Fault
 from behavesim.proposers.openai_endpoint import Endpoint
 
 LISTING_S = 15.0
-"""Seconds that the request for the list may take."""
+"""Time limit of the request for the list, in seconds."""
 
 
 async def listed_models() -> dict[str, str | None]:
-    """The models by name, each with the day on which it is shut down, as 2026-12-11; None where none is announced.
+    """Ask the environment's endpoint for its models; return each with its shutdown day, such as 2026-12-11.
 
-    Raises UsageError where the environment names no usable endpoint, and ProposerError, in words that never hold the
-    key, where it gives no list.
+    The day is None if none is announced. Raises UsageError if the environment names no usable endpoint, and
+    ProposerError, without the key in its message, if the endpoint gives no list.
     """
     endpoint = Endpoint(LISTING_S, Heartbeat())
     try:
@@ -39,7 +39,7 @@ async def listed_models() -> dict[str, str | None]:
 
 
 def _listed(body: bytes) -> dict[str, str | None] | None:
-    """The models of a list, those without a name left out; None if it is no list."""
+    """Return the models in a response's body, without those that have no name; None if it holds no list."""
     try:
         models = json.loads(body)["data"] or []
         days = [(model.get("id"), model.get("shutdown_date")) for model in models]
@@ -49,11 +49,11 @@ def _listed(body: bytes) -> dict[str, str | None] | None:
 
 
 def _why(answer: httpx2.Response | Fault) -> str | None:
-    """Why there is no list, as the end of a sentence about the endpoint; None if there may be one."""
+    """Return why the answer holds no list, as the end of a sentence about the endpoint; None if it succeeded."""
     if isinstance(answer, Fault):
         return f"cannot be reached ({answer.message})"
     if answer.is_success:
         return None
-    status = answer.status_code  # alone: the endpoint's own words may hold a part of the key
+    status = answer.status_code  # without the endpoint's own words, which may hold a part of the key
     known = {401: "refuses the key (401); check OPENAI_API_KEY", 404: "has no list of models"}
     return known.get(status, f"gives no list of models ({status})")

@@ -1,4 +1,4 @@
-"""What a run can tell the models it asks."""
+"""Settings of runs that ask a language model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerSettings
 
 OPENAI = "https://api.openai.com/v1"
+"""URL of OpenAI's own endpoint."""
 
 MODEL = "gpt-6-luna"
-"""Who is asked unless somebody else is named: OpenAI's cheapest of which no end is announced, in November 2026."""
+"""Default model: OpenAI's cheapest in November 2026 without an announced shutdown."""
 
 
 def base_url() -> str:
-    """Where models are asked: OpenAI's own endpoint, unless the environment names another."""
+    """Return the endpoint's URL: OPENAI_BASE_URL if the environment sets it, else OpenAI's own."""
     return os.environ.get("OPENAI_BASE_URL") or OPENAI
 
 
@@ -29,34 +30,37 @@ class OpenAISettings(ProposerSettings):
     """The settings of a proposer that asks models."""
 
     models: Mapping[str, float] = {MODEL: 1.0}
-    """Models and their weights."""
+    """Models by name, each with a weight: how often it is asked, relative to the others."""
     temperature: float | None = Field(None, ge=0)
-    """The model's sampling temperature; its own default where unset."""
+    """The model's sampling temperature; if unset, the endpoint's default."""
     max_completion_tokens: int | None = Field(None, ge=1)
-    """Tokens a reply may take, reasoning included."""
+    """Most tokens of a reply, reasoning included; if unset, the endpoint's limit."""
     reasoning_effort: str | None = None
-    """How much a reasoning model should think, in its own words."""
+    """How much a reasoning model should think, in the endpoint's own words, such as low; if unset, its default."""
     system_prompt: str = ""
-    """A system message before every prompt."""
+    """A system message before every prompt; empty for none."""
     service_tier: Adjustable[str | None] = None
-    """How the endpoint should process and bill requests, such as flex; as it likes where unset."""
+    """How the endpoint should process and bill requests, such as flex; if unset, its default."""
     request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
-    """Seconds a request may take: 300 where unset, and 900 in the service tier flex."""
+    """Time limit of a request in seconds; if unset, 300, or 900 in the service tier flex."""
     extra_body: Mapping[str, Any] = {}
-    """Further fields of every request, as the endpoint knows them."""
+    """Further fields of every request, by the endpoint's own names."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """The names of the models that may be asked."""
+        """Return the names of the models that may be asked."""
         return tuple(self.models)
 
     def patience(self) -> Patience:
-        """As a run wants it; longer for flex, which is slow and now and then unavailable (OpenAI advises 900 s)."""
+        """Return the limits for failed and slow requests.
+
+        They are longer in the service tier flex, which is slow and sometimes unavailable: OpenAI advises 900 s.
+        """
         is_flex = self.service_tier == "flex"
         patience = Patience(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else Patience()
         return replace(patience, request_s=self.request_timeout_s or patience.request_s)
 
     def sampling(self, seed: int) -> Sampling:
-        """The fields of a request that settings decide; the model is drawn by `seed` and the candidate's number."""
+        """Return the models and the parameters of requests; `seed` is the run's, for drawing a model each time."""
         return Sampling(
             self.models,
             seed,

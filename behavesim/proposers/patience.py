@@ -31,7 +31,8 @@ class Patience:
     attempts: int = 12
     """A prompt is given up after this many faults of its own, if other prompts have had replies meanwhile."""
     setup: int = 3
-    """Before the first reply, the run stops at a prompt's fault of this number if it suggests a wrong URL or command."""
+    """Before the first reply, the run stops after this many faults of a prompt if the last suggests a wrong URL or
+    command."""
     empty: int = 3
     """Times that a prompt is sent again because its reply had no content."""
     backoff_s: float = 1.0
