@@ -1,4 +1,4 @@
-"""Replies from any endpoint that speaks OpenAI's chat completions: what to do about each answer it gives."""
+"""Replies from any endpoint with OpenAI's chat completions, and what follows from each answer or fault."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ __all__ = ["OpenAIProposer", "Patience", "Sampling"]
 
 
 class OpenAIProposer(Proposer[OpenAISettings]):
-    """Asks a model for each candidate, at most `connections` at a time; URL and key come from the environment.
+    """Asks a model for each candidate, at the endpoint and with the key that the environment names.
 
-    The environment is read as the package openai reads it; an endpoint other than OpenAI's own may do without a key.
-    `notes` takes a line each about what a run should know: parameters that were dropped, pauses, faults, prompts that
-    were given up. Neither notes nor errors ever hold the key. Time limits are by `clock`.
+    The environment's variables are those of the package openai. An endpoint other than OpenAI's own may need no key.
+    No notice and no error holds the key.
     """
 
     settings_type = OpenAISettings
@@ -40,7 +39,11 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         clock: Heartbeat | None = None,
         requests: Requests | None = None,
     ) -> None:
-        """Raises UsageError where the environment names no usable endpoint."""
+        """Send at most `connections` requests at once; raises UsageError if the environment names no usable endpoint.
+
+        `patience` None means the defaults. `notes` gets one line for each notice: parameters left out, pauses, faults,
+        prompts given up. Time limits are measured by `clock`, and `requests` counts requests; None means a new one.
+        """
         from behavesim.proposers.openai_endpoint import Endpoint  # openai and aiohttp take half a second to load
 
         patience, clock = patience or Patience(), clock or Heartbeat()
@@ -52,19 +55,22 @@ class OpenAIProposer(Proposer[OpenAISettings]):
 
     @classmethod
     def of(cls, settings: OpenAISettings, errand: Errand) -> Self:
-        """The proposer of a run; raises UsageError where the environment names no usable endpoint, or files are few."""
+        """Return the proposer of a run, after raising this process's limit of open files if the connections need it.
+
+        Raises UsageError if the environment names no usable endpoint, or if the limit of open files is too low.
+        """
         allow(errand.connections)
         sampling = settings.sampling(errand.seed)
         return cls(sampling, errand.connections, settings.patience(), errand.tell, errand.clock, errand.requests)
 
     @classmethod
     def endpoint(cls) -> str:
-        """As the environment has it."""
+        """Return the endpoint's URL: OPENAI_BASE_URL if the environment sets it, else OpenAI's own."""
         return base_url()
 
     @classmethod
     def missing(cls) -> str:
-        """A key or a URL in the environment."""
+        """Return what to set if the environment has neither key nor URL; "" if it has one of them."""
         if os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"):
             return ""
         return "asking a model needs OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint without keys"
@@ -74,10 +80,10 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         await self._endpoint.aclose()
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The reply to a prompt; its `calls` hold the usage of every request that was answered on the way to it.
+        """Return the reply to a prompt; its `calls` hold the tokens of each answered request, refused ones included.
 
-        A reply with a `fault` stands for a prompt that the endpoint takes from nobody.
-        Raises ProposerError where the endpoint refuses for good, or has been out of reach for too long.
+        If the prompt was given up, the text is empty and `fault` says why. Raises ProposerError if the endpoint refuses
+        for good, or if no prompt has had a reply for too long.
         """
         trials, model = self._persevering.begin(number), self._sampling.model_of(number)
         with self._requests.accounted(trials):
@@ -98,7 +104,7 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 await asyncio.sleep(pause)
 
     async def _ask(self, model: str, prompt: str) -> Completion | Fault:
-        """One request, in its turn; the limiter learns from what comes back."""
+        """Send one request when the limiter allows it, and tell the limiter how it went."""
         async with self._limiter.slot() as cuts, self._requests.one(self._patience.request_s):
             self._persevering.refuse_if_stopped()
             path, body = self._endpoint.path, self._dialect.body(model, prompt)
@@ -111,11 +117,14 @@ class OpenAIProposer(Proposer[OpenAISettings]):
                 message = f"{result.message}; waiting {pause:.0f} s"
                 self._persevering.note_sparingly("pause", message, lasts_s=pause)
             elif result.meaning == "path" and path != self._endpoint.path:
-                return Fault("parameter", result.message)  # another request found the path in the meantime
+                return Fault("parameter", result.message)  # another request has added /v1 meanwhile
             return result
 
     def _after_reply(self, reply: Completion, trials: Trials) -> float | None:
-        """The pause before a reply without content is asked for again; None where this one has to do."""
+        """Return the seconds to wait before asking again for a reply without content; None if this reply is kept.
+
+        Gives a notice if the endpoint answered in another service tier than asked for.
+        """
         tier, asked = reply.usage.tier, self._sampling.service_tier
         if tier and asked not in (None, "auto", tier) and (asked, tier) != ("fast", "priority"):
             message = f"asked for service tier {asked}, and answered in {tier}, which is what is billed"
@@ -123,9 +132,9 @@ class OpenAIProposer(Proposer[OpenAISettings]):
         return None if reply.is_final else self._persevering.after_empty(trials)
 
     def _after(self, fault: Fault, trials: Trials, model: str) -> float | None:
-        """The pause before a request that failed is repeated; None where its prompt is given up.
+        """Return the seconds to wait before a failed request is repeated; None if its prompt is given up.
 
-        Raises ProposerError where the run has to stop.
+        Raises ProposerError if the run has to stop.
         """
         persevering, message = self._persevering, fault.message
         if fault.wait_s is not None and fault.wait_s > self._patience.pause_s:

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible endpoint answered, as a value: a completion, or a fault and what it means for the run."""
+"""Turns the answer of an OpenAI-compatible endpoint into a completion, or a fault that says what the run has to do."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from behavesim.proposers.limiter import retry_after_s
 from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage, written
 
 Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
-"""What a fault calls for: stop the run; slow down; ask again; ask again and stop soon unless there were replies before,
-since the endpoint seems not to be what it was said to be; drop the parameter; give up this prompt; try the path with
-/v1; or, of a request refused as such, stop unless others like it were answered."""
+"""What has to follow a fault. "fatal": stop the run. "limited": slow down. "passing": ask again. "setup": the URL seems
+wrong; ask again, but stop soon unless there were replies before. "parameter": leave the parameter out. "prompt": give
+up the prompt. "path": ask under /v1. "request": give up the prompt; stop if there was no reply before."""
 
 REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
+"""Usage of a request that the endpoint refused: no tokens, since no endpoint bills for an error status."""
 
 _NO_SUCH_MODEL = re.compile(
     r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
@@ -38,53 +39,60 @@ _SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
 ERROR_LIMIT = 5_000
-"""Characters of an error that are looked at: what it is about is said before."""
+"""Characters of an error's text that are read: its beginning says what is wrong."""
 
 REASON_LIMIT = 50
-"""Characters of a finish reason, or of a service tier, that are kept: the protocol's own have at most fourteen."""
+"""Characters kept of a finish reason or a service tier: the protocol's own have at most fourteen."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A reply as the endpoint gave it; `text` is empty where it had no content."""
+    """A reply of the endpoint."""
 
     text: str
+    """The reply, without secrets; "" if it had no content."""
     finish_reason: str | None
+    """Why the reply ended, in the endpoint's words; None if it did not say."""
     usage: Usage
+    """The tokens of the request, and the service tier of the answer."""
 
     @property
     def is_final(self) -> bool:
-        """Whether asking again makes no sense: there is content, or the reason why there is none would come again."""
+        """Whether to keep the reply: it has content, or it was refused or cut off, as it would be the next time."""
         return bool(self.text.strip()) or interruption(self.finish_reason) is not None
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A request that gave no completion; `usage` is None where the endpoint did not answer at all.
-
-    Refused requests took no tokens: no endpoint bills for an error status. One that was sent and not answered
-    `may_be_billed`, nobody knows.
-    """
+    """Why a request gave no completion."""
 
     meaning: Meaning
+    """What has to follow."""
     message: str
+    """What happened and what to do, for a person."""
     usage: Usage | None = REFUSED
+    """The tokens of the request; None if the endpoint did not answer at all."""
     wait_s: float | None = None
+    """Seconds that the endpoint asks to wait; None if it names no time."""
     parameter: str = ""
+    """The parameter that the model refuses; "" if the fault is another one."""
     may_be_billed: bool = False
+    """Whether the request was sent and had no complete answer, so that nobody knows whether it is billed."""
 
 
 @dataclass(frozen=True)
 class _Error:
-    """An error document, in whatever form it came."""
+    """An endpoint's error; a field is "" if the endpoint did not give it."""
 
     text: str
     code: str = ""
+    """The endpoint's name or number for this kind of error."""
     parameter: str = ""
+    """The name of the request's parameter that is wrong."""
 
     @property
     def said(self) -> str:
-        """The endpoint's own words on one line, as a clause."""
+        """Return ": " and the endpoint's own words on one line of at most 300 characters; "" if it gave none."""
         words = one_line(self.text, 300)
         return f": {words}" if words else ""
 
@@ -95,9 +103,10 @@ class _Error:
 def answer(
     status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
 ) -> Completion | Fault:
-    """Return the meaning of a response; `optional` names the parameters of the request that it could do without.
+    """Return the completion in a response, or the fault that it means; `body` is unpacked already.
 
-    `clean` is applied to every text of the endpoint that a result holds, before the text is shortened.
+    `optional` names the parameters that the request could leave out. `clean` removes secrets from every text of the
+    endpoint that the result holds, before the text is shortened.
     """
     try:
         return _answer(status, headers, body, optional, clean)
@@ -123,9 +132,9 @@ def _answer(
 
 
 def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Collection[str]) -> Fault:
-    """What an error means, by its status: the list is OpenAI's, with what other endpoints do differently."""
+    """Return the fault that an error means, by its HTTP status: OpenAI's list, and what other endpoints add."""
     said = f"({status}){error.said}"
-    if status == 401:  # in the endpoint's own words a part of the key may stand
+    if status == 401:  # the endpoint's own words may hold a part of the key
         return Fault("fatal", "the endpoint refuses the key (401); check OPENAI_API_KEY")
     if status == 402 or error.code in _NO_CREDIT:
         return Fault("fatal", f"the account has no credit left {said}; top it up")
@@ -145,7 +154,7 @@ def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Col
 
 
 def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -> Fault:
-    """What is wrong with a request that was understood: a parameter, the prompt, the model or the path."""
+    """Return the fault in a request with status 400 to 422: a parameter, the prompt, the model, the path or another."""
     if error.code == "context_length_exceeded" or status == 413:
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
@@ -163,7 +172,7 @@ def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -
 
 
 def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
-    """Return the optional parameter that an error names, else the first in its text; '' if it names none."""
+    """Return the optional parameter that an error names, else the first in its text; "" if it names none."""
     if error.parameter in optional:
         return error.parameter
     if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
@@ -183,7 +192,7 @@ def _completion(document: Mapping[str, Any], clean: Callable[[str], str]) -> Com
         used = replace(used, estimated_completion=estimated_tokens(written(choice)))
     reason = choice.get("finish_reason")
     reason = reason if isinstance(reason, str) else None
-    if reason == "error":  # some gateways end a reply so that broke off behind them
+    if reason == "error":  # some gateways say so if the server behind them broke off
         return Fault("passing", "the model broke off", used)
     text = said(choice, is_whole=interruption(reason) is None)
     if not text and (declined := refusal(choice)):
@@ -192,12 +201,12 @@ def _completion(document: Mapping[str, Any], clean: Callable[[str], str]) -> Com
 
 
 def _word(text: object, clean: Callable[[str], str]) -> str | None:
-    """Return a short text of the protocol, cleaned and shortened; None if it is no text."""
+    """Return a finish reason or service tier, cleaned and cut to REASON_LIMIT characters; None if it is no text."""
     return one_line(clean(text), REASON_LIMIT) if isinstance(text, str) else None
 
 
 def _no_document(headers: Mapping[str, str], words: str) -> Fault:
-    """An answer of status 200 that is no completion and no error either, named by what it says it is."""
+    """Return the fault for an answer below status 400 that is no JSON object; its content type decides which."""
     kind, seen = headers.get("content-type", "").lower(), one_line(words, 100)
     if "event-stream" in kind:
         advice = "have it answer at once, with stream = false under [extra_body]"
@@ -208,7 +217,7 @@ def _no_document(headers: Mapping[str, str], words: str) -> Fault:
 
 
 def _words(body: bytes) -> str:
-    """How a body begins; of a web page, what a person would read."""
+    """Return the first 20,000 bytes of a body on one line; of a web page, the visible text."""
     text = body[:20_000].decode("utf-8", "replace")
     if re.match(r"\s*<(?:!doctype|html|head|\?xml)", text, re.IGNORECASE):
         text = html.unescape(_INVISIBLE.sub(" ", text))
@@ -223,12 +232,12 @@ def _document(body: bytes) -> object:
 
 
 def _whole(digits: str) -> int | float:
-    """A number that Python can read whatever its length, so that one without sense costs no reply its text."""
+    """Return a JSON integer as a number. Python refuses very long integers, and the whole reply would be lost."""
     return int(digits) if len(digits) < 20 else float(digits)
 
 
 def _error(document: object) -> _Error | None:
-    """The error in a document, in the forms that endpoints use; None where there is none."""
+    """Return the error in a document, in any form that endpoints use; None if there is none."""
     if not isinstance(document, Mapping) or document.get("choices"):
         return None
     error = document.get("error")

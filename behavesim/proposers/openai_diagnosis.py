@@ -1,4 +1,4 @@
-"""Why a request got no answer: the cause by its name, whether it may pass, and what a person can do about it."""
+"""Finds out why a request got no answer: the cause, whether it may pass, and what a person can do about it."""
 
 from __future__ import annotations
 
@@ -18,40 +18,45 @@ from behavesim.base.text import one_line
 from behavesim.proposers.openai_answers import Fault, Meaning
 
 PROBE_S = 3.0
+"""Seconds to wait for a server when testing whether it takes connections."""
 NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
-"""What a resolver says of a name that there is not, as opposed to one that it cannot look up at present."""
+"""Resolver error codes for a host name that does not exist; other codes mean that the lookup failed this time."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where requests go, and the proxy they go through: None where they go straight there."""
+    """Where requests go."""
 
     scheme: str
+    """Either `http` or `https`."""
     host: str
     port: int
     proxy: str | None
+    """URL of the proxy that requests go through; None if there is none."""
 
     @classmethod
     def of(cls, url: httpx2.URL, proxy: str | None) -> Self:
-        """Return the route to a URL."""
+        """Return the route to a URL through a proxy's URL, None for no proxy; the default port is the scheme's."""
         return cls(url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80), proxy)
 
     @property
     def where(self) -> str:
-        """Host and port, for people."""
+        """Return `host:port` of the endpoint, for messages."""
         return f"{self.host}:{self.port}"
 
     @property
     def by(self) -> str:
-        """The proxy's host and port, for people; never the password that its URL may hold."""
+        """Return the proxy's host, port and variable, for messages, without the password that its URL may hold."""
         parts = urlsplit(self.proxy or "")
         return f"the proxy {parts.hostname}:{parts.port} ({self.scheme.upper()}_PROXY)"
 
 
 async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
-    """What an exception of the connection means; asks the port itself where a new server hung up without a word.
+    """Return the fault that an exception of a connection means.
 
-    Whatever was sent and not answered as it should be may be billed.
+    `is_new`: the server has answered no request yet; if it also closed the connection silently, this tests whether its
+    port expects TLS. `timeout_s` is the request's time limit in seconds, for the message. A request that was sent
+    without a proper answer may be billed.
     """
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError | OSError):
         error = error.__cause__  # the package wraps what aiohttp raised
@@ -72,7 +77,7 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
 
 
 def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
-    """Why there is no connection: name, certificate, encryption, or nobody there."""
+    """Return the fault for a connection that was not made: host name, certificate, encryption, or no server there."""
     cause = error.os_error
     through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.host
     to, setting = (route.by, f"{route.scheme.upper()}_PROXY") if through_proxy else (route.where, "OPENAI_BASE_URL")
@@ -94,7 +99,7 @@ def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
 
 
 def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meaning, str]:
-    """What became of a request that was sent."""
+    """Return the meaning and message of a fault after a request was sent."""
     if isinstance(error, TimeoutError):
         return "passing", f"{route.where} gave no answer within {timeout_s:g} s"
     if isinstance(error, aiohttp.ClientPayloadError | zlib.error):
@@ -106,7 +111,7 @@ def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meani
 
 
 async def _wants_tls(route: Route) -> bool:
-    """Whether the port of an http:// URL answers a TLS handshake; whom it belongs to does not matter here."""
+    """Whether the port of an http:// URL answers a TLS handshake with any certificate; False behind a proxy."""
     if route.scheme != "http" or route.proxy is not None:
         return False
     context = ssl.create_default_context()
@@ -126,5 +131,5 @@ async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bo
 
 
 def _unsent(meaning: Meaning, message: str) -> Fault:
-    """A fault that kept a request from being sent, so that nobody bills for it."""
+    """Return a fault of a request that was not sent, so that nobody bills for it."""
     return Fault(meaning, message, usage=None)

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint as the package openai asks it; faults of the connection come back as values."""
+"""Sends requests to an OpenAI-compatible endpoint with the package openai; faults are returned, not raised."""
 
 from __future__ import annotations
 
@@ -25,26 +25,30 @@ from behavesim.proposers.openai_settings import base_url
 from behavesim.proposers.secrets import Secrets
 
 PATH = "/chat/completions"
+"""Path of chat completions below the endpoint's URL."""
 
 ANSWER_BYTES = 4 * 2**20
-"""An answer longer than this, unpacked, is read no further: the longest that models write, escaped, takes a quarter."""
+"""Bytes after which an unpacked answer is not read on: the longest replies of models, escaped, take a quarter of it."""
 
 CONNECT_S = 10.0
+"""Time limit for making a connection, in seconds."""
 MOST_REDIRECTS = 5
+"""Most redirects followed for one request."""
 
 _KEEPALIVE_S = 15.0
+"""Seconds that an idle connection stays open."""
 _AS_MANY_AS_ASKED = 0
-"""aiohttp's way to set no limit on connections: the limiter decides how many there are."""
+"""aiohttp's value for no limit on connections: the limiter decides how many there are."""
 
 
 class Endpoint:
-    """An endpoint as the environment names it; the package reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and its like itself.
+    """The endpoint that the environment names by OPENAI_BASE_URL, OpenAI's own if unset, and by its proxy variables.
 
-    OPENAI_BASE_URL is OpenAI's own unless set. The proxy is the environment's, too.
+    The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
-        """`timeout_s` bounds a request as a whole, by `clock`.
+        """`timeout_s` is the time limit of a whole request in seconds, measured by `clock`.
 
         Raises UsageError if the environment names no usable endpoint or proxy.
         """
@@ -64,15 +68,15 @@ class Endpoint:
 
     @property
     def path(self) -> str:
-        """Where completions are asked for, below the endpoint's URL."""
+        """Return the path of chat completions below the endpoint's URL, with /v1 once it was added."""
         return f"{self.version}{PATH}"
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections; the endpoint cannot be used afterwards."""
         await self._client.close()
 
     def add_version(self) -> bool:
-        """Ask under /v1 from now on; False if the URL was given with it, or if it is done already."""
+        """Put /v1 before the path from now on; return False if the URL ends in /v1, or if it was added already."""
         if self._versioned or self.version:
             return False
         self.version = "/v1"
@@ -81,9 +85,10 @@ class Endpoint:
     async def exchange(
         self, path: str, body: Mapping[str, Any], optional: Collection[str]
     ) -> tuple[Completion | Fault, Mapping[str, str]]:
-        """Send one request; returns what the answer means, and its headers (none if there was no answer).
+        """Send one request; return what the answer means, and its headers (empty if there was no answer).
 
-        `optional` names the parameters of the request that it could do without.
+        `path` is below the endpoint's URL, and `body` is sent as JSON. `optional` names the parameters in it that could
+        be left out.
         """
         response = await self.response(path, body)
         if isinstance(response, Fault):
@@ -97,7 +102,10 @@ class Endpoint:
         return answer(status, headers, content, optional, self.secrets.clean), headers
 
     async def response(self, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response | Fault:
-        """The answer to a request, whatever its status; a GET if there is no body."""
+        """Send a request, a POST of `body` as JSON or a GET if `body` is None; return the answer whatever its status.
+
+        Return a fault if no answer came within the time limit.
+        """
         try:
             async with self._clock.timeout(self._timeout_s):
                 found = await self._sent(path, body)
@@ -113,14 +121,17 @@ class Endpoint:
     async def _sent(self, path: str, body: Mapping[str, Any] | None) -> httpx2.Response:
         if body is None:
             return await self._client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
-        # Escaped here, since the package's own UTF-8 cannot hold half a surrogate pair.
+        # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
         content = json.dumps(body).encode()
         return await self._client.post(
             path, cast_to=httpx2.Response, content=content, options={"headers": self._headers}
         )
 
     async def _is_at_ipv6(self) -> bool:
-        """Whether `localhost` listens at ::1 alone, which the resolver may not know; it is asked there from now on."""
+        """Whether `localhost` takes connections at ::1 alone; if so, later requests go there.
+
+        The resolver may know `localhost` as 127.0.0.1 only. Tested only before the first answer and without a proxy.
+        """
         route = self._route
         if (route.scheme, route.host, route.proxy) != ("http", "localhost", None) or self._has_answered:
             return False
@@ -131,7 +142,7 @@ class Endpoint:
         return True
 
     def _redirected(self, response: httpx2.Response) -> Fault:
-        """Return what a redirect to another server means, or one that leads nowhere."""
+        """Return the fault for a redirect to another server, to no usable URL, or one too many on the same server."""
         try:
             url = urljoin(str(response.request.url), response.headers["location"])
         except ValueError:
@@ -143,10 +154,13 @@ class Endpoint:
 
 
 class _Client(openai.DefaultAioHttpClient):
-    """The package's client on aiohttp, which reads no answer further than any completion goes, errors included."""
+    """The package's client on aiohttp; it reads every answer, errors included, only until ANSWER_BYTES is passed."""
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """The answer, read; redirects are followed on the same host only: prompt and key are for nobody else."""
+        """Send a request and read its answer.
+
+        At most MOST_REDIRECTS redirects are followed, on the same host only: no other may get the prompt and the key.
+        """
         how |= {"stream": True, "follow_redirects": False}
         response = await super().send(request, **how)
         for _ in range(MOST_REDIRECTS):
@@ -158,7 +172,7 @@ class _Client(openai.DefaultAioHttpClient):
 
 
 def _is_onward(response: httpx2.Response) -> bool:
-    """Whether an answer sends the same request to another address of the same host and port."""
+    """Whether an answer redirects the request, with its method unchanged, to the same host and port."""
     here, there = response.request, response.next_request
     return there is not None and _asked(there) == _asked(here)
 
@@ -168,7 +182,7 @@ def _asked(request: httpx2.Request) -> tuple[str, str, int | None]:
 
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
-    """An answer with its body, unpacked as it comes; of one that is too long, little more than it may have."""
+    """Return an answer with its body, unpacked; reading ends soon after ANSWER_BYTES."""
     body = bytearray()
     try:
         async with aclosing(response.aiter_bytes()) as pieces:
@@ -187,7 +201,7 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
 
 
 def _client(url: httpx2.URL, proxy: str | None) -> openai.AsyncOpenAI:
-    """Return the package's client for a URL, whose user and password, if any, are sent in place of the key."""
+    """Return the package's client for a URL; if the URL has user and password, they are sent in place of the key."""
     client = _Client(
         auth=(url.username, url.password) if url.userinfo else None,
         verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
