@@ -218,7 +218,8 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
         answer_questions(there, receive_source(there), "echo", LIMIT)
         socket.socket(fileno=os.dup(there)).shutdown(socket.SHUT_RDWR)
 
-    threading.Thread(target=serve, daemon=True).start()
+    serving = threading.Thread(target=serve, daemon=True)
+    serving.start()
     remote = Remote(here, "def echo(answer, times=1):\n    return answer * times\n", LIMIT)
     for each in (3, 2.5, True):
         assert type(remote(each)) is (int if each is True else type(each))
@@ -231,6 +232,8 @@ def test_answers_come_back_as_what_they_were(link: tuple[int, int]) -> None:
     with pytest.raises(Unanswered, match="TypeError: unsupported operand"):
         remote(None, None)
     assert remote(7) == 7  # what a call raises is the answer to that call alone
+    socket.socket(fileno=os.dup(here)).shutdown(socket.SHUT_WR)
+    serving.join()  # or it would end the link of a later test, whose descriptors have the same numbers
 
 
 def test_a_process_that_answers_twice_or_no_more_is_refused(link: tuple[int, int]) -> None:
