@@ -111,7 +111,7 @@ def answer(
     try:
         return _answer(status, headers, body, optional, clean)
     except RecursionError:
-        return Fault("passing", "the endpoint answered with JSON that is nested beyond reason", NO_USAGE)
+        return Fault("passing", "the endpoint answered with JSON that is nested too deeply to read", NO_USAGE)
 
 
 def _answer(

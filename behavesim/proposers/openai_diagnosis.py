@@ -70,9 +70,9 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
         return _unconnected(error, route)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         to = route.by if route.proxy else route.where
-        return _unsent("passing", f"{to} takes no connection: nothing comes back; check OPENAI_BASE_URL and firewalls")
+        return _unsent("passing", f"{to} does not respond to connections; check OPENAI_BASE_URL and firewalls")
     if isinstance(error, aiohttp.InvalidURL):
-        return _unsent("setup", "OPENAI_BASE_URL or the proxy's is no URL that can be asked")
+        return _unsent("setup", "OPENAI_BASE_URL or the proxy's URL is not valid; check both")
     return Fault(*_broken(error, route, timeout_s), usage=None, may_be_billed=True)
 
 

@@ -48,7 +48,7 @@ def refuse_unusable() -> None:
         raise UsageError("OPENAI_CUSTOM_HEADERS must be lines such as X-Team: us, in ASCII")
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         if not all("!" <= character <= "~" for character in os.environ.get(name, "")):
-            raise UsageError(f"{name} holds a space, a line end or another character that no key has")
+            raise UsageError(f"{name} holds a space, a line end or another character that is not allowed in it")
 
 
 def has_credentials() -> bool:
