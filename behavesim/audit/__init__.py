@@ -1,1 +1,1 @@
-"""Journals checked against what should stand in them, and what is readable of a damaged one."""
+"""Verify that a journal follows from its settings and replies, and recover what can be read of a damaged one."""

@@ -1,4 +1,4 @@
-"""The audit of a journal: what should stand in the place of each event, given those before it."""
+"""The audit of a journal: which event should follow those before it."""
 
 from __future__ import annotations
 
@@ -34,25 +34,33 @@ from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
 
 SHOWN = 160
-"""Characters of a value that are shown to a person."""
+"""Most characters of a value in a discrepancy; longer texts are cut and end with "…"."""
 
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """An event that is not what follows from those before it: what was expected of it, and what it holds instead."""
+    """An event of a journal that does not follow from those before it."""
 
     seq: int
+    """The event's number in the journal, from 1."""
     event: str
+    """The name of the event's class, such as "Evaluated"."""
     candidate: CandidateId | None
+    """The candidate of the event; None if the event belongs to no candidate."""
     expected: str
+    """What the event should hold, for people."""
     recorded: str
+    """What the event holds, for people; at most about `SHOWN` characters of each value."""
 
 
 class Audit:
-    """Folds the events of a run and derives each decision anew; it never looks ahead."""
+    """Folds the events of a run in order and derives each decision again from the events before it."""
 
     def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
-        """`later` are settings that the run was resumed under, where they are not those it began with."""
+        """Begin an audit under `settings`.
+
+        later: the settings of a later session of the same run, which may cap it; None if there is none.
+        """
         self.state = RunState(task.objective)
         self._task = task
         self._settings = settings
@@ -60,13 +68,13 @@ class Audit:
         self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
         self._rules = Rules.of(settings)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
-        self._tried: dict[str, CandidateId] = {}  # the candidate that was run, by the program's text
+        self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
         self._forms: set[tuple[CandidateId, str]] = set()  # candidates with the normal forms they were tried in
 
     def take(self, event: Event) -> None:
-        """Fold an event; raises JournalError where it cannot follow those before it."""
+        """Fold an event into the audit's state; raises JournalError if it cannot follow those before it."""
         self.state.apply(event)
-        if isinstance(event, RunForked):  # results from before it are no results of this run
+        if isinstance(event, RunForked):  # results from before a fork are not reused after it
             self._tried.clear()
             self._forms.clear()
         elif isinstance(event, Evaluated | Rejected) and event.source:
@@ -76,10 +84,10 @@ class Audit:
             self._behaviours.apply(event, self.state.members)
 
     def due(self, event: Event) -> Event | None:
-        """The decision that was due when the decision `event` was recorded; None where none was.
+        """Return the decision that the method makes at the place of the decision `event`; None if none is due there.
 
-        How soon a cap ended the asking and repairing, and how far a budget was raised later, is the journal's to say.
-        Raises JournalError where no method could decide after such events.
+        Two things are taken from the journal, as they cannot be derived: when a cap ended asking and repairing, and how
+        far a budget was raised later. Raises JournalError if the method fails after the events so far.
         """
         try:
             decision = due(self.state, self._method, self._rules, self._permits(event))
@@ -88,41 +96,53 @@ class Audit:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
-        """A verdict as the search would have taken it."""
+        """Return the verdict as the search would record it.
+
+        If the method compares behaviour, trajectories that cannot be compared turn a verdict into a failure.
+        """
         return with_comparison_checked(verdict, self._behaviours) if self._method.needs_behaviour else verdict
 
     def asked(self, event: Responded) -> Asked | None:
-        """The question that a reply answers; None where nobody asked it."""
+        """Return the question that a reply answers; None if its candidate is not open."""
         candidate = self.state.open.get(event.candidate)
         return None if candidate is None else candidate.asked
 
     def reply(self, event: Responded) -> Responded:
-        """What a reply had to be: that of a candidate which a person put in, or whatever a proposer said."""
+        """Return the reply that had to be recorded.
+
+        For an injected program it is derived from the question. Any other came from outside: it is `event` itself.
+        """
         asked = self.asked(event)
         return event if asked is None or asked.prompt.operator != INJECTED else injected_reply(asked)
 
     def contradiction(self, event: Event) -> str:
-        """What an event from outside had to hold; empty if nothing contradicts it."""
+        """Return, for people, what an event from outside should have held; empty if nothing contradicts it."""
         brings_time = proposer_type(self._settings.proposer).brings_time
         return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
 
     def tried(self, program: Program) -> CandidateId | None:
-        """The candidate that was run with this very text, and whose result all later ones take; None if none was."""
+        """Return the first candidate with exactly this text since the last fork; None if there is none.
+
+        Later candidates with the same text copy its result.
+        """
         return self._tried.get(program.source)
 
     def may_be_older_copy(self, event: Evaluated | Rejected) -> bool:
-        """Whether the outcome is a copy as older runs have them: of a program of one normal form, at no CPU time."""
+        """Whether the outcome is a valid copy by an older version's rule: the same normal form, and 0 s of CPU time."""
         return event.cpu_s == 0.0 and (event.copy_of, event.program_hash) in self._forms
 
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
-        """What is in the reply that the outcome `event` goes back to."""
+        """Return the program in the reply of the outcome's candidate, or its rejection if the reply holds none.
+
+        Raises JournalError if the candidate is not open or has no reply yet.
+        """
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
             raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
         return extracted(self._task, candidate.asked, candidate.reply)
 
     def _permits(self, event: Event) -> Permits:
-        """What was left to decide: what was done was allowed, and where a cap allows an ask it allows a repair."""
+        """Return what the search may decide at `event`: all that it did, and a repair wherever it asks."""
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
         asks = isinstance(event, Asked | NoteAsked) and not is_repair
         within = self.state.registered < self._settings.budget
@@ -134,12 +154,15 @@ class Audit:
 
 
 def misfit(seq: int, expected: str, recorded: Event) -> Discrepancy:
-    """An event that is not what `expected` says in words."""
+    """Return the discrepancy of the event `recorded`, number `seq`, for which `expected` says what should be there."""
     return Discrepancy(seq, type(recorded).__name__, getattr(recorded, "candidate", None), expected, _brief(recorded))
 
 
 def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepancy | None:
-    """Where an event is not the one expected; None where it is."""
+    """Return how event `seq` differs from the one expected, field by field; None if they are equal.
+
+    expected: None if no event was due.
+    """
     if expected == recorded:
         return None
     if expected is None or type(expected) is not type(recorded):
@@ -151,7 +174,7 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
-    """A field's two values; of long texts from where they part."""
+    """Return a field's two values as text; two long texts begin shortly before their first difference."""
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
     start = 0

@@ -1,4 +1,4 @@
-"""What a verification runs programs and derives replies with."""
+"""The sandboxes and proposers with which a verification runs programs and derives replies again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from behavesim.task import Task
 
 
 class Bench:
-    """A run's folder, its task as it is now, and the judges and proposers of its settings, which end with `stack`."""
+    """A run's folder, its task as it is now, and the judges and proposers of its settings; `stack` closes them."""
 
     def __init__(self, folder: RunFolder, task: Task, task_name: str, workers: int, stack: AsyncExitStack) -> None:
         self.folder = folder
@@ -26,7 +26,10 @@ class Bench:
         self._judges: dict[Limits, Judge] = {}
 
     async def judge(self, settings: Settings) -> Judge:
-        """Return a judge under the limits of these settings; equal limits share one."""
+        """Return a judge with the time and memory limits of these settings; equal limits share one judge.
+
+        Raises SandboxError if the sandbox cannot start.
+        """
         limits = Limits.of(settings)
         if limits not in self._judges:
             here = settings.model_copy(update={"task": self._task_name, "workers": self.workers})
@@ -34,7 +37,10 @@ class Bench:
         return self._judges[limits]
 
     async def writer(self, settings: Settings) -> Responder | None:
-        """Return the proposer if its replies can be derived again; None if they are what somebody said."""
+        """Return the proposer if its replies follow from prompt and number alone; None if a model or person gave them.
+
+        Raises UsageError if the proposer cannot be created.
+        """
         if not proposer_type(settings.proposer).is_pure:
             return None
         errand = Errand(self.task, settings.seed, settings.connections, argument(settings.proposer))

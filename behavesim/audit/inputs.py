@@ -1,6 +1,6 @@
-"""What must hold of the events that no decision leads to: openings, pauses, readings of the clock, and programs put in.
+"""Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, injected programs.
 
-Most of what these events say came from outside, and a journal cannot prove it. docs/durability.md lists what.
+Most of what these events say came from outside, so a journal cannot prove it. docs/durability.md lists what.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from behavesim.state.events import ClockRead, Event, Injected, RunForked, RunRes
 from behavesim.state.state import RunState
 
 MEASURED = ("direction", "best_known")
-"""What the provenance says of a task beside its decisive parts, and what can be derived from the task again."""
+"""Keys of a run's provenance that are derived from the task again and must be equal in its last opening."""
 
 
 def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
-    """Return what an event had to hold after those that `state` is the fold of; empty if nothing contradicts it.
+    """Return, for people, what an event should have held; empty if nothing contradicts it.
 
-    The method restarts by the clock every `clock_every_s` active seconds; 0 is never, or by an earlier run's clock.
+    state: the fold of all events before it. clock_every_s: active seconds between restarts of the method; 0 if it never
+    restarts by the clock, or replays the clock readings of an earlier run.
     """
     return next(_contradictions(event, state, clock_every_s), "")
 
@@ -61,9 +62,11 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
 def opening_contradictions(
     event: RunStarted | RunForked, opened: Settings, now: Settings, is_resumed: bool, origin: dict[str, str]
 ) -> Iterator[str]:
-    """Yield what the last opening of a run had to hold, given the settings file and the task as they are now.
+    """Yield, for people, what the last start or fork of a run should have held; nothing if all is as it should be.
 
-    A run that `is_resumed` may have other adjustable settings since, and a larger budget.
+    opened: the settings recorded in `event`. now: those of the run's settings.toml. is_resumed: whether the run was
+    ever resumed; then adjustable settings may have changed and the budget may be larger. origin: the provenance as
+    derived from the task now.
     """
     for key in MEASURED:
         if key in event.provenance and event.provenance[key] != origin.get(key):

@@ -1,4 +1,4 @@
-"""Recovery: what can be read of a damaged run becomes a new run, in which the same decisions are taken once more."""
+"""Recovery: make a new run of the readable events of a damaged one, and take its decisions again."""
 
 from __future__ import annotations
 
@@ -47,33 +47,37 @@ from behavesim.store.salvage import salvaged
 from behavesim.task import Task, TaskReference
 
 LOST = "lost"
-"""The finish reason of a reply that could not be read any more."""
+"""Finish reason of the empty reply that replaces one that cannot be read."""
 POLL_S = 0.02
+"""Seconds between two looks at whether a recovery has used all replies; short, as nothing else waits for it."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """What came of it: events that could be read, replies among them, and the candidates whose replies are lost.
-
-    `missing` counts the events before the last one found that could not be read. The events are `proved` where each
-    row had its seal.
-    """
+    """The result of a recovery."""
 
     run: str
+    """The name of the new run."""
     events: int
+    """Events of the damaged run that could be read."""
     replies: int
+    """Replies among those events."""
     lost: tuple[CandidateId, ...]
+    """Candidates, ascending, whose replies could not be read and will not be asked for again; notes are below -1."""
     missing: int
+    """Events before the last readable one that could not be read."""
     proved: bool
+    """Whether each event that could be read had the seal (checksum) that behavesim writes with it."""
 
 
 async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Recovery:
-    """Make a new run of all that can be read of a run; it can be resumed and reported like any other.
+    """Write the new run `target` from all that can be read of the run `folder`, which stays as it is.
 
-    Replies and verdicts are taken as they are; decisions, which follow from them, are taken anew, each under the
-    settings of its time: up to the last fork before which no event is missing, all events are copied. A candidate that
-    was done with and whose reply is lost counts as rejected; one that was not is asked for again on resume. Raises
-    JournalError where nothing can be read, UsageError where the target exists.
+    Events up to the last fork before which none is missing are copied. After it, replies and verdicts are reused and
+    decisions are taken again, under the settings of their time. A candidate that was registered but whose reply is lost
+    is rejected; any other without a reply is asked for again on resume. Programs without a verdict are run again, in
+    `workers` sandboxes. Raises JournalError if no reply can be read, UsageError if the target exists, TaskError if the
+    task cannot be loaded, SandboxError if the sandbox fails.
     """
     found = salvaged(folder.journal)
     events = {seq: event for seq, (_, event) in found.events.items()}
@@ -94,7 +98,7 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
 
 
 async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Settings]], target: RunFolder) -> set[int]:
-    """Write the new run, stretch by stretch; returns the candidates whose replies are lost."""
+    """Write the new run, one stretch between forks after the other; return the candidates whose replies are lost."""
     lost = set[int]()
     final, settings = stretches[-1]
     task = TaskReference(settings.task).load()
@@ -128,9 +132,9 @@ async def _beginning(salvage: Salvage, settings: Settings, task: Task, judge: Sa
 
 
 async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
-    """Fold the new journal, and record what came from outside in this stretch."""
+    """Fold the new journal into the search, then record this stretch's injected programs and clock readings."""
     search.method = SalvagedMethod(search.method, salvage.asked)
-    search.clock_every_s = 0.0  # the time is the journal's
+    search.clock_every_s = 0.0  # the old run's clock readings are used
     for _, _, event in read_events(target.journal):
         search.fold(event)
     waiting = {program.source for program in search.state.injected}
@@ -138,7 +142,10 @@ async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
 
 
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
-    """Run until every reply is used, and what is left waits for replies that only the model can give."""
+    """Run the search until every saved reply is used and all open candidates wait for replies that are not saved.
+
+    replied: the candidates that must be asked for before the search may stop, unless the budget is smaller.
+    """
 
     def is_stuck() -> bool:
         state = search.state
@@ -162,23 +169,27 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
 
 
 def _asks_more(search: Search) -> bool:
-    """Whether another candidate is due before the one that is waited for is registered."""
+    """Whether the search asks for another candidate before it registers the next one."""
     state = search.state
     return state.asked < state.registered + search.rules.window and search.method.ask(state, state.asked) is not None
 
 
 class SalvagedProposer:
-    """Answers with the replies there are; `lost` are those it had to do without, `waiting` those still to be asked."""
+    """A proposer that answers with the saved replies of a damaged run."""
 
     def __init__(self, salvage: Salvage) -> None:
-        self.lost: set[CandidateId] = set()
-        self.waiting: dict[CandidateId, asyncio.Event] = {}
+        self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
+        self.waiting: dict[CandidateId, asyncio.Event] = {}  # those that had no reply yet; setting one gives it up
         self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
         self._sources = salvage.sources
         self._registered = salvage.registered
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """The next reply to a candidate or note; where it had none yet, and may still get one, waits to be given up."""
+        """Return the next saved reply to a candidate or note; the prompt is ignored.
+
+        Without one, a candidate that was never registered waits until its event in `waiting` is set. A lost reply
+        becomes a reply with the program if that is known, else an empty reply with finish reason `LOST`.
+        """
         if replies := self._replies.get(number):
             return replies.pop(0)
         if number >= self._registered:
@@ -190,20 +201,20 @@ class SalvagedProposer:
 
 
 class SalvagedJudge:
-    """Gives the verdicts there are, and has the sandbox find those that are lost."""
+    """A judge that returns the saved verdicts of a damaged run and runs only programs without one."""
 
     def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
         self._judge = judge
         self._verdicts = verdicts
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """The verdict on a program."""
+        """Return the saved verdict on a program; run it in the sandbox if there is none. Raises SandboxError."""
         known = self._verdicts.get(source)
         return known if known is not None else await self._judge.evaluate(source)
 
 
 class SalvagedMethod(Method[Any]):
-    """Decides as the method does, but asks what was asked: the replies belong to these prompts."""
+    """A method that decides as `method` does, but asks the prompts of the damaged run, to which its replies belong."""
 
     def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
         super().__init__(method.settings, method.brief)
@@ -211,18 +222,21 @@ class SalvagedMethod(Method[Any]):
         self._asked = asked
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """What the method decides."""
+        """Return what the wrapped method's `regroup` returns."""
         return self._method.regroup(state)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """What the method decides."""
+        """Return what the wrapped method's `compare` returns."""
         return self._method.compare(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """What the method decides."""
+        """Return what the wrapped method's `register` returns."""
         return self._method.register(state, candidate)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """The question as it was put, when the method would ask one."""
+        """Return the question that the damaged run asked, or the method's own if that one is lost.
+
+        It is the method's decision if it asks for a note, and None if it asks nothing now.
+        """
         asked = self._method.ask(state, candidate)
         return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

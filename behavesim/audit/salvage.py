@@ -1,4 +1,4 @@
-"""What can be read of a damaged run, sorted by its use, and parted where the run was forked to other settings."""
+"""The readable events of a damaged run, sorted by use and divided where the run was forked to other settings."""
 
 from __future__ import annotations
 
@@ -35,30 +35,41 @@ Arrival = Responded | Evaluated | Rejected
 
 @dataclass
 class Salvage:
-    """The events that can be read, by what they are good for."""
+    """The readable events from one fork to the next, sorted by use."""
 
     opening: RunStarted | RunForked | None = None
+    """The start or fork that these events follow; None if it cannot be read."""
     template: Evaluated | None = None
+    """The template's result; None if it cannot be read or belongs to an earlier stretch."""
     asked: dict[CandidateId, Asked] = field(default_factory=dict)
+    """The first question for each candidate; later ones are repairs."""
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
+    """The replies to each candidate or note, in order; a note counts by `note_number`."""
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
+    """The verdict on each program, by its text."""
     sources: dict[CandidateId, str] = field(default_factory=dict)
+    """Each candidate's program text."""
     injected: list[Injected] = field(default_factory=list)
+    """Programs that people injected, in order."""
     readings: list[ClockRead] = field(default_factory=list)
+    """Readings of the clock, in order."""
     registered: int = 0
+    """How many candidates were registered: one more than the last that was."""
     late: list[Arrival] = field(default_factory=list)
+    """Replies and outcomes of candidates that were registered only after the next fork."""
 
     @property
     def asks(self) -> int:
-        """How many candidates had been asked for at the end, as far as can be told."""
+        """How many candidates had been asked for at the end of this stretch, judging by the events that are left."""
         late = (event.candidate for event in self.late)
         return max((*self.asked, *self.replies, *late, self.registered - 1), default=-1) + 1
 
     @property
     def put_in(self) -> list[Injected]:
-        """What people put in: what had its turn has it again, the rest comes behind all that was asked for.
+        """The injected programs, each with the candidate number before which it must not be asked.
 
-        Whose question is lost had its turn where the reply is that program.
+        A program that had already been tried keeps its number; if its question is lost, the number of a reply with
+        that program is used. The others are queued after the last candidate.
         """
         again = injected_again(self.asked.values())
         tried = {program.source for program in again}
@@ -70,7 +81,7 @@ class Salvage:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
-        """Sort events by their use."""
+        """Return the events sorted by use."""
         salvage = cls()
         for event in events:
             salvage._take(event)
@@ -85,7 +96,7 @@ class Salvage:
             case ClockRead():
                 self.readings.append(event)
             case Asked(candidate):
-                self.asked.setdefault(candidate, event)  # what comes later for it is a repair
+                self.asked.setdefault(candidate, event)  # a later question for the same candidate is a repair
             case Responded(candidate, reply):
                 self.replies[candidate].append(reply)
             case NoteReceived(number, reply):
@@ -106,7 +117,10 @@ class Salvage:
 
 
 def unbroken(events: Mapping[int, Event]) -> list[Event]:
-    """Return the events up to the last fork before which none is missing; none where there is no such fork."""
+    """Return the events up to and with the last fork before which no event is missing; empty if there is no such fork.
+
+    events: by their number in the journal, ascending from 1 if none is missing.
+    """
     kept: list[Event] = []
     last = 0
     for number, (seq, event) in enumerate(events.items(), 1):
@@ -118,10 +132,10 @@ def unbroken(events: Mapping[int, Event]) -> list[Event]:
 
 
 def stretched(events: Sequence[Event]) -> list[Salvage]:
-    """Sort events by their use, those from one fork to the next together.
+    """Divide events at each fork and return one Salvage per stretch, in order.
 
-    What arrived before a fork for candidates that were registered after it is `late`: it is taken as it is, at the end
-    of its stretch. Replies to a repair are not, and belong to the stretch behind the fork.
+    A reply or outcome before a fork, of a candidate that was registered after the fork, becomes `late`. If a candidate
+    does not have exactly one such reply, for example because of a repair, its events move to the next stretch.
     """
     parts: list[list[Event]] = [[]]
     for event in events:

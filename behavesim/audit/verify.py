@@ -1,4 +1,4 @@
-"""Verification: every decision of a run is derived again from its journal, and every program is run again."""
+"""Verification: derive every decision of a run again from its journal, and run every program again."""
 
 from __future__ import annotations
 
@@ -43,32 +43,41 @@ from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import TaskReference
 
 TIMED = ("timeout", "memory")
-"""Reasons that depend on the machine: they are recorded, and say nothing when they come or go on another one."""
+"""Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error."""
 
 OPENINGS = (RunStarted, RunForked)
+"""Events that carry settings, under which all later events are judged."""
 Outcome = Evaluated | Rejected
 OnProgress = Callable[[int, int], None]
-"""Told how many events have been gone through, and how many there are."""
+"""Called after each event with the number of events checked and the number of all events."""
 
 
 @dataclass
 class Verification:
-    """What a verification found; `unchecked` counts what could not be run again, by reason."""
+    """The result of a verification."""
 
     run: str
+    """The name of the run."""
     events: int = 0
+    """Events that were read."""
     decisions: int = 0
+    """Decisions that were derived again."""
     evaluations: int = 0
+    """Programs that were run again."""
     copies: int = 0
+    """Outcomes that copy the result of an earlier candidate with the same text."""
     unchecked: Counter[str] = field(default_factory=Counter)
+    """How many outcomes could not be checked, by reason."""
     damage: list[str] = field(default_factory=list)
+    """Damages of the journal's file, one text each; if there are any, no event is checked."""
     differences: list[Discrepancy] = field(default_factory=list)
+    """Events that are not as expected, by their number in the journal."""
     is_lost: bool = False
-    """Whether an event cannot follow those before it, so that nothing after it was judged."""
+    """Whether the check ended early, at an event that cannot follow those before it."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether the run is what its settings and replies make it."""
+        """Whether no damage and no difference was found."""
         return not self.damage and not self.differences
 
 
@@ -78,11 +87,11 @@ async def verify(
     progress: OnProgress = lambda done, total: None,
     sample: int | None = None,
 ) -> Verification:
-    """Verify a run; it may be going on meanwhile.
+    """Derive a run's decisions again, run its programs again in `workers` sandboxes, and return what differs.
 
-    Of a `sample`, so many candidates are drawn by the run's seed: all that became of them is derived again, and of the
-    others only taken in. Raises JournalError where there is no journal, TaskError where its task cannot be had,
-    SandboxError where the sandbox fails.
+    The run may be going on meanwhile. sample: how many candidates to check, drawn by the run's seed; None checks all.
+    Events of no candidate are always checked. Raises JournalError if there is no journal, TaskError if the task cannot
+    be loaded, SandboxError if the sandbox fails.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:
@@ -108,21 +117,25 @@ async def verify(
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a journal under one opening: the audit of it, and who runs and who writes its programs again."""
+    """The part of a journal from one start or fork to the next, and what checks it."""
 
     audit: Audit
     judge: Judge | None
-    """None where the task was another one: then nothing can be checked."""
+    """Runs its programs again; None if the task has changed since, so that nothing can be checked."""
     writer: Responder | None
+    """Derives its replies again; None if a model or a person gave them."""
 
 
 class Verifier:
-    """Goes through a journal once, event by event; programs are run a few at a time on the way."""
+    """Checks a journal's events in order and adds what differs to `result`; programs run a few at a time meanwhile."""
 
     def __init__(
         self, bench: Bench, result: Verification, last_opening: int, drawn: frozenset[CandidateId] | None = None
     ) -> None:
-        """No fork comes after event `last_opening`; `drawn` are the candidates to check, None is all of them."""
+        """Begin a check.
+
+        last_opening: number of the journal's last start or fork. drawn: the candidates to check; None checks all.
+        """
         self._bench = bench
         self._folder = bench.folder
         self._template = Program(bench.task.template, "", program_hash(bench.task.template))
@@ -133,9 +146,10 @@ class Verifier:
         self._running: deque[tuple[int, Outcome, asyncio.Task[Outcome | None]]] = deque()
 
     async def take(self, seq: int, event: Event) -> None:
-        """Check an event against those before it, then fold it.
+        """Check event `seq` against those before it, then fold it.
 
-        Where an event cannot follow those before it, nothing after it can be judged: the result `is_lost`.
+        If it cannot follow them, later events cannot be judged either: the result becomes `is_lost`. Raises
+        SandboxError if the sandbox fails.
         """
         self._result.events += 1
         try:
@@ -154,11 +168,11 @@ class Verifier:
             self._differ(seq, f"an event that can follow those before it ({error})", event)
 
     def _is_drawn(self, event: Event) -> bool:
-        candidate = getattr(event, "candidate", TEMPLATE)  # what is of no candidate is of the run, as the template is
+        candidate = getattr(event, "candidate", TEMPLATE)  # events of no candidate are always checked
         return self._drawn is None or candidate == TEMPLATE or candidate in self._drawn
 
     async def settle(self, at_once: int) -> None:
-        """Wait until no more than so many programs are running."""
+        """Wait until at most `at_once` programs are running, and compare the outcomes of the finished ones."""
         while len(self._running) > at_once:
             seq, recorded, running = self._running.popleft()
             expected = await running
@@ -166,8 +180,8 @@ class Verifier:
                 self._compare(seq, _lasting(expected), _lasting(recorded))
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
-        """Begin, or go on under other settings after a fork."""
-        await self.settle(0)  # or programs from before the fork would be judged under what holds after it
+        """Return the stretch that begins with the opening `event`; its audit has folded all events before it."""
+        await self.settle(0)  # programs from before a fork are judged by the rules from before it
         settings, now = settings_from_journal(event.settings), settings_from_journal(self._folder.read_settings())
         audit = Audit(settings, self._bench.task, later=now)
         for earlier, _, folded in read_events(self._folder.journal):
@@ -199,7 +213,7 @@ class Verifier:
             self._differ(seq, expected, event)
 
     async def _check_outcome(self, seq: int, event: Outcome, stretch: Stretch) -> None:
-        """A reply without a program, a copy of what the same text came to before, or a program to be run again."""
+        """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
         audit = stretch.audit
         program = self._template if event.candidate == TEMPLATE else audit.program(event)
         if event.cpu_s < 0:
@@ -210,7 +224,7 @@ class Verifier:
             self._result.copies += 1
             twin = read_outcome(self._folder.journal, first, program.source)
             copy = None if twin is None else _lasting(copied(event.candidate, program, twin))
-            self._compare(seq, copy, _lasting(event))  # older runs say that a copy took no time
+            self._compare(seq, copy, _lasting(event))  # in older runs a copy has a CPU time of 0
         elif event.copy_of is not None and not audit.may_be_older_copy(event):
             self._differ(seq, "no copy, as this text was not tried before", event)
         else:
@@ -218,7 +232,10 @@ class Verifier:
             await self.settle(2 * self._bench.workers)
 
     async def _again(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome | None:
-        """What becomes of a program now; None where the machine's pace or memory decides that."""
+        """Run a program again and return its outcome; None if it now exceeds the time or memory limit.
+
+        A recorded timeout or lack of memory is not run again: it depends on the machine.
+        """
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
             then = judged(recorded.candidate, program, Failure(recorded.reason, recorded.message))
@@ -241,20 +258,21 @@ class Verifier:
 
 
 def _altered(seq: int, kind: str, candidate: CandidateId | None) -> Discrepancy:
-    """A row that behavesim did not write: another program added it, or changed it afterwards."""
+    """Return the discrepancy of a row without a valid seal: another program added it or changed it afterwards."""
     return Discrepancy(seq, kind, candidate, "a row with the seal of its columns", "a row without it")
 
 
 def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:
-    """Candidates drawn by the run's seed, all where there are no more."""
+    """Return `sample` of the `registered` candidates, drawn by the run's seed; all if there are not more."""
     rng = np.random.default_rng(settings.seed)
     return frozenset(rng.choice(registered, min(sample, registered), replace=False).tolist())
 
 
 async def _reply(event: Responded, stretch: Stretch) -> Responded:
-    """What a reply had to be: the program that a person put in, what the offline proposer says, or whatever was said.
+    """Return the reply that should have been recorded.
 
-    A recovered run has faults in the place of replies that were lost.
+    It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A reply
+    with a fault is not derived again, because a recovered run has faults in place of lost replies.
     """
     expected = stretch.audit.reply(event)
     asked = stretch.audit.asked(event)
@@ -264,7 +282,7 @@ async def _reply(event: Responded, stretch: Stretch) -> Responded:
 
 
 def _lasting(event: Outcome) -> Outcome:
-    """An outcome without what differs from one time to the next: times, and the addresses in messages."""
+    """Return an outcome with CPU time 0 and without memory addresses in its message, as these differ between runs."""
     if isinstance(event, Rejected):
         return replace(event, cpu_s=0.0, message=without_addresses(event.message))
     return replace(event, cpu_s=0.0)
