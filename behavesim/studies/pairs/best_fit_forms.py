@@ -2,7 +2,7 @@
 
 
 def first(items, capacity, record):
-    """With a loop."""
+    """Pack items by best fit, with a loop that keeps the tightest bin so far; return the bin index of each item."""
     room = []
     chosen = []
     for item in items:
@@ -20,7 +20,7 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """With a minimum."""
+    """Pack items by best fit, with a minimum over the bins that have room; return the bin index of each item."""
     loads = []
     assignment = []
     for size in items:

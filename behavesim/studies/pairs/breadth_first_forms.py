@@ -4,7 +4,7 @@ from collections import deque
 
 
 def first(tree, record):
-    """Level by level, by recursion."""
+    """Visit a tree's nodes breadth first, by recursion over its levels; return their values in that order."""
     found = []
 
     def descend(level):
@@ -22,7 +22,7 @@ def first(tree, record):
 
 
 def second(tree, record):
-    """With a queue."""
+    """Visit a tree's nodes breadth first, with a queue; return their values in that order."""
     order = []
     waiting = deque()
     waiting.append(tree)

@@ -4,7 +4,7 @@ from collections import deque
 
 
 def first(tree, record):
-    """Left before right."""
+    """Visit a tree's nodes breadth first, left child before right; return the set of their values."""
     visited = []
     queue = deque([tree])
     while queue:
@@ -19,7 +19,7 @@ def first(tree, record):
 
 
 def second(tree, record):
-    """Right before left."""
+    """Visit a tree's nodes breadth first, right child before left; return the set of their values."""
     visited = []
     queue = deque([tree])
     while queue:

@@ -2,7 +2,7 @@
 
 
 def first(numbers, record):
-    """By recursion."""
+    """Return the numbers in ascending order: bubble sort, by recursion over its passes."""
 
     def sink(values, end):
         if end == 0:
@@ -17,7 +17,7 @@ def first(numbers, record):
 
 
 def second(numbers, record):
-    """With loops."""
+    """Return the numbers in ascending order: bubble sort, with loops."""
     array = numbers[:]
     last = len(array) - 1
     while last > 0:

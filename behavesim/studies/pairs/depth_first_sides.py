@@ -2,7 +2,7 @@
 
 
 def first(tree, record):
-    """Left before right."""
+    """Visit a tree's nodes depth first, left child before right; return the set of their values."""
     visited = []
 
     def visit(node):
@@ -18,7 +18,7 @@ def first(tree, record):
 
 
 def second(tree, record):
-    """Right before left."""
+    """Visit a tree's nodes depth first, right child before left; return the set of their values."""
     visited = []
 
     def visit(node):

@@ -1,8 +1,8 @@
-"""Type 3, case 5: first fit with a loop over the bins, and with a search for the first that has room."""
+"""Type 3, case 5: first fit with a loop over the bins, and with `next` over a generator of the bins with room."""
 
 
 def first(items, capacity, record):
-    """With a loop."""
+    """Pack items by first fit, with a loop over the bins; return the bin index of each item."""
     room = []
     chosen = []
     for item in items:
@@ -19,7 +19,7 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """With a search."""
+    """Pack items by first fit, with a generator of the bins that have room; return the bin index of each item."""
     loads = []
     assignment = []
     for size in items:

@@ -2,7 +2,7 @@
 
 
 def first(numbers, record):
-    """By recursion."""
+    """Return the numbers in ascending order: insertion sort, by recursion over the items."""
     values = list(numbers)
 
     def settle(place):
@@ -22,7 +22,7 @@ def first(numbers, record):
 
 
 def second(numbers, record):
-    """With loops."""
+    """Return the numbers in ascending order: insertion sort, with loops."""
     array = numbers[:]
     for index in range(1, len(array)):
         key = array[index]

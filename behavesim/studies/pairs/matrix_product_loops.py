@@ -1,8 +1,8 @@
-"""Type 1, case 1: a matrix product with its two outer loops in the one order and the other."""
+"""Type 1, case 1: a matrix product with its two outer loops in either order."""
 
 
 def first(a, b, record):
-    """Row by row."""
+    """Return the product of two square matrices, filled row by row."""
     n = len(a)
     c = [[0] * n for _ in range(n)]
     record(c)
@@ -15,7 +15,7 @@ def first(a, b, record):
 
 
 def second(a, b, record):
-    """Column by column."""
+    """Return the product of two square matrices, filled column by column."""
     n = len(a)
     c = [[0] * n for _ in range(n)]
     record(c)

@@ -1,10 +1,10 @@
-"""Type 3, case 4: merge sort by recursion, and with a stack of what is still to be done."""
+"""Type 3, case 4: merge sort by recursion, and with a stack of the ranges still to sort or merge."""
 
 from heapq import merge
 
 
 def first(numbers, record):
-    """By recursion."""
+    """Return the numbers in ascending order: merge sort, by recursion over the halves."""
     values = list(numbers)
 
     def sort(low, high):
@@ -29,7 +29,7 @@ def first(numbers, record):
 
 
 def second(numbers, record):
-    """With a stack."""
+    """Return the numbers in ascending order: merge sort, with a stack of the ranges still to sort or merge."""
     array = numbers[:]
     stack = [(0, len(array), False)]
     while stack:

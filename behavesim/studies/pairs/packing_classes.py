@@ -1,8 +1,8 @@
-"""Type 2, case 3: first fit by classes of size, which begin elsewhere in each."""
+"""Type 2, case 3: first fit by size classes; the two programs have different class limits."""
 
 
 def first(items, capacity, record):
-    """Large from 50, small below 30."""
+    """Pack items by first fit into bins of their size class (limits 30 and 50); return the bin index of each item."""
     large, small = 50, 30
     room, kind, chosen = [], [], []
     for item in items:
@@ -23,7 +23,7 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """Large from 40, small below 20."""
+    """Pack items by first fit into bins of their size class (limits 20 and 40); return the bin index of each item."""
     large, small = 40, 20
     room, kind, chosen = [], [], []
     for item in items:

@@ -1,8 +1,8 @@
-"""Type 2, case 2: best fit that shuns a bin where the item would leave a sliver, of another width in each."""
+"""Type 2, case 2: best fit that avoids leaving a small gap in a bin; the two programs have different gap limits."""
 
 
 def first(items, capacity, record):
-    """A sliver is less than 8."""
+    """Pack items by best fit that avoids leaving a gap below 8 in a bin; return the bin index of each item."""
     sliver, penalty = 8, 40
     room, chosen = [], []
     for item in items:
@@ -24,7 +24,7 @@ def first(items, capacity, record):
 
 
 def second(items, capacity, record):
-    """A sliver is less than 16."""
+    """Pack items by best fit that avoids leaving a gap below 16 in a bin; return the bin index of each item."""
     sliver, penalty = 16, 40
     room, chosen = [], []
     for item in items:

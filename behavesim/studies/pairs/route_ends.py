@@ -2,7 +2,7 @@
 
 
 def first(distances, record):
-    """The nearest."""
+    """Return a route through all cities from city 0 that always goes to the nearest unvisited city."""
     route = [0]
     record(route)
     unvisited = set(range(1, len(distances)))
@@ -16,7 +16,7 @@ def first(distances, record):
 
 
 def second(distances, record):
-    """The farthest."""
+    """Return a route through all cities from city 0 that always goes to the farthest unvisited city."""
     route = [0]
     record(route)
     unvisited = set(range(1, len(distances)))

@@ -1,13 +1,14 @@
-"""Type 4, cases 15 to 18: four ways to all distances from node 0. A state is their list after each outer iteration."""
+"""Type 4, cases 15 to 18: four algorithms for the distances from node 0; a state is their list after an iteration."""
 
 import heapq
 from collections import deque
 
 FAR = 10**9
+"""The distance of a node that has not been reached; longer than any path of the instances."""
 
 
 def dijkstra(graph, record):
-    """Settle the nearest open node."""
+    """Return the distance of each node from node 0 (Dijkstra): settle the nearest open node."""
     distance = [FAR] * len(graph)
     distance[0] = 0
     settled = set()
@@ -26,7 +27,7 @@ def dijkstra(graph, record):
 
 
 def bellman_ford(graph, record):
-    """Relax every edge, until nothing changes."""
+    """Return the distance of each node from node 0 (Bellman-Ford): relax every edge until nothing changes."""
     distance = [FAR] * len(graph)
     distance[0] = 0
     for _ in range(len(graph) - 1):
@@ -43,7 +44,7 @@ def bellman_ford(graph, record):
 
 
 def queued(graph, record):
-    """Relax the edges of nodes that became nearer, in a queue (SPFA)."""
+    """Return the distance of each node from node 0 (SPFA): relax the edges of a queue of nodes that became nearer."""
     distance = [FAR] * len(graph)
     distance[0] = 0
     queue = deque([0])
@@ -62,7 +63,7 @@ def queued(graph, record):
 
 
 def floyd_warshall(graph, record):
-    """Allow one node more on the way, for all pairs."""
+    """Return the distance of each node from node 0 (Floyd-Warshall): allow one more node on paths of all pairs."""
     n = len(graph)
     between = [[0 if i == j else FAR for j in range(n)] for i in range(n)]
     for i in range(n):

@@ -2,7 +2,7 @@
 
 
 def bubble(numbers, record):
-    """Sort by letting the greatest rise, pass after pass."""
+    """Return the numbers in ascending order: swap neighbours, so that each pass moves the largest to the end."""
     values = list(numbers)
     for end in range(len(values) - 1, 0, -1):
         for k in range(end):
@@ -13,7 +13,7 @@ def bubble(numbers, record):
 
 
 def insertion(numbers, record):
-    """Sort by inserting each into those before it."""
+    """Return the numbers in ascending order: insert each into the sorted ones before it."""
     values = list(numbers)
     for index in range(1, len(values)):
         key, gap = values[index], index
@@ -26,7 +26,7 @@ def insertion(numbers, record):
 
 
 def selection(numbers, record):
-    """Sort by taking the least of those that are left."""
+    """Return the numbers in ascending order: take the smallest of those left, again and again."""
     values = list(numbers)
     for start in range(len(values) - 1):
         least = start
@@ -39,7 +39,7 @@ def selection(numbers, record):
 
 
 def merge(numbers, record):
-    """Sort both halves, and merge them."""
+    """Return the numbers in ascending order: sort both halves, then merge them."""
     values = list(numbers)
 
     def sort(low, high):
@@ -61,7 +61,7 @@ def merge(numbers, record):
 
 
 def quick(numbers, record):
-    """Part around the last of a range, and sort both sides."""
+    """Return the numbers in ascending order: divide a range around its last number, then sort both sides."""
     values = list(numbers)
 
     def sort(low, high):
@@ -82,7 +82,7 @@ def quick(numbers, record):
 
 
 def heap(numbers, record):
-    """Build a heap, and take its greatest until it is empty."""
+    """Return the numbers in ascending order: build a heap, then take its largest until it is empty."""
     values = list(numbers)
 
     def sift(root, end):
