@@ -1,4 +1,4 @@
-"""What can go wrong, as a person would name it; each error knows the exit code it ends a command with."""
+"""The errors that behavesim raises; each has the exit code with which it ends a command."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ import difflib
 from collections.abc import Iterable
 
 INTERRUPTED = 130
-"""The exit code where a person or the system ended a command."""
+"""The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM)."""
 
 
 class BehavesimError(Exception):
-    """Anything behavesim itself reports; its message says what was expected, what came and what to do next."""
+    """Any error of behavesim itself; its message says what was expected, what came and what to do next."""
 
     exit_code = 1
 
 
 class UsageError(BehavesimError):
-    """A command, a setting or a file that the user can mend before trying again."""
+    """A command, a setting or a file is wrong, and the user can correct it and try again."""
 
     exit_code = 2
 
 
 class TaskError(UsageError):
-    """A task that cannot be found, loaded or used."""
+    """A task cannot be found, loaded or used."""
 
 
 class TrajectoryError(BehavesimError, ValueError):
-    """Trajectories that cannot be built, or cannot be compared with one another."""
+    """A trajectory cannot be built, or two cannot be compared."""
 
     exit_code = 2
 
 
 class DistanceError(TrajectoryError):
-    """Two states are further apart than the normaliser, or a distance of one's own is none."""
+    """Two states are further apart than the normaliser, or a user's distance function returns no valid distance."""
 
 
 class PartError(BehavesimError):
-    """A method or a proposer of somebody's own raised what it should not have; the run stops and can be resumed."""
+    """A user's own method or proposer raised an unexpected error; the run stops and can be resumed."""
 
 
 class ProposerError(BehavesimError):
-    """The model's side failed in a way that asking again will not mend: the run stops and can be resumed."""
+    """The endpoint or model failed in a way that a retry does not solve; the run stops and can be resumed."""
 
 
 class SandboxError(BehavesimError):
-    """The sandbox itself failed, which is never a candidate's fault."""
+    """The sandbox itself failed; this is not caused by a candidate's program."""
 
 
 class JournalError(BehavesimError):
@@ -52,6 +52,6 @@ class JournalError(BehavesimError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The question whether the known name nearest to an unknown one was meant; empty where none is near."""
+    """Return "did you mean …?" with the known name that is most similar; empty if none is similar."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"did you mean {near[0]!r}?" if near else ""

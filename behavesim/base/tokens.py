@@ -1,4 +1,4 @@
-"""Tokens of requests: as the endpoint counted them, and estimated from the text where it did not."""
+"""Tokens of requests: counted by the endpoint, or estimated from the text if it does not say."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ from functools import reduce
 from typing import Any
 
 BYTES_PER_TOKEN = 2
-"""What a token is taken to hold where nobody counts: prompts and programs have 2.6 to 4.5 bytes a token, mostly 3.5."""
+"""Bytes a token is estimated to hold. Prompts and programs have 2.6 to 4.5, so 2 estimates too many rather than few."""
 
 
 def estimated_tokens(text: str) -> int:
-    """The tokens of a text, at the cautious end: rather more than a model's own count."""
+    """Return an estimate of a text's tokens that is rather more than a model's own count."""
     return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one request as the endpoint counted them; None where it did not say.
-
-    Those read from a cache and written to one are among those of the prompt, reasoning is among the completion's. The
-    estimates stand in for prompt and completion where it did not say, and nowhere else. `tier` is the service tier that
-    the answer names. `cost_usd` is what the request cost when it was made, by list prices and with the estimates; None
-    where that is unknown.
-    """
+    """Tokens of one request as the endpoint counted them; None where the endpoint did not say."""
 
     prompt: int | None = None
+    """Tokens of the prompt, with those in `cached` and `cache_write`."""
     cached: int | None = None
+    """Tokens of the prompt that were read from the endpoint's cache."""
     completion: int | None = None
+    """Tokens of the reply, with those in `reasoning`."""
     reasoning: int | None = None
+    """Tokens of the reply's reasoning."""
     cache_write: int | None = None
+    """Tokens of the prompt that were written to the endpoint's cache."""
     tier: str | None = None
+    """The service tier that the reply names; None if it names none."""
     cost_usd: float | None = None
+    """Cost in USD by the list prices of its time, estimated tokens included; None if the price is unknown."""
     estimated_prompt: int | None = None
+    """Estimated tokens of the prompt; None unless `prompt` is None."""
     estimated_completion: int | None = None
+    """Estimated tokens of the reply; None unless `completion` is None."""
 
     def with_estimates(self, prompt: str, completion: str) -> Usage:
-        """The same with estimates from what was sent and what came back, for what has neither count nor estimate."""
+        """Return a copy with tokens estimated from the texts of prompt and reply if no count or estimate is known."""
         estimates: dict[str, Any] = {}
         if self.prompt is None and self.estimated_prompt is None:
             estimates["estimated_prompt"] = estimated_tokens(prompt)
@@ -50,28 +53,36 @@ class Usage:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What some requests took; `unreported` counts the calls of which the endpoint did not say all.
-
-    `cost_usd` is by list prices, of the calls of which it said all; of `unpriced` calls no price was known. The
-    estimates are for what it did not say, and no part of the counts and the cost beside them.
-    """
+    """The sums of some requests' tokens and costs."""
 
     calls: int = 0
+    """Number of requests."""
     prompt: int = 0
+    """Tokens of the prompts, as counted by the endpoint."""
     cached: int = 0
+    """Tokens of the prompts that were read from a cache."""
     completion: int = 0
+    """Tokens of the replies, as counted by the endpoint."""
     reasoning: int = 0
+    """Tokens of the replies' reasoning."""
     cache_write: int = 0
+    """Tokens of the prompts that were written to a cache."""
     cost_usd: float = 0.0
+    """Cost in USD by list prices, of the requests that the endpoint counted in full."""
     unpriced: int = 0
+    """Requests whose price is unknown."""
     unreported: int = 0
+    """Requests whose prompt or completion the endpoint did not count."""
     estimated_prompt: int = 0
+    """Estimated tokens of prompts without a count; not part of `prompt`."""
     estimated_completion: int = 0
+    """Estimated tokens of replies without a count; not part of `completion`."""
     estimated_cost_usd: float = 0.0
+    """Cost in USD of the `unreported` requests; not part of `cost_usd`."""
 
     @classmethod
     def of(cls, calls: Sequence[Usage]) -> Tokens:
-        """What some requests took together, one at least."""
+        """Return the sums over some requests; raises TypeError if there is none."""
         return reduce(operator.add, map(cls._of_one, calls))
 
     @classmethod
@@ -97,11 +108,11 @@ class Tokens:
         return self._with(other, operator.add)
 
     def or_more(self, other: Tokens) -> Tokens:
-        """The greater of both counts, each by itself."""
+        """Return the larger of both values, field by field."""
         return self._with(other, max)
 
     def with_estimates(self) -> Tokens:
-        """The same with the estimates among prompt, completion and cost."""
+        """Return a copy whose prompt, completion and cost include the estimates; the estimates become 0."""
         if not self.unreported:
             return self
         return replace(
@@ -121,28 +132,30 @@ class Tokens:
 
 
 NO_TOKENS = Tokens()
-"""What no request takes."""
+"""The sums over no requests: all are 0."""
 
 Price = Callable[[str, Tokens], float | None]
-"""The cost of some tokens of a model in USD; None where its price is unknown."""
+"""Takes a model's name and tokens; returns their cost in USD, or None if the model's price is unknown."""
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What requests have taken, estimates included where an endpoint did not count: so many of the calls.
-
-    The cost, in USD, is None where a price is unknown.
-    """
+    """The requests of all models together, estimates included."""
 
     calls: int
+    """Number of requests."""
     prompt: int
+    """Tokens of the prompts."""
     completion: int
+    """Tokens of the replies."""
     estimated: int
+    """Requests whose tokens are estimated, at least in part."""
     cost_usd: float | None
+    """Cost in USD; None if the price of a model that was used is unknown."""
 
     @classmethod
     def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
-        """The spending of all models together."""
+        """Return the spending on all models together; `tokens` are by model."""
         used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
         costs = [price(model, each) for model, each in used.items()]
         return cls(

@@ -1,4 +1,4 @@
-"""The distinct runs of an archive on one instance, encoded for the kernel that compares one with all of them."""
+"""The distinct runs of an archive on one instance, encoded for the kernel that compares one run with all of them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from behavesim.trajectory import Trajectory
 Sims = NDArray[np.float64]
 
 CACHE_LINE = 64
-"""Bytes; a vector register that is filled from one line is filled at once."""
+"""Size of a cache line in bytes; arrays begin at a line's start, as vector registers load fastest from one line."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sequences of numbers side by side in blocks; frozen: what is appended later is written elsewhere."""
+    """A snapshot of sequences of numbers, side by side in blocks; later additions do not change it."""
 
     numbers: NDArray[Any]
     """(rows, lanes); the numbers of sequence k are in lane k % lanes, from row starts[k // lanes] on."""
     starts: NDArray[np.int64]
     """(blocks + 1,) the row where each block of `lanes` sequences starts, and the one where the last ends."""
     lengths: NDArray[np.int32]
-    """(sequences,) how many numbers each has; the rest of its lane is padding."""
+    """(sequences,) how many numbers each sequence has; the rest of its lane in the block is padding."""
 
     def sequence(self, position: int) -> NDArray[Any]:
-        """(length,) the numbers of one sequence."""
+        """Return the numbers, (length,), of the sequence at `position`, counted from 0."""
         block, lane = divmod(position, self.numbers.shape[1])
         start = self.starts[block]
         return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
 
 
 class BlockBuilder:
-    """Takes sequences of numbers one by one; only the last block still grows, so rows are moved to new room at most."""
+    """Collects sequences of numbers in blocks; rows are copied only when the array has to grow."""
 
     def __init__(self, lanes: int, dtype: type[np.generic], padding: float) -> None:
+        """Begin without sequences; a block has `lanes` of them, and `padding` fills the ends of shorter ones."""
         self._padding = padding
         self._rows = np.empty((0, lanes), dtype)
         self._starts = np.zeros(2, np.int64)
@@ -46,7 +47,7 @@ class BlockBuilder:
         self.count = 0
 
     def append(self, numbers: NDArray[Any]) -> None:
-        """Add a sequence, (length,) numbers."""
+        """Add a sequence of numbers, (length,)."""
         block, lane = divmod(self.count, self._rows.shape[1])
         if self.count == self._lengths.size:
             self._lengths = np.resize(self._lengths, max(64, 2 * self.count))
@@ -64,13 +65,13 @@ class BlockBuilder:
         self.count += 1
 
     def blocks(self) -> Blocks:
-        """The sequences so far."""
+        """Return a snapshot of the sequences so far."""
         blocks = -(-self.count // self._rows.shape[1])
         return Blocks(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
 
 
 def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Room that begins with a cache line."""
+    """Return an uninitialised array that begins at a cache line."""
     size = shape[0] * shape[1] * dtype.itemsize
     room = np.empty(size + CACHE_LINE, np.uint8)
     start = -room.ctypes.data % CACHE_LINE
@@ -78,14 +79,14 @@ def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 class GrowingArray:
-    """(size,) numbers, to which more can be added at the end."""
+    """A one-dimensional array that grows at its end."""
 
     def __init__(self, dtype: type[np.generic]) -> None:
         self._numbers = np.empty(0, dtype)
         self.size = 0
 
     def extend(self, numbers: NDArray[Any]) -> None:
-        """Add numbers at the end."""
+        """Append numbers, (count,)."""
         size = self.size + numbers.size
         if size > self._numbers.size:
             room = np.empty(max(64, size, 2 * self.size), self._numbers.dtype)
@@ -96,30 +97,29 @@ class GrowingArray:
 
     @property
     def numbers(self) -> NDArray[Any]:
-        """What is there now, read-only; a later append writes elsewhere."""
+        """The numbers so far, (size,), read-only; later numbers do not change this view."""
         view = self._numbers[: self.size]
         view.setflags(write=False)
         return view
 
 
 class Batch(Protocol):
-    """The distinct runs of one instance at one moment, ready to be compared with one more."""
+    """A snapshot of the distinct runs of one instance, ready to be compared with one more run."""
 
     def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
-        """(runs - first,) float64: unclipped Sim of a trajectory's first `length` states and each run from `first` on.
-
-        The bits are those of `pairs.raw_similarity`. None where the lengths or the tokens are too many for the kernel.
-        Raises TrajectoryError where a distance is above the normaliser.
+        """Return, (runs - first,), unclipped Sim of a trajectory's first `length` states and each run from `first` on.
+        The bits equal those of `pairs.raw_similarity`. None if a run is too long or has too many different tokens for
+        the kernel. Raises DistanceError if a distance is above the normaliser and the settings are strict.
         """
         ...
 
 
 class Encoder(Protocol):
-    """Encodes the distinct runs of one instance, all truncated alike, as one kernel reads them; append-only."""
+    """Collects the distinct runs of one instance, all truncated alike, in the form that one kernel reads."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many runs were appended."""
         ...
 
     def append(self, run: Trajectory, length: int) -> None:
@@ -127,5 +127,5 @@ class Encoder(Protocol):
         ...
 
     def batch(self) -> Batch:
-        """The runs so far."""
+        """Return a snapshot of the runs so far."""
         ...

@@ -1,6 +1,6 @@
 """Sim of one pair of runs by its definition: all distances between states, then a measure over them.
 
-Every kind, measure and option goes through here; the kernels across an archive give the same bits for the common ones.
+This covers every kind, measure and option. The kernels for a whole archive give the same bits for the common ones.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Costs = NDArray[Any]
 
 
 def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    """Sim(x, y) before clipping (paper, "Similarity Between PSTrajs").
+    """Return Sim(x, y) before clipping, at most 1.0 (paper, "Similarity Between PSTrajs").
 
-    Raises TrajectoryError where the two cannot be compared, or a distance above the normaliser occurs.
+    Raises TrajectoryError if the two cannot be compared, DistanceError if a distance is above the normaliser or the
+    settings' own distance function returns no finite number of 0 or more.
     """
     if isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == y.kind == "prefixes" and settings.is_plain:
         return _prefix_dtw(x, y, settings)
@@ -38,7 +39,7 @@ def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) 
 
 
 def check_finite(similarities: float | NDArray[np.float64]) -> None:
-    """Raise TrajectoryError where a similarity is infinite or not a number."""
+    """Raise TrajectoryError if a similarity is infinite or not a number."""
     if not np.isfinite(similarities).all():
         raise TrajectoryError(
             "these trajectories have no finite similarity: their distances are too large for floating point; "
@@ -47,14 +48,14 @@ def check_finite(similarities: float | NDArray[np.float64]) -> None:
 
 
 def check_coordinates(run: AlgorithmRun) -> None:
-    """Raise TrajectoryError where a coordinate is so large that comparing the run with others could overflow."""
+    """Raise TrajectoryError if a coordinate is beyond ±1e100 (`LARGEST`), so that a comparison could overflow."""
     largest = max(float(abs(each.data).max()) for each in trajectories_of(run)) if run.kind == "vectors" else 0.0
     if largest > LARGEST:
         raise TrajectoryError(f"coordinates must lie within ±{LARGEST:g}, or distances overflow; got {largest:g}")
 
 
 def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> None:
-    """Raise TrajectoryError where the two are not alike, or the settings do not suit them."""
+    """Raise TrajectoryError if two runs differ in kind or dimensions, or do not suit the measure and normaliser."""
     check_alike(x, y)
     if x.kind == "vectors" and settings.normaliser == "pair" and settings.measure != "cosine":
         raise TrajectoryError("vectors have no pairwise normaliser; give the greatest distance of the problem")
@@ -65,7 +66,7 @@ def check_comparable(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings
 
 
 def check_run(run: Any) -> None:
-    """Raise TrajectoryError for what is not a run."""
+    """Raise TrajectoryError if `run` is neither a Trajectory nor Samples."""
     if not isinstance(run, Trajectory | Samples):
         raise TrajectoryError(
             f"expected a Trajectory, as Trajectory.prefixes(…) makes, or Samples; got {described(run)}"
@@ -73,7 +74,7 @@ def check_run(run: Any) -> None:
 
 
 def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
-    """Raise TrajectoryError where two runs are of different kinds or dimensions."""
+    """Raise TrajectoryError if two runs differ in kind, or are vectors of different dimensions."""
     if x.kind != y.kind:
         raise TrajectoryError(f"trajectories of one instance must be of one kind; got {x.kind} and {y.kind}")
     if x.kind == "vectors":
@@ -84,7 +85,7 @@ def check_alike(x: AlgorithmRun, y: AlgorithmRun) -> None:
 
 @cache
 def _scalar() -> Any:
-    """The kernels of one pair, imported once: an import statement takes as long as a third of a short comparison."""
+    """Return the kernels' module; cached, as an import statement takes a third of the time of a short comparison."""
     from behavesim.similarity.kernels import scalar
 
     return scalar
@@ -101,14 +102,17 @@ def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings)
     if settings.normaliser == "pair":
         total = _scalar().prefix_dtw_pairwise(x, y, 1.0 / np.arange(1, longer + 1))
     else:
-        if settings.strict and longer > settings.unit:  # none is further from another than it is long
+        if settings.strict and longer > settings.unit:  # a distance is at most the longer length
             check_prefix_distances(x, y, settings)
         total = _scalar().prefix_dtw(x, y)  # exact: sums are far below 2**53
     return float(1.0 - total / (settings.unit * shorter))
 
 
 def check_prefix_distances(x: Costs, y: Costs, settings: MeasureSettings) -> None:
-    """Raise TrajectoryError where two prefixes of different sequences are further apart than the normaliser."""
+    """Raise DistanceError if the settings are strict and two prefixes of x and y are further apart than the normaliser.
+
+    x, y: the decisions of two runs; equal ones are not checked.
+    """
     if not np.array_equal(x, y):
         settings.check_distance(_scalar().furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
 
@@ -124,7 +128,7 @@ def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> fl
     else:
         x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
         total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
-    if total != 0 or settings.distance is not None:  # no distance at all is no distance in any unit
+    if total != 0 or settings.distance is not None:  # distances of 0 are within any normaliser
         for distances in occurring:
             settings.check_distance(distances.max())
     return float(1.0 - total / (settings.unit * min(cost.shape)))
@@ -142,9 +146,10 @@ def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> floa
 
 
 def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """The distances between states; between sets of samples, half the energy distance as a U-statistic, at least 0.
+    """Return the (m, n) distances between states; between samples, half the energy distance, at least 0.
 
-    E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, where X' is another sample than X; one sample alone has no spread.
+    It is E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another sample
+    than X. With one sample, E d(X, X') counts as 0.
     """
     if isinstance(x, Trajectory) and isinstance(y, Trajectory):
         kept = settings.granularity.kept
@@ -156,20 +161,23 @@ def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings)
 
 
 def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """(steps,) E d(X, X') at each step."""
+    """Return, (steps,), the mean distance between two different samples at each kept step; 0 for a single sample."""
     steps = settings.granularity.kept(len(run))
     pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(trajectories_of(run), 2)]
     return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
 
 
 def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """(steps,) the distance of each kept state to the reference solution of ERP."""
+    """Return, (steps,), the distance of each kept state to ERP's reference state."""
     reference = _reference(trajectories_of(run)[0], settings)
     return np.ascontiguousarray(_expected_costs(run, reference, settings)[:, -1])
 
 
 def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
-    """A trajectory of one state, the gap: the one given, else the empty sequence or set, or the origin."""
+    """Return ERP's reference, a trajectory of one state: the settings' gap; else an empty sequence, set or the origin.
+
+    Raises TrajectoryError if the gap does not have the dimensions of the states.
+    """
     if like.kind == "vectors":
         gap = np.zeros(like.data.shape[1]) if settings.gap is None else np.asarray(settings.gap)
         if gap.shape != like.data.shape[1:]:
@@ -180,8 +188,12 @@ def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
 
 
 def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
-    """Distances between the kept states of two trajectories, divided by the longer of the two where asked."""
-    steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)  # an ended run stays
+    """Return the distances between the states `steps_x` of x and `steps_y` of y.
+
+    For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its last
+    state.
+    """
+    steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)  # a run stays in its last state
     if settings.distance is not None:
         cost = _own_costs(x, steps_x, y, steps_y, settings)
     else:
@@ -192,7 +204,7 @@ def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, setting
 
 
 def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
-    """Distances between the first m states of x and the first n states of y."""
+    """Return the (m, n) distances, by the kind's own measure, of the first m states of x and the first n of y."""
     scalar = _scalar()
     if x.kind == "vectors":
         return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
@@ -203,7 +215,7 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
 
 
 def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
-    """Distances by the function that the settings give; raises DistanceError where it returns none."""
+    """Return the distances by the settings' own function; raises DistanceError if one is not finite or below 0."""
     assert settings.distance is not None
     cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
@@ -223,7 +235,7 @@ def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, set
 
 
 def _states(run: Trajectory, count: int) -> tuple[Costs, Costs]:
-    """The first `count` states' tokens, end to end, and where each ends."""
+    """Return the tokens of the first `count` states, end to end, and where each state ends."""
     if run.ends is None:  # prefixes, written out
         return np.concatenate([run.data[: i + 1] for i in range(count)]).astype(np.int64), np.cumsum(
             _sizes(run)[:count]
@@ -232,5 +244,5 @@ def _states(run: Trajectory, count: int) -> tuple[Costs, Costs]:
 
 
 def _sizes(run: Trajectory) -> Costs:
-    """(states,) the number of tokens in each state."""
+    """Return, (states,), the number of tokens in each state."""
     return np.arange(1, len(run) + 1) if run.ends is None else np.diff(run.ends, prepend=0)

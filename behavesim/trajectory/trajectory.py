@@ -23,7 +23,7 @@ Tokens = NDArray[np.signedinteger[Any]]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MAX_STATES = 2**31 - 1
-"""Lengths are 32-bit integers in the kernels and on disk; a longer trajectory has to be sampled first."""
+"""Most states of a trajectory: lengths are 32-bit integers in the kernels and on disk."""
 
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
 _STORED = tuple(np.dtype(name) for name in _DTYPES)
@@ -37,16 +37,15 @@ _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES)
 class Trajectory:
     """The states an algorithm went through on one instance; immutable, compared and hashed by content.
 
-    Build one with `prefixes`, `sequences`, `sets` or `vectors`; all of them copy what they are given, and raise
-    TrajectoryError for what cannot be a trajectory: one without a state, decisions that are not integers of 64 bits,
-    numbers that are not finite, more than 2**31 - 1 states.
+    Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
+    there is no state or more than 2**31 - 1, if tokens are not 64-bit integers, or if a coordinate is not finite.
     """
 
     kind: Kind
     data: NDArray[Any]
     """prefixes: (states,) decisions; vectors: (states, dimensions) float64; else the states' tokens, end to end."""
     ends: NDArray[np.int64] | None = None
-    """sequences and sets: (states,), where each state ends in `data`."""
+    """sequences and sets: (states,) the index in `data` after each state's last token; None for the other kinds."""
 
     def __post_init__(self) -> None:
         _check(self.kind, self.data, self.ends)
@@ -56,30 +55,38 @@ class Trajectory:
 
     @classmethod
     def prefixes(cls, decisions: ArrayLike) -> Trajectory:
-        """State i is the first i + 1 decisions (integers) of one growing sequence, as in a tour built city by city.
+        """Return a trajectory whose state i is the first i + 1 `decisions`, as in a tour that is built city by city.
 
-        Two states are compared by edit distance. Only the final sequence is stored.
+        decisions: (states,) integers. Two states are compared by edit distance. Raises TrajectoryError if `decisions`
+        is empty, not flat or not of integers.
         """
         array = _array(decisions)
-        _check_states(array.size)  # before they are copied
+        _check_states(array.size)  # before the copy, which could be huge
         return cls("prefixes", _tokens(array, "decisions"))
 
     @classmethod
     def sequences(cls, states: Iterable[ArrayLike]) -> Trajectory:
-        """Each state is a sequence of integers of any length; two states are compared by edit distance."""
+        """Return a trajectory whose states are sequences of integers of any length, compared by edit distance.
+
+        Raises TrajectoryError if there is no state, or a state is not a flat sequence of integers.
+        """
         return _ragged("sequences", states, lambda state: _tokens(state, "a state"))
 
     @classmethod
     def sets(cls, states: Iterable[Iterable[int]]) -> Trajectory:
-        """Each state is a set of integers, whose order does not count.
+        """Return a trajectory whose states are sets of integers; order and repetition do not count.
 
-        Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|.
+        Two states are compared by the edits that turn one set into the other: max(|A|, |B|) - |A & B|. Raises
+        TrajectoryError if there is no state, or a state is not a set of integers.
         """
         return _ragged("sets", states, lambda state: np.unique(_tokens(_members(state), "a state")))
 
     @classmethod
     def vectors(cls, states: ArrayLike) -> Trajectory:
-        """Each state is a row of a (states, dimensions) array of finite numbers; compared by Euclidean distance."""
+        """Return a trajectory whose states are the rows of a (states, dimensions) array; distances are Euclidean.
+
+        Raises TrajectoryError if the array has another shape, no state or dimension, or a number that is not finite.
+        """
         array = _array(states)
         if array.ndim != 2 or array.dtype.kind not in "fiu":
             raise TrajectoryError(
@@ -89,13 +96,13 @@ class Trajectory:
         return cls("vectors", array.astype("<f8") + 0.0)  # -0.0 + 0.0 is 0.0: equal numbers have equal bytes
 
     def __len__(self) -> int:
-        """The number of states, at least one."""
+        """Return the number of states, at least 1."""
         return len(self.data if self.ends is None else self.ends)
 
     def state(self, index: int) -> NDArray[Any]:
         """Return state `index`, from 0: its tokens in order (a set's ascending), or its coordinates; read-only.
 
-        Raises TrajectoryError where there is no such state.
+        Raises TrajectoryError if there is no such state; negative indices are not allowed.
         """
         if not 0 <= index < len(self):
             raise TrajectoryError(f"a trajectory of {len(self)} states has no state {index!r}; states count from 0")
@@ -106,13 +113,13 @@ class Trajectory:
         return self.data[self.ends[index - 1] if index else 0 : self.ends[index]]
 
     def values(self) -> list[Any]:
-        """Plain lists for JSON: the states; of prefixes the one final sequence."""
+        """Return the states as plain lists for JSON; for prefixes, only the final sequence as one flat list."""
         if self.ends is None:
             return list(self.data.tolist())
         return [self.state(index).tolist() for index in range(len(self))]
 
     def to_bytes(self) -> bytes:
-        """Kind, dtype, shape and numbers, little-endian and as compact as the tokens allow; see `from_bytes`."""
+        """Return the trajectory as bytes that `from_bytes` reads: kind, dtype, shape and numbers, little-endian."""
         dtype = np.dtype(self.data.dtype).newbyteorder("<").str.replace("|", "<")
         header = _HEADER.pack(KINDS.index(self.kind), _DTYPES.index(dtype), len(self), self.data.size)
         lengths = b"" if self.ends is None else np.diff(self.ends, prepend=0).astype("<u4").tobytes()
@@ -120,7 +127,7 @@ class Trajectory:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Trajectory:
-        """The trajectory that `to_bytes` wrote; raises TrajectoryError where the bytes are not one."""
+        """Return the trajectory that `to_bytes` wrote as `data`; raises TrajectoryError if the bytes are not one."""
         try:
             kind, dtype, states, size = _HEADER.unpack_from(data)
             is_ragged = KINDS[kind] in ("sequences", "sets")
@@ -151,7 +158,7 @@ class Trajectory:
 
 
 def described(value: object) -> str:
-    """A value's type, and the beginning of what it looks like, for a message."""
+    """Return a value's type and the first 40 characters of its `repr`, for an error message."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:39] + '…'}"
 
@@ -164,7 +171,7 @@ def _array(values: ArrayLike) -> NDArray[Any]:
 
 
 def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> None:
-    """Raise TrajectoryError where the parts of a trajectory do not make one, whoever put them together."""
+    """Raise TrajectoryError if kind, data and ends do not fit together; the constructor may be called directly."""
     if kind not in KINDS or (ends is None) == (kind in ("sequences", "sets")):
         raise TrajectoryError(f"a trajectory is made by one of {', '.join(KINDS)}; got parts of none")
     if data.ndim != (2 if kind == "vectors" else 1) or not (
@@ -194,7 +201,10 @@ def _check_states(count: int) -> None:
 
 
 def _tokens(values: ArrayLike, what: str) -> Tokens:
-    """A copy as a flat array of the smallest signed dtype that holds every value."""
+    """Return a flat copy in the smallest signed integer dtype that holds every value.
+
+    Raises TrajectoryError, naming the values `what`, if they are not a flat sequence of 64-bit integers.
+    """
     array = _array(values)
     if array.ndim != 1:
         raise TrajectoryError(f"{what} must be a flat sequence of integers; got an array of shape {array.shape}")

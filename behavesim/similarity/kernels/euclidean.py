@@ -1,8 +1,8 @@
-"""Vector trajectories, one against many: distances and DTW of 32 of the many side by side, in float64.
+"""Vector trajectories, one (the candidate) against many (the members): DTW of 32 members side by side, in float64.
 
-A block holds 32 members, `rows[start + j * dimensions + k, lane]` coordinate k of their state j, padded with NaN. The
-members' states come one after another; a strip of the candidate's states reads each coordinate once. What comes after a
-member's last state, or after the candidate's, is NaN and stays behind, for no earlier cell depends on a later one.
+A block holds 32 members: `rows[start + j * dimensions + k, lane]` is coordinate k of state j of the member in that
+lane. A strip of the candidate's states reads each coordinate once. States after a run's last one are NaN. They do not
+change the result, because no cell of the DTW table depends on a later one.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from behavesim.similarity.kernels.compiler import empty, inline, kernel, multipl
 LANES = 32
 """Members in a block; one lane each."""
 STATES = 4
-"""States of the candidate that share the reading of a member's coordinates."""
+"""States of the candidate in a strip; they are compared with a member's state together, so it is read only once."""
 COORDINATES = 2
-"""Coordinates that are added to a sum of squares between reading and writing it."""
+"""Coordinates handled together: each sum of squares is read and written once for all of them."""
 
 Array = NDArray[Any]
 
 
 @inline
 def _add_squares(x: Array, y: Array, squares: Array) -> None:
-    """Add what some coordinates contribute to the squared distances.
+    """Add the squared differences of COORDINATES coordinates to the squared distances, in place.
 
-    x: (STATES * COORDINATES,) those of the candidate; y: (COORDINATES * LANES,); squares: (STATES * LANES,).
+    x: (STATES * COORDINATES,) of the candidate; y: (COORDINATES * LANES,) of the members; squares: (STATES * LANES,).
     """
     for lane in range(LANES):
         for r in range(STATES):
@@ -43,10 +43,11 @@ def _add_squares(x: Array, y: Array, squares: Array) -> None:
 
 @inline
 def _warp(squares: Array, column: Array, above: Array) -> None:
-    """The least sums of distances along a path in a strip of a column, which holds those of the column before.
+    """Fill a strip of one column of the DTW table in place: the smallest sum of distances along a path to each cell.
 
-    above: three numbers for each lane, all brought up to date: the sums in the cell above the strip, in this column and
-    in the one before, and the greatest distance so far.
+    squares: (STATES * LANES,) squared distances. column: (STATES * LANES,) sums of the column before; gets the new
+    ones. above: (3 * LANES,) the sum in the cell above the strip in this column, the same in the column before, and
+    the largest distance so far; updated for the next strip.
     """
     for lane in range(LANES):
         up, corner, largest = above[lane], above[LANES + lane], above[2 * LANES + lane]
@@ -56,7 +57,7 @@ def _warp(squares: Array, column: Array, above: Array) -> None:
             up = distance + min(min(left, corner), up)
             corner = left
             column[r * LANES + lane] = up
-            largest = distance if distance > largest else largest  # NaN never is
+            largest = distance if distance > largest else largest  # a comparison with NaN is false
         above[lane], above[LANES + lane], above[2 * LANES + lane] = up, corner, largest
 
 
@@ -76,11 +77,11 @@ def _warp(squares: Array, column: Array, above: Array) -> None:
 def similarities(
     x: Array, m: int, numbers: Array, starts: Array, lengths: Array, first: int, unit: float, out: Array, largest: Array
 ) -> None:
-    """Sim of the candidate and each member from block `first` on, unclipped, into `out`.
+    """Write the unclipped Sim of the candidate and each member from block `first` on into `out`.
 
-    x: (m and padding to a multiple of STATES, dimensions), padded with NaN; dimensions: a multiple of COORDINATES.
-    numbers: the rows of all blocks, one after another. lengths: coordinates in all, of each member.
-    largest: gets the greatest distance that occurs between the states of the candidate and of each member.
+    x: (m states, then NaN up to a multiple of STATES; dimensions, a multiple of COORDINATES). numbers: all blocks,
+    flat. starts: (blocks + 1,) the row where each block begins. lengths: each member's states times dimensions. unit:
+    what distances are divided by. out, largest: (members,); `largest` gets the largest distance between two states.
     """
     use_widest_registers()  # type: ignore[call-arg]
     dimensions = x.shape[1]
@@ -89,7 +90,7 @@ def similarities(
     for block in range(first, (lengths.size + LANES - 1) // LANES):
         column[:] = np.inf
         above[:LANES] = np.inf
-        above[LANES:] = 0.0  # into the first cell a path comes from the corner, at no cost
+        above[LANES:] = 0.0  # every path begins in the corner before the first cell, with sum 0
         for j in range((starts[block + 1] - starts[block]) // dimensions):
             state = starts[block] + j * dimensions
             for i in range(0, x.shape[0], STATES):

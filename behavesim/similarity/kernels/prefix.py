@@ -1,10 +1,10 @@
-"""Prefix trajectories, one against many: the two recurrences of `scalar.prefix_dtw`, 128 of the many side by side.
+"""Prefix trajectories, one (the candidate) against many (the members): `scalar.prefix_dtw` for 128 members at once.
 
-A block holds 128 members, `tokens[start + j, lane]` their decisions, padded with a token that equals no other: padding
-follows a member's last column, on which no earlier column depends, so it is exact. Both tables are filled a strip of
-five rows at a time, column by column: what a column needs of the one before it is kept in `*_column`, what a strip
-needs of the row above it in `*_row`. Edit distances are whole, below 2**16; sums along a path are whole (16 or 32 bits)
-for a constant normaliser, and float64 for the pairwise one.
+A block holds 128 members: `tokens[start + j, lane]` is decision j of the member in that lane. Lanes are padded with a
+token that equals no other. Padding does not change a result, as no column depends on a later one. Both tables (edit
+distances, and DTW's sums) are filled in strips of five rows, column by column. `*_column` keeps the column before,
+`*_row` the row above the strip. Edit distances are integers below 2**16. Sums are integers of 16 or 32 bits if the
+normaliser is a number, and float64 if it is "pair".
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from behavesim.similarity.kernels.compiler import empty, inline, kernel, multipl
 LANES = 128
 """Members in a block; one lane each."""
 ROWS = 5
-"""Rows of a strip: in a column of it, what a row needs of the one above stays in registers."""
+"""Rows of a strip: few enough that values passed from row to row stay in registers."""
 
 UNREACHED = 2**64 - 1
-"""Stands for no path in a sum of any type: the largest number of 16 or 32 bits, and far above any float sum."""
+"""A sum for cells that no path reaches; cast to 16 or 32 bits it is their largest number, in float64 above any sum."""
 
 Array = NDArray[Any]
 
 
 @inline
 def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
-    """Levenshtein's table in column j of a strip: x has its rows' tokens, y those of the columns.
+    """Fill column j of a strip of Levenshtein's table in place.
 
-    column: ((ROWS + 1) * LANES,) the cell above the strip and those of the strip, in column j - 1 before, in j after.
-    row: (columns, LANES) the cells above the strip before, and its last ones after.
+    x: (ROWS,) the rows' tokens. y: (columns, LANES) the columns' tokens. column: ((ROWS + 1) * LANES,) the cell above
+    the strip, then the strip's; holds column j - 1 before the call and j after it. row: (columns, LANES) the cells
+    above the strip; row[j] gets the strip's last cell.
     """
     for lane in range(LANES):
         corner, up = column[lane], row[j, lane]
@@ -48,9 +49,10 @@ def _fill_edits(x: Array, y: Array, j: int, column: Array, row: Array) -> None:
 
 @inline
 def _fill_paths(edits: Array, weights: Any, j: int, column: Array, row: Array) -> None:
-    """The least sums of distances along a path in column j of a strip; `column` and `row` as in `_fill_edits`.
+    """Fill column j of a strip of DTW's table in place: the smallest sum of distances along a path to each cell.
 
-    edits: the edit distances in that column. weights: None, or (ROWS,) what each row's are multiplied by.
+    edits: the column's edit distances. weights: (ROWS,) factors of each row's distances; None for a factor of 1.
+    `column` and `row` are as in `_fill_edits`.
     """
     for lane in range(LANES):
         corner, up = column[lane], row[j, lane]
@@ -88,10 +90,11 @@ def similarities(
     path_row: Array,
     out: Array,
 ) -> None:
-    """Sim of the candidate x and each member from block `first` on, unclipped, into `out`, one per length.
+    """Write the unclipped Sim of the candidate x and each member from block `first` on into `out`, (members,).
 
-    Block b is the rows starts[b] to starts[b + 1] of `tokens`. reciprocals: None, or for the pairwise normaliser
-    1 / (k + 1) at k < ROWS + the greater length. path_row: room for (the greatest length, LANES) sums of their type.
+    Block b is rows starts[b] to starts[b + 1] of `tokens`. lengths: each member's states. unit: what distances are
+    divided by. reciprocals: 1 / (k + 1) for k below ROWS + the longest length if the normaliser is "pair", else None.
+    path_row: scratch of (the longest length, LANES); its type is that of the sums.
     """
     use_widest_registers()  # type: ignore[call-arg]
     unreached = path_row.dtype.type(UNREACHED)
@@ -110,7 +113,7 @@ def similarities(
             for r in range(min(ROWS, x.size - i)):
                 strip[r] = x[i + r]
             for cell in range((ROWS + 1) * LANES):
-                is_origin = i == 0 and cell < LANES  # into the first cell a path comes from the corner, at no cost
+                is_origin = i == 0 and cell < LANES  # paths begin in the corner before the first cell, with sum 0
                 edit_column[cell], path_column[cell] = i + cell // LANES, 0 if is_origin else unreached
             for j in range(len(y)):
                 _fill_edits(strip, y, j, edit_column, edit_row)

@@ -1,7 +1,7 @@
-"""One pair at a time: distances between states, and the measures over them; the oracle of every faster kernel.
+"""Kernels of one pair: distances between states, and the measures over them. Tests compare faster kernels with these.
 
-Names follow the recurrences: i runs over the m states of x, j over the n states of y; `cost[i, j]` is the distance
-of two states before normalisation. Integers stay integers, so that sums along a path are exact.
+Index i runs over the m states of x, j over the n states of y; `cost[i, j]` is the distance of two states before
+normalisation. Integer distances stay integers, so that sums along a path are exact.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Tokens = NDArray[np.int64]
 _tokens, _whole = read(int64), read(int64, 2)
 _numbers, _real = read(float64), read(float64, 2)
 _INFINITE = 2**62
-"""Larger than any path: (m + n) states of at most 2**31 edits each."""
+"""The sum of a cell that no path reaches; a path of up to n states sums to less than 2 * n**2, so n may be 2**30."""
 
 
 @kernel(int64[:, ::1](_tokens, _tokens))
 def edit_table(x: Tokens, y: Tokens) -> Matrix:
-    """Levenshtein's table without its border: [i, j] is the distance of the prefixes x[: i + 1] and y[: j + 1]."""
+    """Return Levenshtein's table without its border: [i, j] is the edit distance of x[: i + 1] and y[: j + 1]."""
     table = np.empty((x.size, y.size), np.int64)
     for i in range(x.size):
         for j in range(y.size):
@@ -39,7 +39,7 @@ def edit_table(x: Tokens, y: Tokens) -> Matrix:
 
 @kernel(int64(_tokens, _tokens))
 def edit_distance(x: Tokens, y: Tokens) -> Any:
-    """Levenshtein distance of two sequences, either of which may be empty."""
+    """Return the Levenshtein distance of two sequences, an integer number of edits; either may be empty."""
     if x.size == 0 or y.size == 0:
         return max(x.size, y.size)
     row = np.arange(1, y.size + 1)
@@ -53,7 +53,7 @@ def edit_distance(x: Tokens, y: Tokens) -> Any:
 
 @kernel(int64(_tokens, _tokens))
 def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
-    """The largest number in `edit_table(x, y)`, without the room for it."""
+    """Return the largest number in `edit_table(x, y)`, without storing the table."""
     row, largest = np.arange(1, y.size + 1), 0
     for i in range(x.size):
         diagonal, left = i, i + 1
@@ -66,7 +66,10 @@ def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
 
 @kernel(int64(_tokens, _tokens))
 def set_distance(x: Tokens, y: Tokens) -> Any:
-    """Edits (insert, delete, replace) that turn one set into the other; both ascending without repetition."""
+    """Return how many edits (insert, delete, replace) turn one set into the other.
+
+    Both are given as ascending tokens without repetition.
+    """
     i, j, common = 0, 0, 0
     while i < x.size and j < y.size:
         common += x[i] == y[j]
@@ -76,7 +79,10 @@ def set_distance(x: Tokens, y: Tokens) -> Any:
 
 @kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
 def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
-    """Edit distances of all pairs of states, which lie end to end in x and y."""
+    """Return the (m, n) edit distances of all pairs of states.
+
+    x and y hold the tokens of all states, end to end; x_ends and y_ends say where each state ends.
+    """
     cost = np.empty((x_ends.size, y_ends.size), np.int64)
     for i in range(x_ends.size):
         x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
@@ -87,7 +93,10 @@ def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matr
 
 @kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
 def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
-    """Set distances of all pairs of states, which lie end to end in x and y."""
+    """Return the (m, n) `set_distance` of all pairs of states.
+
+    x and y hold the tokens of all states, end to end; x_ends and y_ends say where each state ends.
+    """
     cost = np.empty((x_ends.size, y_ends.size), np.int64)
     for i in range(x_ends.size):
         x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
@@ -98,7 +107,10 @@ def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
 
 @kernel(float64[:, ::1](_real, _real))
 def vector_costs(x: Matrix, y: Matrix) -> Matrix:
-    """Euclidean distances of all pairs of states; differences, not a matrix product, so that equal states are at 0."""
+    """Return the (m, n) Euclidean distances of all pairs of rows of x and y.
+
+    They are computed from differences, not by a matrix product, so that equal states have a distance of exactly 0.
+    """
     cost = np.empty((x.shape[0], y.shape[0]))
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
@@ -112,7 +124,7 @@ def vector_costs(x: Matrix, y: Matrix) -> Matrix:
 
 @kernel(int64(_whole), float64(_real))
 def dtw(cost: Matrix) -> Any:
-    """Dynamic time warping: the least sum of costs along an alignment path (paper, DTW(X, Y))."""
+    """Return the smallest sum of costs along an alignment path: dynamic time warping (paper, DTW(X, Y))."""
     row = np.empty(cost.shape[1], cost.dtype)
     for i in range(cost.shape[0]):
         for j in range(cost.shape[1]):
@@ -128,7 +140,10 @@ def dtw(cost: Matrix) -> Any:
 
 @kernel(int64(_whole, _tokens, _tokens), float64(_real, _numbers, _numbers))
 def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
-    """Edit distance with real penalty: states are matched, or left out at their distance to the reference solution."""
+    """Return the smallest cost of matching states in order or leaving them out: edit distance with real penalty (ERP).
+
+    cost: (m, n) of matching. x_gap, y_gap: (m,) and (n,) of leaving a state out: its distance to the reference state.
+    """
     row = np.empty(cost.shape[1] + 1, cost.dtype)
     row[0] = x_gap[0] * 0
     for j in range(cost.shape[1]):
@@ -144,7 +159,7 @@ def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
 
 @kernel(int64(_whole), float64(_real))
 def diagonal_sum(cost: Matrix) -> Any:
-    """The sum of the distances of states at equal steps, over the common length."""
+    """Return the sum of the distances of states at equal steps, up to the end of the shorter trajectory."""
     total = cost[0, 0]
     for i in range(1, min(cost.shape[0], cost.shape[1])):
         total += cost[i, i]
@@ -153,14 +168,14 @@ def diagonal_sum(cost: Matrix) -> Any:
 
 @kernel(float64(_real, _real))
 def mean_cosine(x: Matrix, y: Matrix) -> Any:
-    """The mean cosine between successive segments over the common length, which is at least two states.
+    """Return the mean cosine, -1 to 1, between the segments from state to state of x and y at equal steps.
 
-    Two segments of no length agree (1); one of no length has no direction to share with another (0).
+    The shorter one must have at least two states. Two segments of length 0 count as 1; one of length 0 counts as 0.
     """
     segments = min(x.shape[0], y.shape[0]) - 1
     total = 0.0
     for i in range(segments):
-        x_scale, y_scale = 0.0, 0.0  # a cosine does not change with the scale, but squares overflow
+        x_scale, y_scale = 0.0, 0.0  # scaled, so that squares do not overflow
         for k in range(x.shape[1]):
             x_scale, y_scale = max(x_scale, abs(x[i + 1, k] - x[i, k])), max(y_scale, abs(y[i + 1, k] - y[i, k]))
         if x_scale > 0.0 and y_scale > 0.0:
@@ -176,7 +191,7 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
 
 @kernel(int64(_tokens, _tokens))
 def prefix_dtw(x: Tokens, y: Tokens) -> Any:
-    """`dtw(edit_table(x, y))` in one pass: both recurrences read the same three neighbours."""
+    """Return `dtw(edit_table(x, y))`, computed in one pass: both recurrences read the same three neighbours."""
     edit = np.arange(1, y.size + 1)
     path = np.full(y.size, _INFINITE)
     path_corner = 0
@@ -185,7 +200,7 @@ def prefix_dtw(x: Tokens, y: Tokens) -> Any:
         path_left = _INFINITE
         for j in range(y.size):
             edit_up, path_up = edit[j], path[j]
-            # the left neighbour is taken last: it is the last that is known
+            # the left neighbour comes last in each minimum, as it is computed last
             edit_left = edit_corner if x[i] == y[j] else min(min(edit_up, edit_corner), edit_left) + 1
             path_left = min(min(path_up, path_corner), path_left) + edit_left
             edit[j], path[j] = edit_left, path_left
@@ -196,7 +211,10 @@ def prefix_dtw(x: Tokens, y: Tokens) -> Any:
 
 @kernel(float64(_tokens, _tokens, _numbers))
 def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
-    """The same, each edit distance divided by k + 1, the length of the longer prefix: reciprocals[k] is 1 / (k + 1)."""
+    """Return `prefix_dtw` with each edit distance divided by the length of the longer of its two prefixes.
+
+    reciprocals: (the longer length,) where reciprocals[k] is 1 / (k + 1).
+    """
     edit = np.arange(1, y.size + 1)
     path = np.full(y.size, np.inf)
     path_corner = 0.0

@@ -1,10 +1,10 @@
-"""Sequence trajectories, one against many: edit distances by bits and DTW, 64 of the many side by side.
+"""Sequence trajectories, one (the candidate) against many (the members): DTW over edit distances, 64 members at once.
 
-A bit vector holds a column of Levenshtein's table as differences, one bit for each token of a member's state (Myers
-1999, in Hyyrö's form for the distance of whole sequences; the names are theirs). A state of up to 32 or 64 tokens takes
-one word; a longer one takes several, each of which hands to the next what its last row does. The members' states are
-the patterns, the candidate's the texts, so that all lanes read the same token at a time. Of each text the columns are
-kept, since the next one mostly begins, or ends, as it does, and need not be read so far again.
+Edit distances come from bit vectors (Myers 1999, in Hyyrö's form for whole sequences, with their names). Two bits for
+each token of a member's state say whether a column of Levenshtein's table rises or falls there. A state of up to 32 or
+64 tokens takes one word; a longer one takes several, and each passes a carry to the next. The members' states are the
+patterns and the candidate's the texts, so that all lanes read the same token at a time. Columns are kept from text to
+text: the next text mostly begins (or ends) like the last, and its first columns are reused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from behavesim.similarity.kernels.compiler import count_ones, empty, inline, ker
 LANES = 64
 """Members in a block; one lane each."""
 KEPT = 1024
-"""Words of each member, of rises and of falls, in which columns are kept: about 1 MB for all lanes."""
+"""Words of kept columns per member, for rises and for falls each: about 1 MB for all lanes."""
 
 Array = NDArray[Any]
 
@@ -29,7 +29,10 @@ _states = (read(uint16), read(int64))
 
 @kernel(int64[::1](*_states))
 def shared(tokens: Array, ends: Array) -> Array:
-    """(states,) with how many tokens each state begins as the one before does; 0 for the first."""
+    """Return, (states,), how many leading tokens each state has in common with the one before it; 0 for the first.
+
+    tokens: those of all states, end to end. ends: where each state ends.
+    """
     common = np.zeros(ends.size, np.int64)
     for i in range(1, ends.size):
         before, begin = ends[i - 2] if i > 1 else 0, ends[i - 1]
@@ -52,7 +55,13 @@ def _set_patterns(
     masks: Array,
     sizes: Array,
 ) -> None:
-    """The bits of state j of each member: those with a number, and those it has; without a state j its size is -1."""
+    """Set the bit patterns of state j of each member of a block.
+
+    tokens, ends: all members' states, end to end; `backwards` reads each from its end. numbers: each token's number in
+    the candidate. members: where each member's states begin, then the end. patterns: (words, numbers, LANES) gets the
+    places of each number; masks: (words, LANES) all places of the state; sizes: (LANES,) its tokens, -1 if it has no
+    state j.
+    """
     word_of, width = patterns.dtype.type, 8 * patterns.itemsize
     patterns[:] = 0
     masks[:] = 0
@@ -74,11 +83,11 @@ def _set_patterns(
 
 @inline
 def _next_column(equal: Array, carry: Any, two: Array) -> None:
-    """One word of the column for the text's next token: where Levenshtein's table rises down it, and where it falls.
+    """Compute one word of the next column: the bits where Levenshtein's table rises from row to row, or falls.
 
-    equal: (LANES,) the bits of the places where a member's state has that token. two: (4 * LANES,) the rises and the
-    falls of the column before, and room for those of this one. carry: None for an only word, else (2, LANES) whether
-    the table rises and falls along the row above the word; replaced by the same of its last row.
+    equal: (LANES,) bits of the places where a member's state has the text's next token. two: (4 * LANES,) rises and
+    falls of the column before, then those of this column, which are written. carry: (2, LANES) whether the table rises
+    or falls along the row above the word, replaced by the same for the word's last row; None if there is only one word.
     """
     word = equal.dtype.type
     one, last = word(1), word(8 * equal.itemsize - 1)
@@ -100,7 +109,7 @@ def _next_column(equal: Array, carry: Any, two: Array) -> None:
 
 @inline
 def _add_edits(column: Array, masks: Array, edits: Array) -> None:
-    """Add what one word of a column of differences comes to at the end of each member's state."""
+    """Add a word's rises minus its falls, within each member's state (`masks`), to the edit distances, in place."""
     for lane in range(LANES):
         rises, falls = column[lane] & masks[lane], column[LANES + lane] & masks[lane]
         more, fewer = count_ones(rises), count_ones(falls)  # type: ignore
@@ -109,10 +118,11 @@ def _add_edits(column: Array, masks: Array, edits: Array) -> None:
 
 @inline
 def _warp(edits: Array, scale: Array, i: int, path: Array, above: Array) -> None:
-    """The least sums of distances along a path in row i of a column, which holds those of the column before.
+    """Fill row i of a column of DTW's table in place: the smallest sum of distances along a path to that cell.
 
-    above: (3, LANES), all brought up to date: the sums in the cell above, in this column and in the one before, and the
-    greatest distance so far.
+    edits: (LANES,) edit distances. scale: (LANES,) their factors. path: (rows, LANES) the sums of the column before;
+    row i gets the new ones. above: (3, LANES) the sum in the cell above in this column, the same in the column before,
+    and the largest distance so far; updated for the next row.
     """
     for lane in range(LANES):
         distance = float64(edits[lane]) * scale[lane]
@@ -120,7 +130,7 @@ def _warp(edits: Array, scale: Array, i: int, path: Array, above: Array) -> None
         up = distance + min(min(left, above[1, lane]), above[0, lane])
         path[i, lane] = up
         above[0, lane], above[1, lane] = up, left
-        above[2, lane] = distance if distance > above[2, lane] else above[2, lane]  # NaN never is
+        above[2, lane] = distance if distance > above[2, lane] else above[2, lane]  # comparing NaN is false
 
 
 def _signature(word: Any, carry: Any) -> Any:
@@ -150,20 +160,20 @@ def similarities(
     out: Array,
     largest: Array,
 ) -> None:
-    """Sim of the candidate and each member from block `first` on, unclipped, into `out`.
+    """Write the unclipped Sim of the candidate and each member from block `first` on into `out`, (members,).
 
-    x, x_ends: the candidate's states, end to end, and where each ends. known: what they have `shared`. tokens, ends:
-    those of all members, whose states are to be read `backwards` where the candidate's are written so; member k has the
-    states members[k] to members[k + 1]. numbers: for each of their tokens, its number in the candidate, or one more
-    than there are. patterns: room for (words of the longest state of a member, numbers, LANES).
-    carry: None for one word, else room for (2, LANES).
-    largest: gets the greatest distance that occurs between the states of the candidate and of each member.
+    x, x_ends: the candidate's states, end to end, and where each ends. known: `shared(x, x_ends)`. tokens, ends: those
+    of all members; member k has the states members[k] to members[k + 1]. backwards: whether x has each state reversed,
+    so that the members' are read from their ends too. numbers: for each member's token its number in the candidate; the
+    number after the last if it has none. unit: what distances are divided by. pairwise: whether they are divided by the
+    longer state first. patterns: scratch of (words of the longest member's state, numbers, LANES). carry: scratch of
+    (2, LANES); None if a state takes one word. largest: (members,) gets the largest distance between two states.
     """
     use_widest_registers()  # type: ignore[call-arg]
     words, longest = patterns.shape[0], 0
     for i in range(x_ends.size):
         longest = max(longest, x_ends[i] - (x_ends[i - 1] if i else 0))
-    most = max(1, min(longest + 1, KEPT // words))  # columns that are kept; of those after them only the last
+    most = max(1, min(longest + 1, KEPT // words))  # columns that are kept; of the later ones, only the last
     rows = most + 2
     table = empty(words * rows, 2 * LANES, patterns.dtype)
     table[::rows, :LANES], table[::rows, LANES:] = ~patterns.dtype.type(0), 0  # the first column counts the tokens
@@ -174,7 +184,7 @@ def similarities(
     for block in range(first, (members.size - 1 + LANES - 1) // LANES):
         here = members[block * LANES : block * LANES + LANES + 1]
         path[:] = np.inf
-        above[0], above[1:] = np.inf, 0.0  # into the first cell a path comes from the corner, at no cost
+        above[0], above[1:] = np.inf, 0.0  # paths begin in the corner before the first cell, with sum 0
         most_states = 0
         for lane in range(here.size - 1):
             most_states = max(most_states, here[lane + 1] - here[lane])
@@ -185,11 +195,11 @@ def similarities(
                 begin, end = x_ends[i - 1] if i else 0, x_ends[i]
                 for place in range(min(known[i], most - 1), end - begin):
                     if carry is not None:
-                        carry[0], carry[1] = 1, 0  # the first row too
+                        carry[0], carry[1] = 1, 0  # the table's border rises by 1 along the row above the first
                     for word in range(words):
                         at = (word * rows + min(place, most)) * 2 * LANES
                         _next_column(patterns[word, x[begin + place]], carry, columns[at : at + 4 * LANES])
-                    if place >= most:  # by loops: numba takes seconds to compile how slices refuse other shapes
+                    if place >= most:  # in loops: numba takes seconds to compile a slice's shape checks
                         for word in range(words):
                             for cell in range(2 * LANES):
                                 table[word * rows + most, cell] = table[word * rows + most + 1, cell]
