@@ -1,4 +1,4 @@
-"""The `behavesim` command: its verbs, and how errors reach a person."""
+"""The `behavesim` command: it finds the command that was named, runs it, and prints errors."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from .streams import lenient_streams
 
 
 class Commands(TyperGroup):
-    """The commands of the table; each is imported when it is named, so that none pays for what another needs.
+    """The commands of `COMMANDS`; only the one that is named is imported, so that starting stays fast.
 
-    What Typer hands to these methods is Click's, which it keeps under private names.
+    Typer passes Click's objects to these methods and keeps their types private.
     """
 
     def list_commands(self, ctx: object) -> list[str]:
-        """The names of all commands, in the order of the table."""
+        """Return the names of all commands, in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup:
-        """Import a command; raises UsageError with the nearest name where there is none of this one."""
+        """Import and return a command; raises UsageError, with a similar name if there is one, if it is unknown."""
         if cmd_name not in COMMANDS:
             hint = nearest(cmd_name, COMMANDS) or "`behavesim --help` lists them all"
             raise UsageError(f"there is no command {cmd_name!r}; {hint}")
         return _loaded(COMMANDS[cmd_name])
 
     def format_commands(self, ctx: object, formatter: Any) -> None:
-        """Write the help's list of commands, section by section, without importing any."""
+        """Write the list of commands for `behavesim --help`, section by section, without importing any command."""
         for section, commands in groupby(COMMANDS.values(), key=lambda command: command.section):
             with formatter.section(section):
                 formatter.write_dl([(command.name, command.help) for command in commands])
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
 
 def _loaded(command: Command) -> TyperCommand | TyperGroup:
     module, _, name = command.target.partition(":")
-    gc.disable()  # nothing that is loaded is ever let go: to look for garbage in it would take a tenth of the time
+    gc.disable()  # loaded modules stay in memory: searching them for garbage would take 10 % of the time
     target = getattr(import_module(f".{module}", __package__), name)
     gc.freeze()
     gc.enable()
@@ -60,7 +60,7 @@ def _loaded(command: Command) -> TyperCommand | TyperGroup:
 
 
 def _examples(command: Command) -> str | None:
-    r"""What stands below the help, on lines that are left as they are (\b)."""
+    r"""Return the examples below a command's help, in lines that are not folded (\b); None if it has no examples."""
     lines = "\n".join(f"behavesim {command.name} {example}" for example in EXAMPLES.get(command.name, ()))
     return f"\b\nExamples:\n{lines}" if lines else None
 
@@ -91,7 +91,7 @@ def behavesim(
 
 
 def main() -> None:
-    """Run the command; what behavesim itself reports becomes one line on stderr and the error's exit code."""
+    """Run the command line; a BehavesimError becomes one line on stderr and the error's exit code."""
     for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):  # read on loading; no sum of ours is worth a thread,
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # and OpenBLAS ends a process that may have none
     with lenient_streams():

@@ -1,4 +1,4 @@
-"""The commands: what each is called, where its function is, and what `behavesim --help` says of it."""
+"""The commands: each one's name, the place of its function, and its line in `behavesim --help`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PLAIN: Mapping[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
-"""What every Typer app of ours has: help as plain text, and errors left to `main`."""
+"""Arguments of every Typer app here: help is plain text, and `main` prints errors."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Command:
     section: str
     help: str
     takes_numbers: bool = False
-    """Whether -1 is an argument of its own, and no option."""
+    """Whether unknown options, such as -1, are passed on as arguments."""
 
 
 COMMANDS = {
@@ -52,7 +52,7 @@ COMMANDS = {
         Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
     )
 }
-"""In the order, and under the sections, in which they are listed."""
+"""The commands by name, in the order of `behavesim --help`, which groups them by section."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
@@ -71,4 +71,4 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "evaluate": ("tsp template mine.py", "tsp mine.py --held-out --json"),
     "compare": ("tsp template first.py second.py --figure likeness.svg",),
 }
-"""What a person may type behind a command's name, as it stands below the command's help."""
+"""Examples of arguments by command name; they are listed below the command's help."""

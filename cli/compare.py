@@ -106,7 +106,7 @@ def _normaliser(text: str | None, task: Task) -> float | Literal["pair"]:
 
 
 def _behaviours(results: list[Evaluation]) -> list[tuple[AlgorithmRun, ...]]:
-    """The trajectories of every program; says which were rejected, and ends the command where one was."""
+    """Return each program's trajectories; raises typer.Exit with code 3, after naming them, if any were rejected."""
     behaviours = []
     for result in results:
         if isinstance(result.verdict, Failure):

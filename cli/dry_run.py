@@ -15,7 +15,7 @@ from .output import print_json
 
 
 def say_what_it_would_take(launch: Launch, as_json: bool) -> None:
-    """Print the first prompt, and what all programs would take."""
+    """Print the first prompt, and an estimate of the whole run's sandbox time and model cost; `as_json` prints JSON."""
     found = asyncio.run(dry_run(launch))
     if as_json:
         print_json(asdict(found))

@@ -1,4 +1,4 @@
-"""What `behavesim run` and `behavesim resume` say of a run in the end."""
+"""What `behavesim run` and `behavesim resume` print when a run ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .output import print_json, tell
 
 
 def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
-    """Print what a run has come to, and what to do next."""
+    """Print the result of a run that ended, and what to do next; `as_json` prints one JSON document."""
     folder, run = launch.folder, ended.run
     said = ending(run, launch.settings, ended.reason)
     found, beside = kept_summary(run), beside_original(run)

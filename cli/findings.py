@@ -1,4 +1,4 @@
-"""What an examination finds, in a line each as it is found."""
+"""Print the findings of `doctor`, `task check` and `method check`, one line each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from behavesim.base.finding import Finding
 from .output import print_json
 
 MARKS = {"ok": "ok", "warning": "note", "mend": "MEND"}
-"""How a finding begins its line."""
+"""The first word of a finding's line, by its result."""
 
 
 def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) -> None:
-    """Print the findings, their names so wide, or as one document; exits with 1 where something is to be mended."""
+    """Print each finding as it comes, or all as one JSON document; raises typer.Exit with code 1 if one must be fixed.
+
+    width: columns for the findings' names.
+    """
 
     async def collected() -> list[Finding]:
         findings = []
@@ -37,7 +40,7 @@ def report_findings(found: AsyncIterator[Finding], width: int, as_json: bool) ->
 
 
 def _line(finding: Finding, width: int) -> str:
-    """A finding as a line, folded between words where a terminal is narrower."""
+    """Return a finding as a line, folded between words if the terminal is narrower."""
     margin = f"{MARKS[finding.result]:5} {finding.name:{width}} "
     if not sys.stdout.isatty():
         return margin + finding.message

@@ -20,7 +20,7 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:
         try:
             summaries.append(replace(glance(folder), run=str(folder.path.relative_to(runs_dir))))
-        except BehavesimError as error:  # one that is damaged, or was killed before it began, hides no other
+        except BehavesimError as error:  # a damaged run must not hide the others
             tell(f"{folder.run}: {error}")
     if as_json:
         print_json([asdict(each) for each in summaries])

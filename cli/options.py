@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how their texts are read."""
+"""Options that several commands share, and functions that read their texts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RUNS = Path("runs")
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """For a shell: the installed tasks that begin so. With a task file's path the shell itself knows how to go on."""
-    from behavesim.task import installed_tasks  # which most commands that have options can do without
+    """Return, for shell completion, the installed tasks whose names begin so; the shell itself completes paths."""
+    from behavesim.task import installed_tasks  # imported late: most commands do not need it
 
     return [name for name in installed_tasks() if name.startswith(incomplete)]
 
 
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """For a shell: the runs that begin so, the newest first, below the folder that is named or the usual one."""
+    """Return, for shell completion, the runs whose ids begin so, newest first, in the folder of --runs-dir."""
     known = RunFolder.all(Path(ctx.params.get("runs_dir") or RUNS))
     return [folder.run for folder in reversed(known) if folder.run.startswith(incomplete)]
 
@@ -51,7 +51,7 @@ RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run fol
 
 
 def _print_aside(ctx: typer.Context, as_json: bool) -> bool:
-    """Whatever a task's own code prints goes to stderr until the command ends."""
+    """Return `as_json`; if it is set, redirect stdout to stderr, so that a task's own prints do not spoil the JSON."""
     if as_json:
         ctx.with_resource(redirect_stdout(sys.stderr))
     return as_json
@@ -72,7 +72,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
-    """The folder of the run that is named, or of the newest, which is said; raises UsageError where there is none."""
+    """Return the folder of the run that is named; None means the newest, whose name is printed.
+
+    Raises UsageError if there is no such run.
+    """
     if run is not None:
         return RunFolder.find(runs_dir, run)
     newest = RunFolder.newest(runs_dir)
@@ -81,7 +84,7 @@ def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
 
 
 def seconds(text: str | None) -> float | None:
-    """A duration such as 90, 90s, 30m, 2h or 1d, in seconds; raises UsageError where it is none."""
+    """Return a duration such as 90, 90s, 30m, 2h or 1d in seconds, None for None; raises UsageError for other texts."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
@@ -93,7 +96,10 @@ def seconds(text: str | None) -> float | None:
 
 
 def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
-    """Models with weights from `NAME` or `NAME:WEIGHT`; raises UsageError where a weight is not positive."""
+    """Return models with their weights from texts `NAME` (weight 1) or `NAME:WEIGHT`; None if there are no texts.
+
+    Raises UsageError if a weight is not positive.
+    """
     if not texts:
         return None
     models: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""A file of one's own, begun from a commented example."""
+"""Write a commented example as the beginning of a user's own file."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def write_example(noun: str, name: str) -> None:
 
 
 def _class_name(name: str) -> str:
-    """JobShop for job_shop; the name itself where that would be none, as for `_1` or `none`."""
+    """Return a class name such as JobShop for job_shop; the name itself if that is no valid name (`_1`, `none`)."""
     camel = name.title().replace("_", "")
     return camel if camel.isidentifier() and not iskeyword(camel) else name

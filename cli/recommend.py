@@ -69,7 +69,7 @@ def recommend(
 
 
 def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
-    """The program that is chosen, and recorded with the run."""
+    """Choose a program of a run, record the choice with the run, and return it; None if there is none to choose."""
     busy(f"trying the best programs of {folder.run} on validation instances")
     run = Run.load(folder.path)
     asyncio.run(record_recommendation(run, task))
@@ -77,7 +77,7 @@ def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
 
 
 def _assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
-    """The programs that are chosen, and recorded with the first run."""
+    """Choose up to `count` programs from all runs, record the choice with the first run, and return it."""
     busy(f"choosing up to {count} programs that behave differently")
     return asyncio.run(record_portfolio(folders, task, count))
 

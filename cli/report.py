@@ -34,7 +34,7 @@ Metrics = Annotated[
 ]
 
 SHOWN_SINGLY = 3
-"""Up to so many runs each is shown for itself; more are compared and nothing else."""
+"""The most runs that are shown one by one; more are only compared."""
 
 
 def report(
@@ -88,7 +88,7 @@ def report(
         files = write_csv(compared, csv)
         tell(f"wrote {', '.join(files)} to {csv.resolve()}")
     if html is not None:
-        from behavesim.reports.page import write_page  # and much that only the page says
+        from behavesim.reports.page import write_page  # imported late: only the page needs it
 
         write_page(loaded[0], compared.runs[0], html)
         tell(f"wrote {html.resolve()}")

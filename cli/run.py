@@ -102,7 +102,7 @@ def run(
         tell("no OPENAI_API_KEY is set, so the offline proposer writes the programs")
     tell(f"{datetime.now():%H:%M:%S} trying the template, {Limits.of(launch.settings).in_words}")
     if dry:
-        from .dry_run import say_what_it_would_take  # of no use to a run
+        from .dry_run import say_what_it_would_take  # imported late: a run does not need it
 
         say_what_it_would_take(launch, as_json)
         return
@@ -163,7 +163,7 @@ def _carry_out(launch: Launch, work: Coroutine[Any, Any, session.Ended], as_json
         tell(f"what has arrived is kept; go on with: behavesim resume {run}")
         raise typer.Exit(error.exit_code) from error
     _report_end(launch, as_json, ended)
-    if not ended.run.state.tally.feasible:  # nothing was answered, or no program could be used
+    if not ended.run.state.tally.feasible:  # no reply, or no usable program
         raise typer.Exit(1)
 
 

@@ -16,7 +16,7 @@ from .options import RUNS
 from .output import tell
 
 NICE = 10
-"""How far every search on this machine goes before what is shown of it."""
+"""Niceness that the server adds to its process, so that it takes no CPU time from searches."""
 
 
 def serve(
@@ -27,7 +27,7 @@ def serve(
     """Show the runs of a folder to a browser, while they go on; looks, and touches nothing."""
     if not runs_dir.is_dir():
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
-    from behavesim.application.serve.server import is_loopback  # with aiohttp, which the help does not need
+    from behavesim.application.serve.server import is_loopback  # imported late: help needs no aiohttp
     from behavesim.application.serve.server import serve as served
 
     def say(address: str) -> None:

@@ -1,4 +1,4 @@
-"""The streams of the process: a command goes on where one is closed, full, or of a small alphabet."""
+"""The streams of the process: a command goes on if one is closed or full, or if its encoding lacks characters."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 PLAIN = "behavesim.plain"
-"""The name of our codec error handler: a sign of one column where there is one, else an escape."""
+"""Name of the codec error handler that replaces a character by a plain sign of one column, or else an escape."""
 _SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
-"""What stands for the characters of charts and progress bars where an encoding lacks them; widths stay."""
+"""Plain signs for the characters of charts and progress bars that an encoding lacks, of the same width."""
 LOST = 1
-"""The exit code where a result could not be written."""
+"""The exit code if a result could not be written to stdout."""
 
 
 class Output(io.FileIO):
-    """Stdout or stderr without a buffer: what cannot be written is dropped, and `loss` says why."""
+    """Stdout or stderr without a buffer; data that cannot be written is dropped, and `loss` holds the error."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
         self.loss: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write some bytes, or drop all; returns how many are dealt with."""
+        """Write bytes, or drop all of them after an error; return how many were written or dropped."""
         try:
-            while (written := super().write(data)) is None:  # another process has made the stream non-blocking
+            while (written := super().write(data)) is None:  # another process made the stream non-blocking
                 select.select((), (self,), ())
         except OSError as error:
             self.loss = error
@@ -40,10 +40,10 @@ class Output(io.FileIO):
 
 @contextmanager
 def lenient_streams() -> Iterator[None]:
-    """Give the process streams that raise nothing; in the end a result that was lost is said, and is exit code 1.
+    """Give the process streams that raise no errors; a command that succeeds exits with 1 if output on stdout is lost.
 
-    A closed stream becomes /dev/null: a file that is opened later would take its number, and libuv aborts on that.
-    Characters that a stream's encoding lacks are written as a plain sign, or else as escapes.
+    A closed stream becomes /dev/null: otherwise a file opened later would get its number, and libuv would abort.
+    Characters that a stream's encoding lacks are written as plain signs or escapes.
     """
     codecs.register_error(PLAIN, _plain)
     _open_closed()
@@ -62,7 +62,10 @@ def lenient_streams() -> Iterator[None]:
 
 
 def take_loss() -> OSError | None:
-    """Return what has kept stdout from being written, once; None where all was written, and outside the command."""
+    """Return, and forget, the error that kept stdout from being written.
+
+    None if all was written, or if stdout is not the stream of `lenient_streams`.
+    """
     stream = sys.__stdout__
     raw = getattr(getattr(stream, "buffer", None), "raw", None)
     if stream is None or not isinstance(raw, Output):
@@ -74,13 +77,13 @@ def take_loss() -> OSError | None:
 
 def _is_lost() -> bool:
     loss = take_loss()
-    if loss is not None and loss.errno != errno.EPIPE:  # whoever closes a pipe has read enough, and knows
+    if loss is not None and loss.errno != errno.EPIPE:  # a closed pipe means that its reader wants no more
         print(f"behavesim: stdout cannot be written: {loss.strerror}", file=sys.stderr)  # noqa: T201
     return loss is not None
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace one character that cannot be encoded; the rest of the text is tried again."""
+    """Return the replacement of a character that cannot be encoded, and the index where encoding continues."""
     assert isinstance(error, UnicodeEncodeError)
     sign = _SIGNS.get(error.object[error.start])
     if sign is None:
@@ -93,11 +96,14 @@ def _open_closed() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest free number: this one
 
 
 def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
-    """Stdout or stderr as text, in the encoding it had; flushed by the line, but for results that go to a file."""
+    """Return stdout or stderr as a text stream with the encoding of `before`.
+
+    It is flushed after each line, except stdout if that is not a terminal.
+    """
     encoding = None if before is None else before.encoding
     by_line = number == 2 or os.isatty(number)
     buffer: io.BufferedWriter = io.BufferedWriter(Output(number))

@@ -148,20 +148,20 @@ def _point_to(name: str, paid: str, free: str) -> None:
 
 
 class Study(Protocol):
-    """What every study comes to."""
+    """The result of a study."""
 
     def document(self) -> dict[str, Any]:
-        """It for machines."""
+        """Return the result as a JSON document."""
 
     def tables(self) -> tuple[Table, ...]:
-        """It for people."""
+        """Return the result as tables for people."""
 
 
 class Drawable(Protocol):
-    """A study that can be drawn."""
+    """A result that can be drawn."""
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write its figures, and say which files."""
+        """Write the figures into a folder and return the files' paths."""
 
 
 def _draw(found: Drawable, folder: Path | None) -> None:
