@@ -1,4 +1,4 @@
-"""`behavesim compare`: how alike programs are."""
+"""`behavesim compare`: how similar programs are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare programs by behaviour (BehaveSim), or by a metric of their text; exit code 3 where one is rejected."""
+    """Compare programs by behaviour (BehaveSim), or by a metric of their text; exit code 3 if one is rejected."""
     if len(files) < 2:
         raise UsageError("compare takes two programs or more; `template` names the task's own")
     reference = TaskReference(task).resolved()

@@ -22,7 +22,7 @@ def diff(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show how two programs of a run differ: their text, and on each instance the step at which they part."""
+    """Show how two programs of a run differ: in their text, and at which step on each instance they first differ."""
     folder = run_folder(runs_dir, run)
     busy(f"reading {folder.run}")
     found = program_difference(Run.load(folder.path), a, b)

@@ -36,7 +36,7 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score programs in the sandbox; exit code 3 where one is rejected."""
+    """Score programs in the sandbox; exit code 3 if one is rejected."""
     reference = TaskReference(task).resolved()
     loaded = reference.load()
     settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)

@@ -15,7 +15,7 @@ from .output import print_json, tell
 
 
 def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
-    """List the runs of a folder, oldest first, those of experiments before them."""
+    """List the runs of a folder, oldest first; runs of experiments come before the others."""
     summaries = []
     for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:
         try:

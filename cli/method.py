@@ -32,6 +32,6 @@ def check(
 ) -> None:
     """Examine a method in rehearsed searches: complete, pure, deterministic, resumable.
 
-    Exit code 1 where something is to be mended.
+    Exit code 1 if something must be fixed.
     """
     report_findings(examined(resolved(path)), 28, as_json)

@@ -43,7 +43,7 @@ def recommend(
 ) -> None:
     """Choose a program on validation instances: the best of several that behave differently.
 
-    Several runs have no one program; give --portfolio K for a set of all their programs.
+    For several runs, give --portfolio K: it chooses a set from all their programs.
     """
     folders = [run_folder(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
     if len(folders) > 1 and portfolio is None:

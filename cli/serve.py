@@ -24,7 +24,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8437,
     host: Annotated[str, typer.Option(help="The address; beyond this machine it has a token in it.")] = "127.0.0.1",
 ) -> None:
-    """Show the runs of a folder to a browser, while they go on; looks, and touches nothing."""
+    """Show the runs of a folder in a browser, while they go on; nothing is changed."""
     if not runs_dir.is_dir():
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
     from behavesim.application.serve.server import is_loopback  # imported late: help needs no aiohttp

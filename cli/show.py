@@ -23,7 +23,7 @@ def show(
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Show a program of a run: what it is worth, where it came from, and what it behaves like."""
+    """Show a program of a run: its score, its origin, and the programs that behave most like it."""
     folder = run_folder(runs_dir, run)
     busy(f"reading {folder.run}")
     found = candidate_details(Run.load(folder.path), candidate)

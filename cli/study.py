@@ -52,7 +52,7 @@ def similarity(
 
 @study.command("sampling")
 def sampling(as_json: AsJson = False) -> None:
-    """What is left of BehaveSim when trajectories are cut (k) or thinned (n)."""
+    """How BehaveSim changes when trajectories are cut (k), or when n states are skipped between kept ones."""
     _show(sampling_study.study(counted(sampling_study.sampled(), len(PAIRS), "comparing thirty pairs")), as_json)
 
 
@@ -66,7 +66,7 @@ def measures(figures: Figures = None, as_json: AsJson = False) -> None:
 
 @study.command("visualise")
 def visualise(figures: Figures = None, as_json: AsJson = False) -> None:
-    """Two programs that differ in one word, and how they go about a tour."""
+    """Two programs that differ in one word, and the tours they build step by step."""
     found = visual_study.study()
     _show(found, as_json)
     _draw(found, figures)
@@ -74,14 +74,14 @@ def visualise(figures: Figures = None, as_json: AsJson = False) -> None:
 
 @study.command("stochastic")
 def stochastic(as_json: AsJson = False) -> None:
-    """Whether algorithms that draw at random are known by their law, and not by their seed."""
+    """Whether random algorithms are told apart by their algorithm rather than by their seed."""
     rows = counted(stochastic_study.compared(), 2 * len(stochastic_study.SUBJECTS), "comparing laws")
     _show(stochastic_study.StochasticStudy(tuple(rows)), as_json)
 
 
 @study.command("diversity")
 def diversity(runs: Runs, runs_dir: RunsDir = RUNS, figures: Figures = None, as_json: AsJson = False) -> None:
-    """How alike programs are inside islands and between them, over time."""
+    """How similar programs are inside islands and between them, over time."""
     found = diversity_study.study([_loaded(runs_dir, run) for run in runs])
     _show(found, as_json)
     _draw(found, figures)
@@ -97,7 +97,7 @@ def clustering(
     figures: Figures = None,
     as_json: AsJson = False,
 ) -> None:
-    """Thirty programs of a run by what they do, and by what they look like."""
+    """Clusters of thirty programs of a run: by behaviour, and by text."""
     if metric not in NAMES:
         raise UsageError(f"--metric takes one of {', '.join(NAMES)}, not {metric!r}")
     found = clustering_study.study(_loaded(runs_dir, run), metric)
@@ -107,7 +107,7 @@ def clustering(
 
 @study.command("prediction")
 def prediction(runs: Runs, runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
-    """What the similarity of programs says of instances that nobody has seen."""
+    """How well the similarity of programs predicts their scores on unseen instances."""
     busy("trying the best programs of each run on held-out instances, and comparing them by every metric")
     loaded = [_loaded(runs_dir, run) for run in runs]
     unseen = asyncio.run(held_out_scores(loaded, list(map(prediction_study.chosen, loaded))))
@@ -121,7 +121,7 @@ def portfolio(
     ] = Path("experiments/portfolio"),
     as_json: AsJson = False,
 ) -> None:
-    """Whether programs that behave differently make better sets than others, from runs that are kept."""
+    """Whether sets of programs that behave differently are better than other sets, from finished runs."""
     busy("choosing sets of programs from kept runs")
     _show(portfolio_study.study(folder), as_json)
 

@@ -32,9 +32,9 @@ def check(
     assignments: Assignments = None,
     as_json: AsJson = False,
 ) -> None:
-    """Examine a task before any money is spent.
+    """Examine a task without asking a model, so at no cost.
 
-    Exit code 1 where something is to be mended.
+    Exit code 1 if something must be fixed.
     """
     reference = TaskReference(path).resolved()
     loaded = reference.load()

@@ -22,7 +22,7 @@ def watch(
     run: OneRun = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Follow a run from another terminal until it ends; looks, and touches nothing."""
+    """Follow a run from another terminal until it ends; nothing is changed."""
     followed = Run.load(run_folder(runs_dir, run).path)
     try:
         asyncio.run(watched(followed))
