@@ -28,6 +28,15 @@ def rejected_share(state: RunState) -> float:
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 
+def _of(limit: str | None, unit: str) -> str:
+    """Return such as " of 30 requests"; " on requests" if the settings in the journal do not name the limit."""
+    return f" on {unit}" if limit is None else f" of {limit} {unit}"
+
+
+def _count(limit: int | None) -> str | None:
+    return None if limit is None else f"{limit:,}"
+
+
 def _too_many_rejected(state: RunState, settings: Settings, resume: str) -> str:
     recent = state.tally.recent
     return f"{recent.count(False)} of the last {len(recent)} candidates were rejected"
@@ -47,7 +56,8 @@ TIME = Cap(
     is_reached=lambda use, most: use.active_s >= most,
     words="time is up",
     sentence=lambda state, settings, resume: (
-        f"its time of {duration(settings.max_time_s or 0)} is up; give it more with {resume} --max-time TIME"
+        f"its time{'' if settings.max_time_s is None else f' of {duration(settings.max_time_s)}'} is up; "
+        f"give it more with {resume} --max-time TIME"
     ),
     ends_run=True,
 )
@@ -77,7 +87,7 @@ CAPS = (
         is_reached=lambda use, most: use.with_another(lambda spending: spending.calls, first=1.0) > most,
         words="request cap reached",
         sentence=lambda state, settings, resume: (
-            f"the cap of {settings.max_calls:,} requests is reached; raise it with {resume} --set max_calls=N"
+            f"the cap{_of(_count(settings.max_calls), 'requests')} is reached; raise it with {resume} --set max_calls=N"
         ),
     ),
     Cap(
@@ -86,7 +96,7 @@ CAPS = (
         is_reached=lambda use, most: use.with_another(lambda spent: spent.prompt + spent.completion) > most,
         words="token cap reached",
         sentence=lambda state, settings, resume: (
-            f"the cap of {settings.max_tokens:,} tokens is reached; raise it with {resume} --max-tokens N"
+            f"the cap{_of(_count(settings.max_tokens), 'tokens')} is reached; raise it with {resume} --max-tokens N"
         ),
     ),
     Cap(
@@ -95,7 +105,8 @@ CAPS = (
         is_reached=lambda use, most: use.with_another(lambda spending: spending.cost_usd or 0.0) > most,
         words="cost cap reached",
         sentence=lambda state, settings, resume: (
-            f"the cap of {dollars(settings.max_cost_usd)} on cost is reached; raise it with {resume} --max-cost USD"
+            f"the cap{'' if settings.max_cost_usd is None else f' of {dollars(settings.max_cost_usd)}'} on cost is "
+            f"reached; raise it with {resume} --max-cost USD"
         ),
     ),
 )

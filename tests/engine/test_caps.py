@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from behavesim.base.config import Settings
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
-from behavesim.engine.caps import ENOUGH
+from behavesim.engine.cap import Cap
+from behavesim.engine.caps import CAPS, ENOUGH
 from behavesim.engine.loop import Search
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
+from behavesim.state.state import RunState
 from behavesim.store.codec import decode
+from behavesim.task import Objective
 from tests.engine.toys import MemoryJournal, Stop, price, search
 
 SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}
@@ -310,3 +314,9 @@ async def test_where_it_ends_is_a_function_of_the_candidates_alone(seed: int) ->
         end for end in range(ENOUGH, 1000) if outcomes[max(0, end - 100) : end].count(False) > 0.95 * min(end, 100)
     )
     assert run.state.registered == expected
+
+
+@pytest.mark.parametrize("cap", CAPS, ids=lambda cap: cap.name)
+def test_the_sentence_of_a_cap_names_no_limit_where_none_is_known(cap: Cap) -> None:
+    said = cap.sentence(RunState(Objective("minimise")), Settings(task="tsp"), "behavesim resume RUN")
+    assert "None" not in said and " of 0 " not in said and "unknown on" not in said
