@@ -1,4 +1,4 @@
-"""Search for algorithms with language models, and know them by what they do."""
+"""Search for algorithms with language models, and compare them by what they do. The names in `__all__` are public."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,18 +10,19 @@ if TYPE_CHECKING:
     from behavesim.analysis.report import RunReport
     from behavesim.analysis.run import Run
     from behavesim.analysis.table import Unit
+    from behavesim.application.compared import ComparedRuns, compare
     from behavesim.application.loaded import LoadedRun, load_run
     from behavesim.application.python import resume, resume_sync, search, search_sync
     from behavesim.base.errors import BehavesimError
     from behavesim.base.tokens import Usage
     from behavesim.methods.comparison import Comparison
     from behavesim.methods.method import Method, MethodSettings, question
-    from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+    from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
     from behavesim.similarity import Archive, BehaveSim
     from behavesim.state.events import TEMPLATE, Added, Asked, NotAdded, NoteAsked, Prompt, Regrouped, Reply
     from behavesim.state.members import Member, OpenCandidate
     from behavesim.state.state import RunState
-    from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Split, Task
+    from behavesim.task import Bins, Disks, InvalidSolution, Objective, Route, Score, Split, Task
     from behavesim.trajectory import Samples, Trajectory
 
 _HOMES = {
@@ -31,9 +32,10 @@ _HOMES = {
     "BehaveSim": "similarity",
     "BehavesimError": "base.errors",
     "Bins": "task",
+    "ComparedRuns": "application.compared",
     "Comparison": "methods.comparison",
     "Disks": "task",
-    "Errand": "proposers.proposer",
+    "ProposerContext": "proposers.proposer",
     "InvalidSolution": "task",
     "LoadedRun": "application.loaded",
     "Member": "state.members",
@@ -54,12 +56,14 @@ _HOMES = {
     "RunReport": "analysis.report",
     "RunState": "state.state",
     "Samples": "trajectory",
+    "Score": "task",
     "Split": "task",
     "TEMPLATE": "state.events",
     "Task": "task",
     "Trajectory": "trajectory",
     "Unit": "analysis.table",
     "Usage": "base.tokens",
+    "compare": "application.compared",
     "load_run": "application.loaded",
     "resume_sync": "application.python",
     "resume": "application.python",
@@ -76,9 +80,9 @@ __all__ = [
     "BehaveSim",
     "BehavesimError",
     "Bins",
+    "ComparedRuns",
     "Comparison",
     "Disks",
-    "Errand",
     "InvalidSolution",
     "LoadedRun",
     "Member",
@@ -91,6 +95,7 @@ __all__ = [
     "OpenCandidate",
     "Prompt",
     "Proposer",
+    "ProposerContext",
     "ProposerSettings",
     "Regrouped",
     "Reply",
@@ -99,11 +104,13 @@ __all__ = [
     "RunReport",
     "RunState",
     "Samples",
+    "Score",
     "Split",
     "Task",
     "Trajectory",
     "Unit",
     "Usage",
+    "compare",
     "load_run",
     "question",
     "resume",
@@ -114,7 +121,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its room at first use, so that importing behavesim costs nothing."""
+    """Import a public name at first use, so that `import behavesim` is fast; raises AttributeError for others."""
     if name not in _HOMES:
         raise AttributeError(f"module 'behavesim' has no attribute {name!r}")
     return getattr(import_module(f"behavesim.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""`python -m behavesim`: the installed command, found by its entry point, for the library knows nothing of it."""
+"""`python -m behavesim`: runs the command `behavesim`, found by its entry point: the library must not import it."""
 
 from importlib.metadata import entry_points
 

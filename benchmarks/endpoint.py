@@ -1,8 +1,9 @@
-"""How many replies a second the openai proposer handles in one process: `python benchmarks/endpoint.py`.
+"""Measures how many replies a second the openai proposer handles in one process: `python benchmarks/endpoint.py`.
 
 The endpoint is a local server in a process of its own that answers after 200 ms; with 64 connections no client can have
-more than 320 replies a second. Ours is compared with the openai package as it comes, and with bare aiohttp, which shows
-what server and machine allow; the rounds are interleaved. Run it on an idle machine with at least two cores.
+more than 320 replies a second. The proposer, which asks through the openai package, is compared with that package
+alone, and with bare aiohttp, which shows what server and machine allow; the rounds are interleaved. Run it on an idle
+machine with at least two cores.
 """
 
 from __future__ import annotations
@@ -20,32 +21,41 @@ from pathlib import Path
 import aiohttp
 import openai
 
-from behavesim.proposers.openai import OpenAIProposer, Sampling
+from behavesim.proposers.openai import OpenAIProposer
+from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.proposers.proposer import ProposerContext
 from behavesim.state.events import Prompt
+from behavesim.task import TaskReference
 
 SERVER = Path(__file__).parents[1] / "tests/proposers/chat_server.py"
 LATENCY_S, CONNECTIONS, ROUNDS, REQUESTS = 0.2, 64, 5, 1280
 PROMPT = Prompt("Improve this program.\n" + "x = x + 1  # a line of an example\n" * 100, "improve")
 REPLY = "```python\n" + "def f(x):\n    return x + 1\n" * 50 + "```"
 IDEAL = CONNECTIONS / LATENCY_S
+"""Most replies a second that the connections allow."""
 
 Ask = Callable[[int], Awaitable[object]]
+"""Function that sends request number n, and returns once its reply is read."""
 
 
 async def rate(ask: Ask) -> tuple[float, float]:
-    """Replies a second, and milliseconds of this process's CPU time for each."""
+    """Send REQUESTS requests, CONNECTIONS at a time; return replies per second, and this process's CPU ms for each."""
     began, used = time.perf_counter(), time.process_time()
     await asyncio.gather(*(ask(number) for number in range(REQUESTS)))
     return REQUESTS / (time.perf_counter() - began), (time.process_time() - used) / REQUESTS * 1e3
 
 
 async def measured(url: str) -> None:
-    """Print the table of one server, all ways of asking it in turn."""
+    """Ask the server at `url` in all ways in turn, and print a table of them.
+
+    Sets OPENAI_BASE_URL and OPENAI_API_KEY in this process's environment.
+    """
     os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
     places = asyncio.Semaphore(CONNECTIONS)
     body = {"model": "m", "messages": [{"role": "user", "content": PROMPT.text}]}
+    context = ProposerContext(TaskReference("tsp").load(), 0, CONNECTIONS)
     async with (
-        OpenAIProposer(Sampling({"m": 1.0}), CONNECTIONS) as proposer,
+        OpenAIProposer(OpenAISettings(models={"m": 1.0}), context) as proposer,
         openai.AsyncOpenAI(max_retries=0) as client,
         aiohttp.ClientSession() as session,
     ):

@@ -1,8 +1,8 @@
-"""Does a long run stay as fast and as small as a short one? 20 000 candidates that cost nothing to propose or judge.
+"""Measures whether a long run stays as fast and as small as a short one, with a proposer and a judge that do nothing.
 
-`python benchmarks/flatness.py [--candidates 20000] [--method funsearch]` prints, for every thousand candidates, the CPU
-milliseconds each took (everything but model and sandbox: prompts, extraction, decisions, journal), how many of them
-went into similarity, and the resident memory.
+`python benchmarks/flatness.py [--candidates 20000] [--method funsearch]` prints a line for every thousand candidates.
+It has the CPU milliseconds of each candidate (all but model and sandbox), how many of them went into similarity, and
+the resident memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Evaluated, Event, NotAdded, Prompt, Reply, RunStarted
 from behavesim.state.state import RunState
-from behavesim.state.verdict import Verdict
 from behavesim.store.journal import SqliteJournal
 from behavesim.task import Objective, Task
+from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
 
 STATES, INSTANCES = 50, 5
@@ -42,7 +42,7 @@ PROGRAM = '''def score(distance: float, index: int) -> float:
 
 
 class Null(Task):
-    """A task whose programs are told apart by one number."""
+    """A task whose programs differ in one number; only its template and its number of instances are used."""
 
     name = "null"
     description = "Weigh a step."
@@ -51,34 +51,34 @@ class Null(Task):
     normaliser = float(STATES)
 
     def instances(self, split: str) -> Sequence[Any]:
-        """Nothing but their number matters."""
+        """Return five placeholders, for any split."""
         return range(INSTANCES)
 
     def solve(self, function: Any, instance: Any) -> Any:
-        """Nothing is solved."""
+        """Return None; never called."""
 
     def score(self, instance: Any, solution: Any) -> float:
-        """The score does not matter."""
+        """Return 0.0; never called."""
         return 0.0
 
     def trajectory(self, instance: Any, solution: Any) -> Trajectory:
-        """Nor does the trajectory."""
+        """Return a trajectory of one decision; never called."""
         return Trajectory.prefixes([0])
 
 
 class NullProposer:
-    """Answers at once with a program that nobody wrote before."""
+    """Answers at once with a program that has the candidate's number + 1 as its `weight`."""
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """A reply."""
+        """Return the reply; the prompt is not read."""
         return Reply(f"Try this.\n\n```python\n{PROGRAM.format(number=number + 1)}```\n", "null")
 
 
 class NullJudge:
-    """Judges at once: a score and a walk, both drawn by the program's number."""
+    """Judges at once: scores and permutations as trajectories, both drawn with the program's `weight` as the seed."""
 
     async def evaluate(self, source: str) -> Verdict:
-        """A verdict."""
+        """Return the verdict; raises IndexError if the source has no line `weight = NUMBER`."""
         number = int(re.findall(r"weight = (\d+)", source)[0])
         rng = np.random.default_rng(number)
         walks = tuple(Trajectory.prefixes(rng.permutation(STATES)) for _ in range(INSTANCES))
@@ -87,12 +87,12 @@ class NullJudge:
 
 
 class Timed(Behaviours):
-    """Behaviours that count the CPU time of comparing."""
+    """Behaviours that add up the CPU seconds of their comparisons in `spent_s`."""
 
     spent_s = 0.0
 
     def means(self, candidate: int, groups: Any) -> dict[str, float]:
-        """As ever."""
+        """Return what Behaviours returns, and add its CPU time, that of the calling thread, to `spent_s`."""
         begun = time.thread_time()
         means = super().means(candidate, groups)
         self.spent_s += time.thread_time() - begun
@@ -100,7 +100,7 @@ class Timed(Behaviours):
 
 
 async def begun_search(settings: Settings, path: Path) -> Search:
-    """A search on the null task, with a real journal that the caller closes by ending the process."""
+    """Return a search on the null task with a new journal at `path`, which the caller closes."""
     task, judge = Null(), NullJudge()
     journal = await SqliteJournal(path).__aenter__()
     caps = Caps(settings.budget, lambda model, tokens: 0.0, Heartbeat())
@@ -117,7 +117,7 @@ async def begun_search(settings: Settings, path: Path) -> Search:
 
 
 class Meter:
-    """Prints a line for every thousand candidates."""
+    """Prints a line for every thousand candidates registered: CPU ms of each, in similarity, and resident MB."""
 
     def __init__(self, known: Behaviours | None) -> None:
         self._known = known
@@ -126,7 +126,7 @@ class Meter:
         print("candidates   ms each   of it similarity   MB resident")
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Told of every event."""
+        """Print the line if the event registers a thousandth candidate; a search calls this after every event."""
         if isinstance(event, Added | NotAdded) and (done := event.candidate + 1) % 1000 == 0:
             now, compared = time.process_time(), self._known.spent_s if isinstance(self._known, Timed) else 0.0
             similarity = compared - self._compared
@@ -135,17 +135,19 @@ class Meter:
 
 
 def resident_mb() -> float:
-    """The memory this process holds (Linux)."""
+    """Return the resident memory of this process in MB, from /proc; pages of 4096 bytes are assumed."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 async def main() -> None:
-    """Read the command line and run."""
+    """Read the command line, and run a search to its end in a temporary folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--candidates", type=int, default=20_000)
     parser.add_argument("--method", default="funsearch")
     arguments = parser.parse_args()
-    settings = resolve({"task": "null", "method": arguments.method, "budget": arguments.candidates}, task=Null())
+    settings = settings_from_person(
+        {"task": "null", "method": arguments.method, "budget": arguments.candidates}, task=Null()
+    )
     with tempfile.TemporaryDirectory() as folder:
         search = await begun_search(settings, Path(folder) / "run.db")
         await search.run()

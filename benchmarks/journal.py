@@ -1,7 +1,8 @@
-"""How many events a second can be committed, one transaction each? Bar: 5 000.
+"""Measures how many events a second a journal commits, one in each transaction; at least 5 000 are wanted.
 
-`python benchmarks/journal.py [--folder DIR]` appends the events of typical candidates, one by one as a run does, and in
-transactions of ten, to a journal in DIR (a temporary folder unless given: what counts is the disk it is on).
+`python benchmarks/journal.py [--folder DIR]` appends the events of typical candidates to a journal in a temporary
+folder inside DIR: one by one, as a run does, and in transactions of ten. DIR is the system's folder for temporary files
+unless given; what counts is its disk.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROUNDS, CANDIDATES = 7, 400
 
 
 def candidate(number: int) -> list[Event]:
-    """The five events of a feasible candidate of the task tsp: 1.5 kB of prompt, 0.7 kB of program, five tours."""
+    """Return the five events of a feasible candidate of tsp: 1.5 kB of prompt, 0.7 kB of program, five tours."""
     rng = np.random.default_rng(number)
     tours = tuple(Trajectory.prefixes(rng.permutation(50)) for _ in range(5))
     source = "x" * 700
@@ -38,7 +39,7 @@ def candidate(number: int) -> list[Event]:
 
 
 async def rate(journal: SqliteJournal, events: list[Event], batch: int) -> float:
-    """Events committed a second."""
+    """Append the events to the journal, `batch` in each transaction; return how many it committed per second."""
     begun = time.perf_counter()
     for start in range(0, len(events), batch):
         await journal.append(events[start : start + batch])
@@ -46,7 +47,7 @@ async def rate(journal: SqliteJournal, events: list[Event], batch: int) -> float
 
 
 async def main() -> None:
-    """Read the command line and measure; rounds alternate between one event and ten a transaction."""
+    """Read the command line, measure in turn one event and ten a transaction, and print medians and ranges."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path)
     with tempfile.TemporaryDirectory(dir=parser.parse_args().folder) as folder:

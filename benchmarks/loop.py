@@ -1,4 +1,4 @@
-"""What a run spends around its candidates, beside two other tools: `python benchmarks/loop.py`.
+"""Measures the CPU time that a run spends around its candidates, beside two other tools: `python benchmarks/loop.py`.
 
 The same task code (`loop_parts/walks.py`), one local chat server that answers after 50 ms with a program nobody wrote
 before, eight requests under way. CPU time is that of whole process trees, less what the programs themselves take in a
@@ -27,19 +27,21 @@ from server import Server, serving
 from tools import Tool, tools
 
 SAMPLE_S, LOOKS_A_WEIGHING = 0.05, 20
+"""Seconds between two looks at a tool's processes, and looks between two measurements of its memory."""
 ARRIVED_S = 0.1
-"""A reply that was sent so long before a kill had arrived."""
+"""Seconds before a kill until which a reply must have been sent to count as arrived."""
 LEAST = 1000
-"""Candidates of a run whose tenth is enough to tell what one costs."""
+"""Smallest number of candidates for which the cost in a part of the run is shown: a tenth of fewer says too little."""
 KILLED = 200
-"""Candidates of a run that is killed half-way."""
+"""Number of candidates of the run that is killed half-way."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: CPU seconds, the clock, memory, requests, and the CPU seconds at some of them, the first included.
+    """One run: CPU seconds, wall time, greatest memory in MiB, and the number of requests that reached the server.
 
-    `whole` says whether it came to its end in the time it had.
+    `whole` says whether it came to its end in the time it had. Of `total_s`, the main process took `main_s` and other
+    long-lived ones `helpers_s`. `at_request` has the CPU seconds so far by request number, from 1, for some requests.
     """
 
     whole: bool
@@ -52,12 +54,12 @@ class Measured:
     at_request: Mapping[int, float]
 
     def around_ms(self, first: int, last: int, own_ms: float) -> float:
-        """CPU milliseconds around each candidate between two requests."""
+        """Return the CPU ms per candidate between two requests, less the `own_ms` that its program takes."""
         return (self.at_request[last] - self.at_request[first]) / (last - first) * 1e3 - own_ms
 
 
 def measured(tool: Tool, candidates: int, server: Server, folder: Path, longest_s: float) -> Measured:
-    """Run a tool to its end, or for so long."""
+    """Run a tool to its end, or kill it after `longest_s`; raises AssertionError if it fails."""
     begun, before, first = time.monotonic(), ended_children_s(), len(server.arrived)
     process = tool.start(server.url, candidates, folder)
     tree, looks = ProcessTree(process.pid), 0
@@ -84,7 +86,7 @@ def measured(tool: Tool, candidates: int, server: Server, folder: Path, longest_
 
 
 def lost(tool: Tool, server: Server, folder: Path) -> tuple[int, int]:
-    """Kill a run after half its replies; returns how many had arrived, and how many of those are nowhere."""
+    """Kill a run after half its replies; return how many had arrived, and how many of those its folder lacks."""
     first = len(server.sent)
     process = tool.start(server.url, KILLED, folder)
     while len(server.sent) - first < KILLED // 2 + 5 and process.poll() is None:
@@ -98,7 +100,7 @@ def lost(tool: Tool, server: Server, folder: Path) -> tuple[int, int]:
 
 
 def candidates_own_ms() -> float:
-    """CPU milliseconds that a program takes in a process that does nothing else, compiling included."""
+    """Return the CPU ms that a program takes in this process, compiling included: the median of five means of 40."""
     rounds = []
     for turn in range(5):
         begun = time.process_time()
@@ -111,7 +113,7 @@ def candidates_own_ms() -> float:
 
 
 def row(tool: str, candidates: int, run: Measured, own_ms: float) -> str:
-    """A line of the table; of a run that did not end, what it had come to."""
+    """Return a line of the table; for a run that did not end, its numbers so far."""
     reached = min(run.requests, candidates)
     of = f"{candidates:,}" if run.whole else f"{reached:,} of {candidates:,}"
     each_ms = 1e3 / reached
@@ -125,7 +127,7 @@ def row(tool: str, candidates: int, run: Measured, own_ms: float) -> str:
 
 
 def _ends(run: Measured, own_ms: float) -> tuple[str, str]:
-    """What a candidate cost from the tenth of a run to its fifth, and in its last fifth."""
+    """Return the CPU ms around a candidate, as text, in the second tenth of a run and in its last fifth."""
     marks, steps = sorted(run.at_request), len(run.at_request) - 1
     spans = (steps // 10, steps // 5), (steps - steps // 5, steps)
     early, late = (run.around_ms(marks[first], marks[last], own_ms) for first, last in spans)
@@ -133,14 +135,14 @@ def _ends(run: Measured, own_ms: float) -> tuple[str, str]:
 
 
 def growth(run: Measured, own_ms: float) -> str:
-    """What the candidates of one long run cost, from twentieth to twentieth."""
+    """Return a table of the CPU ms around a candidate in each twentieth of a run but the first, and its memory."""
     marks = sorted(run.at_request)[1:]
     rows = [f"| {a:,} to {b:,} | {run.around_ms(a, b, own_ms):.1f} |" for a, b in pairwise(marks)]
     return "\n".join(["| candidates | around |", "|---|---:|", *rows, f"{run.peak_mb:.0f} MB at most"])
 
 
 def main() -> None:
-    """Read the command line and measure."""
+    """Read the command line, measure the tools in turn, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--candidates", type=int, nargs="+", default=[200, 2000])
     parser.add_argument("--environments", type=Path, default=Path.home() / ".cache/behavesim-bench")

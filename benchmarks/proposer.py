@@ -1,7 +1,8 @@
-"""How fast does the offline proposer write, and what is it worth? Bars: 200 proposals/s; 95 % feasible, 75 % on cpp.
+"""Measures how fast the offline proposer writes, and how many of its programs are feasible.
 
-`python benchmarks/proposer.py RUN…` asks a new proposer every prompt of finished offline runs once more, in the order
-of the run, and compares with what the run's programs took to be evaluated. Every reply must be the one recorded.
+At least 200 proposals a second are wanted, and 95 % feasible ones, on cpp 75 %. `python benchmarks/proposer.py RUN…`
+asks a new proposer every prompt of finished offline runs once more, in the order of the run. It compares that time with
+the time of the programs' evaluation. Every reply must be the one recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from behavesim.task import TaskReference
 
 
 async def measure(folder: Path) -> str:
-    """A row of the table; raises SystemExit where a reply is not the one recorded."""
+    """Return a run's row: proposals per CPU second, per cent feasible, and the CPU time of an evaluation.
+
+    That is the median over feasible programs, in ms and in times of a proposal. Raises SystemExit if a reply is not the
+    one recorded.
+    """
     run = Run.load(folder)
     events = [event for _, _, event in read_events(run.folder.journal, only=(Asked, Responded))]
     asked = [event for event in events if isinstance(event, Asked)]

@@ -1,7 +1,8 @@
-"""How long until a resumed run of 10 000 candidates evaluates again? Bar: 3 s, the start of the process included.
+"""Measures how long a resumed run of 10 000 candidates takes to its first new evaluation.
 
-`python benchmarks/resume.py [--candidates 10000] [--method funsearch+behavesim]` writes a journal of so many candidates
-of the task tsp, whose verdicts are made up, then has `behavesim resume` go on with it, three times.
+At most 3 s are wanted, the start of the process included. `python benchmarks/resume.py [--candidates 10000]
+[--method funsearch+behavesim]` writes a journal of so many candidates of the task tsp, with made-up verdicts. Then
+`behavesim resume` goes on with it, three times.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from behavesim.base.heartbeat import Heartbeat
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import TEMPLATE, Evaluated, Prompt, Rejected, Reply, RunStarted
-from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Verdict
 
 COMMAND = [sys.executable, "-c", "from behavesim_cli.app import main; main()"]
 ROUNDS = 3
 
 
 class Numbered:
-    """Answers with the template and a number, so that no two programs are equal."""
+    """Answers at once with the template and the candidate's number, so that no two programs are equal."""
 
     def __init__(self, template: str) -> None:
         self._template = template
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """A reply."""
+        """Return the reply; the prompt is not read."""
         return Reply(f"```python\n{self._template}\n\nweight = {number + 1}\n```\n", "null")
 
 
 class Judge(NullJudge):
-    """Gives made-up verdicts, on the template, too."""
+    """Gives made-up verdicts, also on a template without `weight`, as if its weight were 0."""
 
     async def evaluate(self, source: str) -> Verdict:
-        """A verdict."""
+        """Return the verdict."""
         return await super().evaluate(source if "weight = " in source else "weight = 0")
 
 
 async def written(folder: RunFolder, settings: Settings) -> None:
-    """A finished run in a folder."""
+    """Write a run with these settings into the folder, as a search with made-up replies and verdicts records it."""
     task, judge = TaskReference("tsp").load(), Judge()
     folder.path.mkdir(parents=True)
     folder.write_settings(settings.flat())
@@ -71,7 +72,10 @@ async def written(folder: RunFolder, settings: Settings) -> None:
 
 
 def resumed(folder: RunFolder, candidates: int, more: int) -> float:
-    """Seconds from the start of the command to its first new evaluation."""
+    """Resume the run with a budget of `candidates` + `more`; return the seconds to the first outcome of its last ten.
+
+    They are counted from the start of the command. Raises AssertionError if the command fails.
+    """
     begun = time.time()
     done = subprocess.run(
         [*COMMAND, "resume", folder.run, "--runs-dir", str(folder.path.parent), "--budget", str(candidates + more)],
@@ -86,7 +90,7 @@ def resumed(folder: RunFolder, candidates: int, more: int) -> float:
 
 
 def main() -> None:
-    """Read the command line and measure."""
+    """Read the command line, write a run, resume it three times, and print the times and their median."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--method", default="funsearch+behavesim")
@@ -94,7 +98,7 @@ def main() -> None:
     chosen = {"task": "tsp", "method": arguments.method, "budget": arguments.candidates, "recommend": False}
     with tempfile.TemporaryDirectory() as runs:
         folder = RunFolder(Path(runs) / "long")
-        asyncio.run(written(folder, resolve(chosen, task=TaskReference("tsp").load())))
+        asyncio.run(written(folder, settings_from_person(chosen, task=TaskReference("tsp").load())))
         size = folder.journal.stat().st_size / 1e6
         seconds = [resumed(folder, arguments.candidates, 10 * turn) for turn in range(1, ROUNDS + 1)]
     print(f"{arguments.method}, {arguments.candidates} candidates ({size:.0f} MB): first new evaluation after", end=" ")

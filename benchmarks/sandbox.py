@@ -1,149 +1,50 @@
-"""What an evaluation in the sandbox costs, against four other ways, in one run: `python benchmarks/sandbox.py`.
+"""Measures what an evaluation in the sandbox costs, beside four other ways: `python benchmarks/sandbox.py`.
 
-Absolute times drift with the machine; the ratios come from interleaved rounds. Run it on an idle machine.
+Absolute times drift with the machine; the ratios come from interleaved rounds. Run it on an idle machine. It prints how
+soon ended, looping and cancelled programs are noticed, too, and how much faster two workers are than one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import multiprocessing
-import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from process_tree import cpu_of_everything
+from sandbox_parts.programs import BUSY, DIE, LOOP, SLEEP, TASK, TRIVIAL
+from sandbox_parts.ways import forked, fresh, in_pool, pools, queued, spawned
+
 from behavesim.sandbox import Limits, Pool
-from behavesim.sandbox.layers import LAYERS
-from behavesim.sandbox.pool import PRELOADED, SCIENTIFIC
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure
 
 ROUNDS, PER_ROUND = 9, 10
-TASK = '''
-import numpy as np
-from behavesim.task import Objective, Task
-from behavesim.trajectory import Trajectory
-
-
-class Trivial(Task):
-    """Return what you are given."""
-
-    template = "def same(x):\\n    return x\\n"
-    objective = Objective("minimise")
-
-    def instances(self, split):
-        return [np.arange(10.0)]
-
-    def solve(self, function, instance):
-        return function(instance)
-
-    def score(self, instance, solution):
-        return float(solution.sum())
-
-    def trajectory(self, instance, solution):
-        return Trajectory.vectors(solution[:, None])
-
-
-task = Trivial()
-'''
-TRIVIAL = "def same(x):\n    return x\n"
-BUSY = """
-import time
-
-def same(x):
-    end = time.process_time() + 0.2
-    while time.process_time() < end:
-        pass
-    return x
-"""
-LOOP = "def same(x):\n    while True: pass\n"
-SLEEP = "import time\ndef same(x):\n    time.sleep(1000)\n"
-DIE = "import os\nos._exit(1)\n"
-ALONE = f"import numpy as np\n{TRIVIAL}\nsame(np.arange(10.0)).tobytes()\n"
+"""Number of rounds, and of evaluations by each way in a round; the two slow ways do two in a round."""
 
 
 @dataclass
 class Cost:
-    """Milliseconds of wall time of each evaluation, and of CPU time per evaluation in each round."""
+    """Costs of one way: wall time of each evaluation, and the mean CPU time of an evaluation for each round, in ms."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
     def row(self, name: str, base: float) -> str:
-        """A row of the table; `base` are the milliseconds of CPU to compare with."""
+        """Return a row of the table: both medians in ms, and how many times the CPU time is less than `base` ms."""
         cpu = statistics.median(self.cpu)
         return f"| {name} | {statistics.median(self.wall):.1f} | {cpu:.1f} | {base / cpu:.1f} |"
 
 
-def run_alone() -> None:
-    """What each process of the other ways does."""
-    exec(compile(ALONE, "candidate", "exec"), {})
-
-
-def run_into(queue: multiprocessing.Queue[bytes]) -> None:
-    """The same, with the result sent back."""
-    run_alone()
-    queue.put(b"x" * 80)
-
-
-def spawned() -> None:
-    """A process of multiprocessing's for each candidate, started afresh."""
-    process = multiprocessing.get_context("spawn").Process(target=run_alone)
-    process.start()
-    process.join()
-
-
-def fresh() -> None:
-    """An interpreter for each candidate."""
-    subprocess.run([sys.executable, "-c", ALONE], check=True)
-
-
-def forked() -> None:
-    """A bare fork of this process for each candidate."""
-    if (pid := os.fork()) == 0:
-        run_alone()
-        os._exit(0)
-    os.waitpid(pid, 0)
-
-
-EXECUTOR = ThreadPoolExecutor(1)
-
-
-def queued() -> None:
-    """A fork with a queue for the result, driven by a thread of an executor, as published code does it."""
-
-    def evaluate() -> bytes:
-        context = multiprocessing.get_context("fork")
-        queue = context.Queue()
-        process = context.Process(target=run_into, args=(queue,))
-        process.start()
-        result: bytes = queue.get()
-        process.join()
-        return result
-
-    EXECUTOR.submit(evaluate).result()
-
-
-def in_pool(pool: Pool) -> Callable[[], Awaitable[None]]:
-    """Ours."""
-
-    async def evaluate() -> None:
-        assert isinstance(await pool.evaluate(TRIVIAL), Solved)
-
-    return evaluate
-
-
 async def measured(evaluate: Callable[[], Awaitable[None] | None], times: int, cost: Cost) -> None:
-    """Evaluate a few times in a row, and add what it cost."""
+    """Evaluate `times` times in a row, and add the wall times and the mean CPU time to `cost`.
+
+    What `evaluate` returns is awaited unless it is None.
+    """
     before = cpu_of_everything()
     for _ in range(times):
         start = time.perf_counter()
@@ -154,47 +55,8 @@ async def measured(evaluate: Callable[[], Awaitable[None] | None], times: int, c
     cost.cpu.append(1e3 * (cpu_of_everything() - before) / times)
 
 
-def cpu_of_everything() -> float:
-    """CPU seconds of this process, its ended children, and the living ones with theirs (the zygotes)."""
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(sum(resource.getrusage(kind)[:2]) for kind in kinds) + sum(map(cpu_below, children(os.getpid())))
-
-
-def cpu_below(pid: int) -> float:
-    """CPU seconds of a process, its ended children, and the living ones with theirs; 0 if it has just ended."""
-    with contextlib.suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") + sum(map(cpu_below, children(pid)))
-    return 0.0
-
-
-def children(pid: int) -> list[int]:
-    """The ids of a process's living children."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += map(int, task.read_text().split())
-    return found
-
-
-@contextlib.asynccontextmanager
-async def pools(task: TaskReference) -> AsyncIterator[dict[str, Pool]]:
-    """Our ways, by the names they have in the table."""
-    async with (
-        Pool(task, "search", 1, Limits(), True, (), ()) as bare,
-        Pool(task, "search", 1, Limits(), True, LAYERS, ()) as numpy,
-        Pool(task, "search", 1, Limits(), True, (), PRELOADED + SCIENTIFIC) as bare_scipy,
-        Pool(task, "search", 1, Limits(), True, LAYERS, PRELOADED + SCIENTIFIC) as scipy,
-    ):
-        yield {
-            "zygote with numpy, limits alone": bare,
-            f"zygote with numpy, {numpy.isolation}": numpy,
-            "zygote with numpy and scipy, limits alone": bare_scipy,
-            f"zygote with numpy and scipy, {scipy.isolation}": scipy,
-        }
-
-
 async def compare(task: TaskReference) -> None:
-    """Print the table."""
+    """Measure all ways, two of them also beside 1 GB in this process, and print the table."""
     async with pools(task) as ours:
         ways: dict[str, Callable[[], Awaitable[None] | None]] = {
             "multiprocessing, spawn": spawned, "fresh interpreter": fresh, "bare fork of this process": forked,
@@ -220,14 +82,14 @@ async def compare(task: TaskReference) -> None:
 
 
 async def rounds(ways: dict[str, Callable[[], Awaitable[None] | None]], costs: dict[str, Cost]) -> None:
-    """Measure all the ways in turn, again and again."""
+    """Measure all ways in turn, ROUNDS times, and add to their `costs`, by name."""
     for _ in range(ROUNDS):
         for name, way in ways.items():
             await measured(way, 2 if way in (spawned, fresh) else PER_ROUND, costs[name])
 
 
 async def responsiveness(task: TaskReference) -> None:
-    """Death, timeout, cancel: what passes between the moment and the answer."""
+    """Print how soon the end, a timeout and a cancel of a program are noticed, and how late the event loop is."""
     async with Pool(task, "search", 2, Limits(timeout_s=0.5), True) as pool:
         deaths = [await seconds(pool.evaluate(DIE)) for _ in range(50)]
         overshoots = [await overshoot(pool) for _ in range(7)]
@@ -245,21 +107,21 @@ async def responsiveness(task: TaskReference) -> None:
 
 
 async def seconds(evaluation: Awaitable[Solved | Failure]) -> float:
-    """How long a failure took to be known."""
+    """Return the seconds until an evaluation has returned a Failure; raises AssertionError if it returns another."""
     start = time.perf_counter()
     assert isinstance(await evaluation, Failure)
     return time.perf_counter() - start
 
 
 async def overshoot(pool: Pool) -> tuple[float, float]:
-    """The wall time and the CPU time that a loop takes beyond its limit of half a second."""
+    """Return the seconds of wall time and of CPU time that an endless program takes beyond its limit of 0.5 s."""
     start = time.perf_counter()
     failure = await pool.evaluate(LOOP)
     return time.perf_counter() - start - 0.5, failure.cpu_s - 0.5
 
 
 async def cancelled(pool: Pool) -> float:
-    """How long it takes from the cancel until the program is killed and reaped."""
+    """Return the seconds from the cancel of an evaluation until it has ended, its program killed and reaped."""
     running = asyncio.create_task(pool.evaluate(SLEEP))
     await asyncio.sleep(0.05)
     start = time.perf_counter()
@@ -269,7 +131,7 @@ async def cancelled(pool: Pool) -> float:
 
 
 async def event_loop_lag(pool: Pool) -> float:
-    """The 99th percentile of how late a 5 ms sleep ends while 400 programs are evaluated."""
+    """Return the 99th percentile of the seconds by which sleeps of 5 ms end late while 400 programs are evaluated."""
     work = asyncio.gather(*[pool.evaluate(TRIVIAL) for _ in range(400)])
     lags = []
     while not work.done():
@@ -280,7 +142,7 @@ async def event_loop_lag(pool: Pool) -> float:
 
 
 async def scaling(task: TaskReference) -> None:
-    """Candidates of 0.2 s of CPU: how much faster two workers are than one, interleaved."""
+    """Print how many times faster two workers are than one on programs of 0.2 CPU s: the median of five turns."""
     async with Pool(task, "search", 1, Limits(), True) as one, Pool(task, "search", 2, Limits(), True) as two:
         ratios = []
         for _ in range(5):
@@ -294,7 +156,7 @@ async def scaling(task: TaskReference) -> None:
 
 
 async def main() -> None:
-    """Run everything on a task that costs nothing."""
+    """Measure everything on a task that costs next to nothing."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trivial.py"
         path.write_text(TASK)

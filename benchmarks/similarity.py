@@ -1,38 +1,30 @@
-"""How fast BehaveSim is: every bar against the named peer in the same run, and how the time grows.
+"""Measures how fast BehaveSim is beside the fastest peers, and how the time grows.
 
     pip install behavesim[bench]
     python benchmarks/similarity.py [--rounds 7] [--growth] [--bits]
 
-Ours and the peer take turns; the table holds medians of CPU time, one thread each. Where the peer would take minutes it
+Ours and the peer take turns; the table has medians of CPU time, one thread each. Where the peer would take minutes, it
 compares a sample of the pairs and its time is scaled up. Only ratios of one run mean anything: absolute times drift by
-two. Prints Markdown.
+a factor of two. Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.metadata
-import os
-import platform
-import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import editdistance
-import llvmlite.binding
 import numpy as np
 from dtaidistance import dtw_ndim
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
-from tslearn.metrics import _dtw as tslearn_dtw
+from similarity_parts.bar import Bar
+from similarity_parts.machine import bits_compared, machine
+from similarity_parts.peers import best_peer, prefixes, published, text
+from similarity_parts.timing import interleaved, repeated
 
 from behavesim.similarity import Archive, BehaveSim
 from behavesim.trajectory import Trajectory
@@ -41,104 +33,21 @@ CITIES, INSTANCES, ARCHIVE = 50, 5, 10_000
 RNG = np.random.default_rng(2024)
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One row: a ratio that must be reached, or, where the sign says so, not be exceeded."""
-
-    name: str
-    must: float
-    ambitious: float
-    ours_s: float
-    peer_s: float
-    error: float = 0.0
-    is_ceiling: bool = False
-
-    def row(self) -> str:
-        """The Markdown row."""
-        ratio = self.ours_s / self.peer_s if self.is_ceiling else self.peer_s / self.ours_s
-        reached = [ratio <= bar if self.is_ceiling else ratio >= bar for bar in (self.must, self.ambitious)]
-        sign, unit = ("≤ ", "") if self.is_ceiling else ("", "×")
-        cells = (
-            f"{sign}{bar:,g}{unit} {'yes' if yes else 'no'}"
-            for bar, yes in zip((self.must, self.ambitious), reached, strict=True)
-        )
-        figures = f"{1e3 * self.ours_s:,.4g} ms | {1e3 * self.peer_s:,.4g} ms | **{ratio:,.3g}{unit}**"
-        error = "" if self.is_ceiling else f"{self.error:.1e}"
-        return f"| {self.name} | {figures} | {' | '.join(cells)} | {error} |"
-
-
-def cpu_seconds() -> float:
-    """What this process and the ended ones that it started have computed: waiting for others' work does not count."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def interleaved(rounds: int, *actions: Callable[[], object]) -> list[float]:
-    """The median CPU seconds of each action, taken in turns after one turn that does not count."""
-    times: list[list[float]] = [[] for _ in actions]
-    for turn in range(rounds + 1):
-        for action, taken in zip(actions, times, strict=True):
-            start = cpu_seconds()
-            action()
-            if turn:
-                taken.append(cpu_seconds() - start)
-    return [statistics.median(taken) for taken in times]
-
-
-def repeated(action: Callable[[], object], count: int) -> Callable[[], None]:
-    """The action so often that a clock can tell."""
-
-    def many() -> None:
-        for _ in range(count):
-            action()
-
-    return many
-
-
-def text(tokens: Any) -> str:
-    """Tokens as a string of characters of one width, the fastest form that rapidfuzz takes."""
-    return "".join(chr(0x4E00 + int(token)) if max(tokens, default=0) > 255 else chr(int(token)) for token in tokens)
-
-
-def prefixes(tokens: Any) -> list[str]:
-    """The states of a prefix trajectory as strings."""
-    return [text(tokens[: i + 1]) for i in range(len(tokens))]
-
-
-def compiled_dtw(cost: Any) -> float:
-    """The sum along the best path by tslearn's compiled recurrence, without its checks and its search for the path."""
-    return float(tslearn_dtw._njit_acc_matrix_from_dist_matrix(cost, np.ones(cost.shape, np.bool_))[-1, -1])
-
-
-def best_peer(x: list[str], y: list[str], scale: Any) -> float:
-    """rapidfuzz for all pairs of states at once, then tslearn."""
-    cost = cdist(x, y, scorer=Levenshtein.distance, dtype=np.float64, workers=1) * scale
-    return 1.0 - compiled_dtw(cost) / min(len(x), len(y))
-
-
-def published(x: list[list[int]], y: list[list[int]], normaliser: float) -> float:
-    """As published code does it: an edit distance for each cell, and a DTW in Python."""
-    table = np.full((len(x) + 1, len(y) + 1), np.inf)
-    table[0, 0] = 0.0
-    for i, a in enumerate(x):
-        for j, b in enumerate(y):
-            distance = editdistance.eval(a, b) / normaliser
-            table[i + 1, j + 1] = distance + min(table[i, j + 1], table[i + 1, j], table[i, j])
-    return float(1.0 - table[-1, -1] / min(len(x), len(y)))
-
-
 def tours(count: int, instances: int, cities: int) -> list[list[Any]]:
-    """Random tours: the kernels take as long for any others."""
+    """Return `count` algorithms, each a random tour (a permutation of 0 … cities − 1) for each instance.
+
+    The kernels take as long for any other tours.
+    """
     return [[RNG.permutation(cities) for _ in range(instances)] for _ in range(count)]
 
 
-def algorithm(arrays: list[Any], kind: Callable[[Any], Trajectory] = Trajectory.prefixes) -> list[Trajectory]:
-    """One trajectory per array."""
-    return [kind(array) for array in arrays]
+def algorithm(arrays: list[Any]) -> list[Trajectory]:
+    """Return an algorithm that BehaveSim compares: a trajectory of prefixes for each array of decisions."""
+    return [Trajectory.prefixes(array) for array in arrays]
 
 
 def tsp_bars(rounds: int) -> Iterator[Bar]:
-    """One candidate against an archive of 10 000 TSP algorithms, 5 instances x 50 states."""
+    """Yield rows for one candidate against an archive of 10 000 TSP algorithms, 5 instances of 50 states each."""
     members, (x,) = tours(ARCHIVE, INSTANCES, CITIES), tours(1, INSTANCES, CITIES)
     archive, candidate = Archive(algorithm(member) for member in members), algorithm(x)
     sample = members[:40]
@@ -174,7 +83,7 @@ def tsp_bars(rounds: int) -> Iterator[Bar]:
 
 
 def pair_bars(rounds: int) -> Iterator[Bar]:
-    """A single pair of 50 states, and a trajectory of 150 states against 10 000."""
+    """Yield rows for a single pair of trajectories of 50 states, and for one of 150 states against 10 000."""
     (a, b), m = tours(2, 1, CITIES), BehaveSim(CITIES, clip=False)
     (x,), (y,) = algorithm(a), algorithm(b)
     x_text, y_text = prefixes(a[0]), prefixes(b[0])
@@ -199,7 +108,7 @@ def pair_bars(rounds: int) -> Iterator[Bar]:
 
 
 def vector_bars(rounds: int) -> Iterator[Bar]:
-    """Euclidean states: an optimiser in the plane, and 26 circles."""
+    """Yield rows for Euclidean states: 50 of two dimensions against 4 000, and 26 of 78 dimensions against 1 000."""
     for dimensions, states, count in ((2, 50, 4000), (78, 26, 1000)):
         members = [RNG.random((states, dimensions)) for _ in range(count)]
         x, m = RNG.random((states, dimensions)), BehaveSim(dimensions**0.5, clip=False)
@@ -217,7 +126,7 @@ def vector_bars(rounds: int) -> Iterator[Bar]:
 
 
 def sorting(values: Any) -> list[list[int]]:
-    """The array after each pass of bubble sort."""
+    """Return the array as it is, and after each pass of a bubble sort."""
     array, states = values.tolist(), [values.tolist()]
     for last in range(len(array) - 1, 0, -1):
         for i in range(last):
@@ -228,7 +137,7 @@ def sorting(values: Any) -> list[list[int]]:
 
 
 def permutation_bars(rounds: int) -> Iterator[Bar]:
-    """Sorting: the states are permutations."""
+    """Yield rows for states that are permutations: one sorting of 20 and of 50 numbers against 2 000 others."""
     for size, ambitious in ((20, 10), (50, 5)):
         members, x, m = (
             [sorting(RNG.permutation(size)) for _ in range(2000)],
@@ -248,7 +157,7 @@ def permutation_bars(rounds: int) -> Iterator[Bar]:
 
 
 def matrix_bar(rounds: int) -> Bar:
-    """A full matrix against the half of it, row by row."""
+    """Return the row for a full matrix of 2 000 algorithms over 1 000 comparisons of one algorithm with 2 000."""
     members, (x,), m = tours(2000, INSTANCES, CITIES), tours(1, INSTANCES, CITIES), BehaveSim(CITIES)
     archive, candidate = Archive(algorithm(member) for member in members), algorithm(x)
     whole, row = interleaved(rounds, lambda: m.matrix(archive), repeated(lambda: m.one_vs_many(candidate, archive), 50))
@@ -257,7 +166,10 @@ def matrix_bar(rounds: int) -> Bar:
 
 
 def start_bar(rounds: int) -> Bar:
-    """A process that compares once, kernels cached, against one that imports the compiler."""
+    """Return the row for a process that compares two algorithms once, over one that only imports numpy and numba.
+
+    Numba's cache must hold the kernels already, which the bars before see to.
+    """
     compare = (
         "from behavesim.trajectory import Trajectory as T; from behavesim.similarity import BehaveSim; "
         "BehaveSim(9).one_vs_many([T.prefixes([1, 2])], [[T.prefixes([2, 1])]])"
@@ -272,7 +184,10 @@ def start_bar(rounds: int) -> Bar:
 
 
 async def longest_block(rounds: int) -> float:
-    """The longest time the event loop could not run while one candidate is compared with 10 000, in seconds."""
+    """Return by how many seconds a sleep of 1 ms on the event loop was late at most.
+
+    Meanwhile a thread compares one candidate with 10 000 algorithms, `rounds` times.
+    """
     archive, (x,) = (
         Archive(algorithm(member) for member in tours(ARCHIVE, INSTANCES, CITIES)),
         tours(1, INSTANCES, CITIES),
@@ -293,7 +208,10 @@ async def longest_block(rounds: int) -> float:
 
 
 def growth(rounds: int) -> Iterator[str]:
-    """How the time grows with the archive and with the states, whole sums, one instance."""
+    """Yield the lines of two Markdown tables: CPU time by the size of the archive, and by the number of states.
+
+    Both are on one instance. A cell is a pair of states.
+    """
     yield from ("| archive (50 states) | ms | ns a member |", "|---:|---:|---:|")
     x, archive = algorithm(tours(1, 1, CITIES)[0]), Archive()
     for size in (10, 100, 1_000, 10_000, 100_000):
@@ -309,54 +227,8 @@ def growth(rounds: int) -> Iterator[str]:
         yield f"| {states:,} | {1e3 * taken:.3f} | {1e12 * taken / (320 * states**2):,.0f} |"
 
 
-BITS = """
-import hashlib
-import numpy as np
-from behavesim.similarity import BehaveSim
-from behavesim.trajectory import Trajectory
-
-rng, digest = np.random.default_rng(0), hashlib.sha256()
-kinds = {
-    "prefixes": lambda n: Trajectory.prefixes(rng.permutation(n)),
-    "sequences": lambda n: Trajectory.sequences([rng.permutation(40)[: rng.integers(0, 40)] for _ in range(n)]),
-    "vectors": lambda n: Trajectory.vectors(rng.random((n, 5))),
-}
-for kind, draw in kinds.items():
-    algorithms = [[draw(rng.integers(1, 60))] for _ in range(100)]
-    for normaliser in (60, "pair") if kind != "vectors" else (60,):
-        measure = BehaveSim(normaliser, clip=False)
-        digest.update(measure.matrix(algorithms).tobytes())
-        digest.update(np.array([measure.between(algorithms[0], other) for other in algorithms]).tobytes())
-print(digest.hexdigest())
-"""
-
-
-def has_equal_bits() -> Iterator[str]:
-    """Whether results have the same bits with other instruction sets of this kind of machine."""
-    digests = {}
-    for cpu in (llvmlite.binding.get_host_cpu_name(), "x86-64-v3", "x86-64"):
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
-            command = [sys.executable, "-c", BITS]
-            digests[cpu] = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-    yield f"Bits on {', '.join(digests)}: {'equal' if len(set(digests.values())) == 1 else 'DIFFERENT'}."
-
-
-def machine() -> str:
-    """What the figures were measured on."""
-    features = llvmlite.binding.get_host_cpu_features()
-    widest = next((name for name in ("avx512bw", "avx2", "sse4.2", "neon") if features.get(name)), "no known vectors")
-    packages = ("numpy", "numba", "rapidfuzz", "tslearn", "dtaidistance", "editdistance")
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.is_file() else []
-    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.processor())
-    cpu = f"{model} ({llvmlite.binding.get_host_cpu_name()}, {widest}), {os.cpu_count()} cores"
-    return f"{time.strftime('%Y-%m-%d')}, {cpu}, Python {platform.python_version()}, {versions}"
-
-
 def main() -> None:
-    """Print the tables."""
+    """Read the command line, measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count (default 7)")
     parser.add_argument("--bits", action="store_true", help="compare the bits of results between x86 instruction sets")
@@ -378,7 +250,7 @@ def main() -> None:
         f"\nLongest block of the event loop in 50 comparisons with 10 000 algorithms: {1e3 * lag:.1f} ms (bar: 20 ms)"
     )
     if arguments.bits:
-        print("", *has_equal_bits(), sep="\n", flush=True)
+        print("", bits_compared(), sep="\n", flush=True)
     if arguments.growth:
         print("", *growth(arguments.rounds), sep="\n", flush=True)
 

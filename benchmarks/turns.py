@@ -1,4 +1,4 @@
-"""How long does the event loop's longest turn take while another program holds the database? Aim: ≤ 50 ms.
+"""Measures the event loop's longest turn while another program locks the database; at most 50 ms are wanted.
 
 `python benchmarks/turns.py [--seconds 5]` runs a toy search whose journal is locked by another process for so long. It
 times the turns of the loop, without the time in which the loop only waits. The longest turn and the replies that
@@ -36,7 +36,10 @@ db.execute("ROLLBACK")
 
 
 class Turns:
-    """Times every turn of the running loop: from when it has something to do until it waits again."""
+    """Times every turn of the running event loop: from when it has something to do until it waits again.
+
+    `longest_s` is the longest so far, in seconds of wall time.
+    """
 
     def __init__(self) -> None:
         self.longest_s = 0.0
@@ -52,23 +55,23 @@ class Turns:
 
 
 class Counting(SqliteJournal):
-    """Counts the commits, and the replies in them."""
+    """A journal that counts its commits and the replies in them; `most` is the largest number of replies in one."""
 
     commits = replies = most = 0
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Commit, and count."""
+        """Commit the events in one transaction, then count it and the replies in it."""
         await super().append(events)
         found = sum(isinstance(event, Responded) for event in events)
         self.commits, self.replies, self.most = self.commits + 1, self.replies + found, max(self.most, found)
 
     def events(self) -> list[Event]:
-        """There are none yet."""
+        """Return no events: `search` begins on an empty journal."""
         return []
 
 
 async def watched(title: str, journal: Counting, turns: Turns, seconds: float) -> None:
-    """Let the search go on for so long, then say what happened."""
+    """Let the search go on for `seconds`, then print its longest turn in ms, and counts of commits and replies."""
     commits, replies = journal.commits, journal.replies
     turns.longest_s = journal.most = 0
     await asyncio.sleep(seconds)
@@ -77,7 +80,7 @@ async def watched(title: str, journal: Counting, turns: Turns, seconds: float) -
 
 
 async def measure(folder: Path, seconds: float) -> None:
-    """Measure before, under and after a lock of so many seconds."""
+    """Run a search with a journal in the folder, and print a row each before, under and after a lock of `seconds`."""
     path = folder / "run.db"
     async with Counting(path, patience_s=2 * seconds) as journal:
         run = await search(journal, SETTINGS, random.Random(1))

@@ -1,4 +1,4 @@
-"""The `behavesim` command: it finds the command that was named, runs it, and prints errors."""
+"""The program `behavesim`: it imports and runs the command that is named, and prints errors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typer.core import TyperCommand, TyperGroup
 from behavesim.base.errors import BehavesimError, UsageError, nearest
 from behavesim.base.version import __version__
 
-from .commands import COMMANDS, EXAMPLES, PLAIN, Command
+from .commands import COMMANDS, EXAMPLES, PLAIN, START, Command
 from .output import tell
 from .streams import lenient_streams
 
 
 class Commands(TyperGroup):
-    """The commands of `COMMANDS`; only the one that is named is imported, so that starting stays fast.
+    """The group of all commands in `COMMANDS`; only the one that is named is imported, so that starting stays fast.
 
-    Typer passes Click's objects to these methods and keeps their types private.
+    Typer passes Click's objects to these methods and keeps their types private, hence `object` and `Any`.
     """
 
     def list_commands(self, ctx: object) -> list[str]:
-        """Return the names of all commands, in the order of `COMMANDS`."""
+        """Return the names of all commands, in the order of `COMMANDS`, for Click."""
         return list(COMMANDS)
 
     def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup:
@@ -45,12 +45,13 @@ class Commands(TyperGroup):
 
 
 def _loaded(command: Command) -> TyperCommand | TyperGroup:
+    """Import a command's module and return its Typer command, or its group of commands."""
     module, _, name = command.target.partition(":")
     gc.disable()  # loaded modules stay in memory: searching them for garbage would take 10 % of the time
     target = getattr(import_module(f".{module}", __package__), name)
     gc.freeze()
     gc.enable()
-    if not isinstance(target, typer.Typer):
+    if not isinstance(target, typer.Typer):  # a plain function; a group is a Typer app already
         function, target = target, typer.Typer(**PLAIN)
         settings = {"ignore_unknown_options": command.takes_numbers}
         target.command(command.name, epilog=_examples(command), context_settings=settings)(function)
@@ -68,9 +69,9 @@ def _examples(command: Command) -> str | None:
 app = typer.Typer(
     name="behavesim",
     cls=Commands,
-    help="Search for algorithms with language models, and know them by what they do.",
+    help="Search for algorithms with language models, and compare programs by what they do.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
+    invoke_without_command=True,
     **{**PLAIN, "add_completion": True},
 )
 
@@ -83,20 +84,27 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def behavesim(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """What the command takes before its verb."""
+    """Declare the options that stand before the name of a command; without a command, say where to start."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(START)
 
 
 def main() -> None:
-    """Run the command line; a BehavesimError becomes one line on stderr and the error's exit code."""
-    for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):  # read on loading; no sum of ours is worth a thread,
-        os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # and OpenBLAS ends a process that may have none
+    """Run the command line; a BehavesimError becomes one line on stderr and the error's exit code.
+
+    Any other error of a command leaves Python's traceback and the exit code 1.
+    """
+    # read when numpy is loaded: our sums are too small for threads, and OpenBLAS ends a process that may have none
+    for library in ("OMP", "OPENBLAS", "MKL", "VECLIB"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     with lenient_streams():
         try:
-            app(prog_name="behavesim")  # however it was started
+            app(prog_name="behavesim")  # also in messages of `python -m behavesim`
         except BehavesimError as error:
             tell(str(error))
             sys.exit(error.exit_code)

@@ -1,4 +1,4 @@
-"""The commands: each one's name, the place of its function, and its line in `behavesim --help`."""
+"""The table of commands: for each its name, the place of its function, and its line in `behavesim --help`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 PLAIN: Mapping[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
-"""Arguments of every Typer app here: help is plain text, and `main` prints errors."""
+"""Arguments of every Typer app here: help is plain text, `main` prints errors, and only the top app has shell
+completion."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command; `target` is the `module:name`, in this package, of its function or of the Typer app of a group.
-
-    `help` is a line of at most 64 characters, so that it is never cut on a terminal of 80.
-    """
+    """A command of `behavesim`."""
 
     name: str
     target: str
+    """The `module:name`, in this package, of its function, or of the Typer app of a group of commands."""
     section: str
+    """The heading in `behavesim --help` below which it is listed."""
     help: str
+    """A line of at most 64 characters, so that it is never cut on a terminal of 80."""
     takes_numbers: bool = False
-    """Whether unknown options, such as -1, are passed on as arguments."""
+    """Whether options that the command does not have are passed on as arguments, so that -1 can name the template."""
 
 
 COMMANDS = {
@@ -37,34 +38,49 @@ COMMANDS = {
         Command("report", "report:report", "Results", "Summary, best programs, islands, clusters; compare runs."),
         Command("serve", "serve:serve", "Results", "Show runs to a browser, while they go on."),
         Command("show", "show:show", "Results", "Show a program of a run, and all that is known of it.", True),
-        Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and deed.", True),
+        Command("diff", "diff:diff", "Results", "Show how two programs of a run differ in text and behaviour.", True),
         Command("export", "export:export", "Results", "Write the programs of a run as files and JSON lines."),
         Command("recommend", "recommend:recommend", "Results", "Choose a program of a run on validation instances."),
         Command("verify", "verify:verify", "Results", "Derive a run again, and name the first difference."),
         Command("recover", "recover:recover", "Results", "Make a new run of all that a damaged one still says."),
-        Command("study", "study:study", "Results", "The paper's tables and figures, with its own beside ours."),
+        Command("study", "study:study", "Results", "The paper's tables and figures: its numbers beside ours."),
         Command("evaluate", "evaluate:evaluate", "Programs", "Score programs in the sandbox."),
         Command("compare", "compare:compare", "Programs", "Compare programs by what they do (BehaveSim)."),
         Command("tasks", "tasks:tasks", "Set-up", "List the installed tasks."),
+        Command("methods", "parts:methods", "Set-up", "List the installed search methods."),
+        Command("proposers", "parts:proposers", "Set-up", "List the installed proposers."),
         Command("task", "task:task", "Set-up", "Write (init) and examine (check) a task of your own."),
         Command("method", "method:method", "Set-up", "Write (init) and examine (check) a method of your own."),
         Command("settings", "settings:settings", "Set-up", "List every setting that --set and --config take."),
         Command("doctor", "doctor:doctor", "Set-up", "Check key, endpoint, models, cores and sandbox."),
     )
 }
-"""The commands by name, in the order of `behavesim --help`, which groups them by section."""
+"""The commands by name, in the order of `behavesim --help`; those of one section stand together."""
+
+START = """\
+Search for algorithms with language models; compare programs by what they do.
+
+Begin here:
+  behavesim run tsp --budget 300  a first search: half a minute, no key, no cost
+  behavesim report                what it found, and what to do next
+  behavesim tasks                 problems to try (also: methods, proposers)
+  behavesim task init mine        a task of your own
+  behavesim doctor                are this machine and a model ready for it
+
+behavesim --help lists all commands; behavesim COMMAND --help explains one."""
+"""What `behavesim` prints without a command, in lines of at most 80 characters."""
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "run": (
         "tsp --budget 300",
-        "asp --model gpt-6-luna --max-cost 5",
+        "tsp --model gpt-6-luna --max-cost 5",
         "knapsack.py --method niche --seed 1 --dry-run",
         "tsp --set timeout_s=10 --set p_s1=0.25",
     ),
     "resume": ("", "first --max-cost 10", "first --fork second --set temperature=1.2"),
     "inject": ("first mine.py",),
     "experiment": ("study.toml --dry-run", "study.toml --jobs 2"),
-    "report": ("", "first --held-out", "first second third --csv tables"),
+    "report": ("", "first --held-out", "first --only top,islands", "first second third --csv tables"),
     "show": ("first 12", "first -1", "first 12 --prompt --reply"),
     "diff": ("first -1 12",),
     "export": ("first programs", "first programs --all"),

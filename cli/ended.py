@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from behavesim.analysis.glance import kept_summary
 from behavesim.analysis.replayed import beside_original
+from behavesim.analysis.run import Run
 from behavesim.application.session import Ended
 from behavesim.engine.build import Launch
 from behavesim.reports.ending import ending
-from behavesim.reports.program import named
-from behavesim.reports.replay import replay_lines
-from behavesim.reports.summary import summary_table
-from behavesim.reports.terminal import drawn, screen
+from behavesim.reports.summary_tables import summary_table
+from behavesim.reports.terminal import drawn, put, screen
+from behavesim.reports.words import named
 
 from .output import print_json, tell
+from .streams import take_loss
 
 
 def report_end(launch: Launch, as_json: bool, ended: Ended) -> None:
-    """Print the result of a run that ended, and what to do next; `as_json` prints one JSON document."""
-    folder, run = launch.folder, ended.run
-    said = ending(run, launch.settings, ended.reason)
-    found, beside = kept_summary(run), beside_original(run)
+    """Print the result of a session that ended, and what to do next; `as_json` prints one JSON document on stdout.
+
+    If stdout takes no output, stderr says how to see the result later.
+    """
+    said = ending(ended.run, launch.settings, ended.reason)
     if as_json:
-        document = asdict(found)
-        print_json(document if beside is None else {**document, "replay": asdict(beside)})
+        beside = beside_original(ended.run)
+        print_json({**asdict(kept_summary(ended.run)), **({} if beside is None else {"replay": asdict(beside)})})
         for line in said:
             tell(line)
-        return
-    console = screen()
-    console.print(drawn(summary_table(found)))
-    for line in [] if beside is None else replay_lines(beside):
-        console.print(line, soft_wrap=True)
+    else:
+        _print(ended.run, said)
+    if loss := take_loss():
+        tell(f"the result cannot be printed: {loss.strerror}; see it with: behavesim report {launch.folder.argument}")
+
+
+def _print(run: Run, said: Sequence[str]) -> None:
+    """Print the run's summary, how it differs from the run it replays, where its programs are, and the lines `said`."""
+    folder, beside = run.folder, beside_original(run)
+    lines = [] if beside is None else beside.lines()
     if folder.best.exists():
         which = "" if run.state.leader is None else f" ({named(run.state.leader.candidate)})"
-        console.print(f"best program: {folder.best}{which}", soft_wrap=True)
+        lines.append(f"best program: {folder.best}{which}")
     if folder.recommended.exists():
-        console.print(f"recommended program: {folder.recommended}", soft_wrap=True)
-    for line in said:
+        lines.append(f"recommended program: {folder.recommended}")
+    console = screen()
+    put(drawn(summary_table(kept_summary(run))), console)
+    for line in (*lines, *said):
         console.print(line, soft_wrap=True)

@@ -3,49 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, SECONDS, Column, Table
 from behavesim.application import evaluation
+from behavesim.application.held_out import absence
+from behavesim.application.launch import task_settings
 from behavesim.base.text import one_line
-from behavesim.engine.settings import resolve
 from behavesim.reports.terminal import show
 from behavesim.sandbox import Limits
-from behavesim.state.verdict import Failure
-from behavesim.task import Objective, Split, TaskReference
+from behavesim.task import Split, Task
+from behavesim.task.verdict import Failure
 
-from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, TaskName
-from .output import REJECTED, busy, print_json
+from .options import AllowWeakIsolation, AsJson, Assignments, HeldOut, Programs, TaskName, Workers
+from .output import REJECTED, busy, print_json, tell
 
 
 def evaluate(
     task: TaskName,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs; `template` is the task's own.")],
+    files: Programs,
     held_out: HeldOut = False,
+    workers: Workers = None,
     allow_weak_isolation: AllowWeakIsolation = None,
     assignments: Assignments = None,
     trajectories: Annotated[
         bool | None,
         typer.Option(
             "--trajectories/--no-trajectories",
-            help="Print what each program did on each instance; the JSON document has it unless told otherwise.",
+            help="Print each program's trajectory on each instance (default: only in JSON).",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Score programs in the sandbox; exit code 3 if one is rejected."""
-    reference = TaskReference(task).resolved()
-    loaded = reference.load()
-    settings = resolve({"task": reference.text, "allow_weak_isolation": allow_weak_isolation}, assignments, task=loaded)
+    given = {"allow_weak_isolation": allow_weak_isolation, "workers": workers}
+    settings, loaded = task_settings(task, given, assignments)
     programs = [(str(file), evaluation.read_program(file, loaded)) for file in files]
     split: Split = "held-out" if held_out else "search"
-    limits = Limits.of(settings).on(loaded, split)
+    if said := absence(loaded, split, task):
+        tell(said)
+        if as_json:
+            print_json([])
+        return
+    limits = Limits.of(settings).on(loaded, split)  # other splits may have more instances, and so more time
     busy(f"trying {', '.join(file for file, _ in programs)} on {split} instances, each {limits.in_words}")
     verdicts = asyncio.run(evaluation.evaluate(settings, loaded, programs, split))
-    results = [_document(verdict, loaded.objective_on(split)) for verdict in verdicts]
+    results = [_document(verdict, loaded, split) for verdict in verdicts]
     if as_json:
         hidden = "trajectories" if trajectories is False else None
         print_json([{key: value for key, value in result.items() if key != hidden} for result in results])
@@ -55,25 +60,31 @@ def evaluate(
         raise typer.Exit(REJECTED)
 
 
-def _document(result: evaluation.Evaluation, objective: Objective) -> dict[str, Any]:
+def _document(result: evaluation.Evaluation, task: Task, split: Split) -> dict[str, Any]:
     verdict = result.verdict
-    common = {
+    known: dict[str, Any] = {
         "file": result.file,
-        "stage": result.stage,
-        "seconds": verdict.cpu_s,
-        "isolation": result.isolation,
-    }
-    if isinstance(verdict, Failure):
-        why = {"status": "rejected", "reason": verdict.reason, "message": verdict.message[:500]}
-        return {**common, **why, "score": None, "gap": None, "trajectories": []}
-    return {
-        **common,
         "status": "ok",
+        "stage": result.stage,
         "reason": None,
         "message": None,
+        "score": None,
+        "gap": None,
+        "seconds": verdict.cpu_s,
+        "isolation": result.isolation,
+        "score_source": task.score_source,
+        "metrics": dict(verdict.metrics),
+        "feedback": verdict.feedback,
+        "trajectories": [],
+    }
+    if isinstance(verdict, Failure):
+        return {**known, "status": "rejected", "reason": verdict.reason, "message": verdict.message[:500]}
+    trajectories = [{"kind": each.kind, "values": each.values()} for each in verdict.trajectories]
+    return {
+        **known,
         "score": verdict.score,
-        "gap": objective.gap(verdict.score),
-        "trajectories": [{"kind": each.kind, "values": each.values()} for each in verdict.trajectories],
+        "gap": task.objective_on(split).gap(verdict.score),
+        "trajectories": trajectories,
     }
 
 
@@ -83,7 +94,8 @@ def _table(results: list[dict[str, Any]]) -> Table:
         (one_line(each["file"]), each["score"], each["gap"], each["seconds"], one_line(_verdict(each), 1000))
         for each in results
     )
-    return Table("evaluation", f"isolation {results[0]['isolation']}", (*columns, Column("result")), tuple(rows))
+    title = f"isolation {results[0]['isolation']}, scores {results[0]['score_source']}"
+    return Table("evaluation", title, (*columns, Column("result")), tuple(rows))
 
 
 def _trajectories(results: list[dict[str, Any]]) -> Table:

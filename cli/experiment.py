@@ -12,39 +12,49 @@ from typing import Annotated
 import typer
 
 from behavesim.analysis.own_metrics import known_metrics
+from behavesim.analysis.verdicts import verdicts
 from behavesim.application.experiment.estimate import estimate
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned, plan, read_experiment
-from behavesim.application.experiment.report import compared
-from behavesim.application.machine import cores, has_endpoint
+from behavesim.application.experiment.power import too_few_seeds
+from behavesim.application.experiment.report import PAGE, compared
+from behavesim.application.machine import cores
 from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, UsageError
-from behavesim.base.text import number
+from behavesim.base.text import counted
 from behavesim.proposers.installed import proposer_type
-from behavesim.reports.comparison import comparison_tables, remarks
-from behavesim.reports.document import document
+from behavesim.proposers.openai_settings import has_endpoint
+from behavesim.reports.comparison_tables import comparison_tables, remarks
+from behavesim.reports.json_document import json_document
 from behavesim.reports.terminal import show
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir
-from .output import print_json, tell
+from .options import RUNS, AsJson, RunsDir, Workers
+from .output import print_result, tell
 
 
 def experiment(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The experiment; some are in experiments/.")],
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once (default: offline the cores, else 1).")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask a model without asking you first.")] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs made at once (default: 1 if a model is asked, else the cores).")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask you before asking a model, which costs money.")
+    ] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be run and its cost, and run nothing.")
+    ] = False,
+    workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Make every run of an experiment, or those that are missing, and compare them."""
+    """Make every run of an experiment, or those that are missing, and compare them; exit code 1 if a run failed."""
     described = read_experiment(file)
     planned = plan(described, "openai" if has_endpoint() else "genetic")
     metrics = known_metrics(described.metrics)
     here = runs_dir / described.name
     left = unfinished(planned, here)
-    tell(f"{number(len(planned), 'run')}, {len(left)} to do, in {here}")
+    tell(f"{counted(len(planned), 'run')}, {len(left)} to do, in {here}")
     asking = [run for run in left if proposer_type(run.settings.proposer).costs_money]
     for missing in sorted({proposer_type(run.settings.proposer).missing() for run in left} - {""}):
         if not dry:
@@ -52,41 +62,55 @@ def experiment(
         tell(missing)
     if asking:
         tell(estimate(asking, planned, here).sentence)
+    if left and (few := too_few_seeds(described, planned)):
+        tell(few)
     if dry:
         for run in left:
             typer.echo(run.name)
         return
     if asking and not yes:
         _confirm()
-    again = ["behavesim", "experiment", str(file), *([] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)])]
-    failed = _carried_out(left, here, jobs or (1 if asking else cores()), shlex.join(again))
+    options = ["--workers", str(workers)] if workers else []
+    options += [] if runs_dir == RUNS else ["--runs-dir", str(runs_dir)]
+    again = ["behavesim", "experiment", str(file), *options]
+    # by default one run at a time if a model is asked, so that runs do not share the endpoint's rate limits
+    at_once = jobs or (1 if asking else cores())
+    failed = _carried_out(left, here, at_once, workers or max(1, cores() // at_once), shlex.join(again))
     made = [run for run in planned if run.name not in failed]
-    tell(f"comparing {number(len(made), 'run')}")
-    found = asyncio.run(compared(described, made, here, metrics, tell))
-    for remark in remarks(found):
-        tell(remark)
-    if as_json:
-        print_json(document(found))
-    else:
-        show(comparison_tables(found))
-        typer.echo(f"tables: {here / 'tables'}, everything: {here / 'report.json'}")
+    tell(f"comparing {counted(len(made), 'run')}")
+    found = asyncio.run(compared(described, made, here, metrics, tell, workers))
+    for line in (*remarks(found), *(verdict.sentence for verdict in verdicts(found))):
+        tell(line)
+    print_result(found, as_json, json_document, lambda found: show(comparison_tables(found)))
+    if not as_json:
+        typer.echo(f"page: {here / PAGE}, tables: {here / 'tables'}, everything: {here / 'report.json'}")
     if failed:
-        tell(f"{number(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
+        tell(f"{counted(len(failed), 'run')} failed ({', '.join(failed)}); the same command tries again")
         raise typer.Exit(1)
 
 
 def _confirm() -> None:
+    """Ask the person whether the experiment may ask a model; raises typer.Exit with code 1 if not.
+
+    Raises UsageError if nobody can be asked, as stdin is not a terminal.
+    """
     if not sys.stdin.isatty():
-        raise UsageError("this experiment asks a model, which costs money; say --yes if it shall")
+        raise UsageError("this experiment asks a model, which costs money; say --yes to allow that")
     if not typer.confirm("Go ahead?", err=True):
         raise typer.Exit(1)
 
 
-def _carried_out(left: Sequence[Planned], here: Path, jobs: int, again: str) -> list[str]:
+def _carried_out(left: Sequence[Planned], here: Path, jobs: int, workers: int | str, again: str) -> list[str]:
+    """Make the runs that are left in the folder `here`, `jobs` at once; return the names of the failed ones.
+
+    Each evaluates `workers` programs at once, or on the cluster of that name.
+
+    If interrupted, says on stderr with which command (`again`) to go on, and raises typer.Exit with code 130.
+    """
     if left:
         first = RunFolder(here / left[0].name).argument
         tell(f"up to {jobs} at once; see one go on with: behavesim watch {first}")
-    execution = Execution(left, here, jobs, max(1, cores() // jobs), lambda line: typer.echo(line, err=True))
+    execution = Execution(left, here, jobs, workers, lambda line: typer.echo(line, err=True))
     try:
         return run_until_asked_to_end(execution.run(), execution.end)
     except asyncio.CancelledError:

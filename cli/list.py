@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 
 from behavesim.analysis.glance import glance
 from behavesim.base.errors import BehavesimError
-from behavesim.reports.runs import runs_table
-from behavesim.reports.terminal import show
+from behavesim.reports.summary_tables import DISPENSABLE, runs_table
+from behavesim.reports.terminal import show_rows
 from behavesim.store.folder import RunFolder
 
 from .options import RUNS, AsJson, RunsDir
@@ -15,9 +15,12 @@ from .output import print_json, tell
 
 
 def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
-    """List the runs of a folder, oldest first; runs of experiments come before the others."""
+    """List the runs of a folder, oldest first; runs of experiments come before the others.
+
+    A run that cannot be read is named on stderr and left out.
+    """
     summaries = []
-    for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:
+    for folder in [*RunFolder.all(runs_dir, "*/*"), *RunFolder.all(runs_dir)]:  # an experiment's runs are below it
         try:
             summaries.append(replace(glance(folder), run=str(folder.path.relative_to(runs_dir))))
         except BehavesimError as error:  # a damaged run must not hide the others
@@ -27,4 +30,4 @@ def list_runs(runs_dir: RunsDir = RUNS, as_json: AsJson = False) -> None:
     elif not summaries:
         tell(f"no runs in {runs_dir}/; make one with: behavesim run tsp")
     else:
-        show([runs_table(summaries)])
+        show_rows(runs_table(summaries), DISPENSABLE)

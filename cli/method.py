@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from behavesim.base.plugins import resolved
+from behavesim.base.plugins import absolute
 from behavesim.rehearsal.examination import examined
 
 from .commands import PLAIN
@@ -34,4 +34,4 @@ def check(
 
     Exit code 1 if something must be fixed.
     """
-    report_findings(examined(resolved(path)), 28, as_json)
+    report_findings(examined(absolute(path)), 28, as_json)

@@ -6,27 +6,64 @@ import re
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from behavesim.base.errors import UsageError
 from behavesim.store.folder import RunFolder
 
-from .output import tell
+from .output import busy, tell
+
+if TYPE_CHECKING:
+    from behavesim.analysis.run import Run
 
 RUNS = Path("runs")
+"""The default of `--runs-dir`."""
+TAKING_ARGUMENTS = frozenset({"command", "folder", "replay"})
+"""Proposers of ours whose names are followed by a colon and a command, a folder or a run."""
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """Return, for shell completion, the installed tasks whose names begin so; the shell itself completes paths."""
+    """Return the installed tasks whose names begin with a text, for the shell's completion, which adds paths itself."""
     from behavesim.task import installed_tasks  # imported late: most commands do not need it
 
     return [name for name in installed_tasks() if name.startswith(incomplete)]
 
 
+def complete_methods(incomplete: str) -> list[str]:
+    """Return the installed methods whose names begin with a text, for shell completion."""
+    from behavesim.state.settings import METHODS  # imported late: most commands do not need it
+
+    return [name for name in METHODS.installed() if name.startswith(incomplete)]
+
+
+def complete_proposers(incomplete: str) -> list[str]:
+    """Return "auto" and the installed proposers whose names begin with a text; a colon ends those that take a value."""
+    from behavesim.state.settings import PROPOSERS  # imported late: most commands do not need it
+
+    known = ["auto", *(f"{name}:" if name in TAKING_ARGUMENTS else name for name in PROPOSERS.installed())]
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def complete_settings(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return "NAME=" for settings whose names begin with a text: those of every run, and of its method and proposer.
+
+    They are of all methods and proposers if the command names none before.
+    """
+    from behavesim.state.settings import owners  # imported late: most commands do not need it
+
+    method, proposer = (ctx.params.get(name) for name in ("method", "proposer"))
+    try:
+        found = owners(method, None if proposer == "auto" else proposer)
+    except UsageError:  # a shell has no place for a message
+        return []
+    names = dict.fromkeys(name for owner in found for name in sorted(owner.settings))
+    return [f"{name}=" for name in names if name.startswith(incomplete)]
+
+
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return, for shell completion, the runs whose ids begin so, newest first, in the folder of --runs-dir."""
+    """Return the runs in the folder of --runs-dir whose ids begin with a text, newest first, for shell completion."""
     known = RunFolder.all(Path(ctx.params.get("runs_dir") or RUNS))
     return [folder.run for folder in reversed(known) if folder.run.startswith(incomplete)]
 
@@ -35,23 +72,26 @@ TaskName = Annotated[
     str,
     typer.Argument(metavar="TASK", help="A task's name, or the path of a task file.", autocompletion=complete_tasks),
 ]
+Programs = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Programs; `template` is the task's own.")]
+_RUN = "A run's id, its beginning, or its folder"
 OneRun = Annotated[
     str | None,
+    typer.Argument(metavar="[RUN]", help=f"{_RUN} (default: the newest).", autocompletion=complete_runs),
+]
+NamedRun = Annotated[str, typer.Argument(metavar="RUN", help=f"{_RUN}.", autocompletion=complete_runs)]
+Runs = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="[RUN]",
-        help="A run's id, its beginning, or its folder (default: the newest).",
+        metavar="[RUN...]",
+        help="Ids, their beginnings, or folders (default: the newest run).",
         autocompletion=complete_runs,
     ),
-]
-NamedRun = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="A run's id, its beginning, or its folder.", autocompletion=complete_runs),
 ]
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder of the run folders.")]
 
 
 def _print_aside(ctx: typer.Context, as_json: bool) -> bool:
-    """Return `as_json`; if it is set, redirect stdout to stderr, so that a task's own prints do not spoil the JSON."""
+    """Return `as_json`; if it is true, redirect stdout to stderr, so that a task's own prints do not spoil the JSON."""
     if as_json:
         ctx.with_resource(redirect_stdout(sys.stderr))
     return as_json
@@ -61,20 +101,50 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", callback=_print_aside, help="Print one JSON document on stdout and nothing else there."),
 ]
-Assignments = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.")]
-Models = Annotated[list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT; repeatable.")]
-HeldOut = Annotated[bool, typer.Option("--held-out", help="On the held-out instances.")]
+
+
+def workers_from(text: str) -> int | str:
+    """Return a number of workers, or the name of a cluster; raises UsageError for other texts."""
+    from pydantic import TypeAdapter, ValidationError  # imported late: most commands do not need it
+
+    from behavesim.base.config import Workers as Setting
+
+    try:
+        return TypeAdapter[int | str](Setting).validate_python(text)
+    except ValidationError as error:
+        wanted = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--workers {wanted}, not {text!r}") from None
+
+
+Workers = Annotated[
+    Any,
+    typer.Option(
+        metavar="N|CLUSTER",
+        parser=workers_from,
+        help="Programs evaluated at once (default: the cores of this machine); or a Dask cluster, which starts here "
+        "with dask or dask:N, and serves at dask://HOST:PORT.",
+    ),
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting; repeatable.", autocompletion=complete_settings),
+]
+Models = Annotated[
+    list[str] | None, typer.Option("--model", help="A model, or NAME:WEIGHT (its share of requests); repeatable.")
+]
+HeldOut = Annotated[bool, typer.Option("--held-out", help="Use the held-out instances.")]
 AllowWeakIsolation = Annotated[
-    bool | None, typer.Option("--allow-weak-isolation", help="Run where the sandbox cannot be closed.")
+    bool | None, typer.Option("--allow-weak-isolation", help="Run even if the sandbox isolates weakly.")
 ]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+"""Number of seconds in each unit of time that `seconds` reads."""
 
 
 def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
-    """Return the folder of the run that is named; None means the newest, whose name is printed.
+    """Return the folder of a run given by its id, the beginning of its id, or its path; None means the newest run.
 
-    Raises UsageError if there is no such run.
+    The newest run's id is printed on stderr. Raises UsageError if no run matches, or several do.
     """
     if run is not None:
         return RunFolder.find(runs_dir, run)
@@ -83,10 +153,40 @@ def run_folder(runs_dir: Path, run: str | None) -> RunFolder:
     return newest
 
 
-def seconds(text: str | None) -> float | None:
-    """Return a duration such as 90, 90s, 30m, 2h or 1d in seconds, None for None; raises UsageError for other texts."""
-    if text is None:
-        return None
+def run_folders(runs_dir: Path, runs: list[str] | None) -> list[RunFolder]:
+    """Return the folders of runs given as in `run_folder`; None or an empty list means the newest run alone.
+
+    Raises UsageError if a text matches no run, or several.
+    """
+    return [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
+
+
+def folders_of(runs_dir: Path, texts: list[str] | None) -> list[RunFolder]:
+    """Return the folders of runs given as in `run_folders`, or as folders of runs, such as that of an experiment.
+
+    A folder's runs are in the order of their names. Raises UsageError if a text matches no run, or several.
+    """
+    found = []
+    for text in texts or ():
+        held = [] if not text else RunFolder.all(runs_dir / text) or RunFolder.all(Path(text))
+        found += held or [RunFolder.find(runs_dir, text)]
+    return found or [run_folder(runs_dir, None)]
+
+
+def read_run(runs_dir: Path, run: str) -> Run:
+    """Read the run named by `run`, as in `run_folder`, from its journal; say so on stderr if that is a terminal.
+
+    Raises UsageError if no run matches, or several do; JournalError if the journal cannot be read.
+    """
+    from behavesim.analysis.run import Run  # imported late: most commands do not need it
+
+    folder = RunFolder.find(runs_dir, run)
+    busy(f"reading {folder.run}")
+    return Run.load(folder.path)
+
+
+def seconds(text: str) -> float:
+    """Return a duration such as 90, 90s, 30m, 2h or 1d in seconds; raises UsageError for other texts."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
     if match is None:
         raise UsageError(
@@ -96,15 +196,15 @@ def seconds(text: str | None) -> float | None:
 
 
 def weighted_models(texts: list[str] | None) -> dict[str, float] | None:
-    """Return models with their weights from texts `NAME` (weight 1) or `NAME:WEIGHT`; None if there are no texts.
+    """Return the weights of models by name, from texts `NAME` (weight 1) or `NAME:WEIGHT`; None if there are no texts.
 
-    Raises UsageError if a weight is not positive.
+    Raises UsageError if a weight is 0.
     """
     if not texts:
         return None
     models: dict[str, float] = {}
     for text in texts:
-        name, separator, weight = text.rpartition(":")
+        name, separator, weight = text.rpartition(":")  # a model's own name may hold a colon: "llama3:8b"
         if separator and re.fullmatch(r"\d+(\.\d+)?", weight):
             models[name] = float(weight)
         else:

@@ -3,29 +3,67 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import sys
+from collections.abc import Callable
+from textwrap import TextWrapper
+from typing import TypeVar
 
 import typer
 
 from behavesim.base.text import printable
 
+Result = TypeVar("Result")
+
+_KEPT = "\0"
+"""Stands for a space at which a line is not wrapped; printable text never has it."""
 REJECTED = 3
 """The exit code if a program that a person gave is rejected."""
 
 
 def tell(text: str) -> None:
-    """Print a line "behavesim: text" on stderr, above the live view if there is one."""
-    print(f"behavesim: {printable(text)}", file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
+    """Print "behavesim: " and a text on stderr, above the live view if there is one; control characters are escaped."""
+    said = f"behavesim: {printable(text)}"
+    print(_wrapped(said) if sys.stderr.isatty() else said, file=sys.stderr)  # noqa: T201 - typer.echo would write into the live view
+
+
+def _wrapped(text: str) -> str:
+    """Return a text wrapped between words to the terminal's width; a command in it, "behavesim …", is not broken."""
+    whole = re.sub(r"behavesim [^;,`\n]+", lambda command: command[0].replace(" ", _KEPT), text)
+    wrapper = TextWrapper(shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrapper.fill, whole.split("\n"))).replace(_KEPT, " ")
 
 
 def busy(text: str) -> None:
-    """Print on stderr, if it is a terminal, what takes a while; prints nothing into logs."""
+    """Print a text on what takes a while, followed by " …", on stderr if that is a terminal; else print nothing."""
     if sys.stderr.isatty():
         tell(f"{text} …")
 
 
+def hanging(margin: str, text: str) -> str:
+    """Return `margin` and a text that is wrapped beside it to the terminal's width; on one line if stdout is none."""
+    if not sys.stdout.isatty():  # files and other programs get one thing a line
+        return margin + text
+    columns, indent = shutil.get_terminal_size().columns, " " * len(margin)
+    return TextWrapper(columns, margin, indent, break_long_words=False, break_on_hyphens=False).fill(text)
+
+
 def print_json(document: object) -> None:
-    """Print one JSON document on the process's real stdout, even while `--json` redirects `sys.stdout`."""
+    """Print an object as one JSON document on the process's real stdout, even while `--json` redirects `sys.stdout`.
+
+    Characters that stdout's encoding may lack are escaped.
+    """
     assert sys.__stdout__ is not None, "the command opens it where it is closed"
     holds_all = sys.__stdout__.encoding.lower().startswith("utf")
     typer.echo(printable(json.dumps(document, indent=2, ensure_ascii=not holds_all)), file=sys.__stdout__)
+
+
+def print_result(
+    found: Result, as_json: bool, document: Callable[[Result], object], show: Callable[[Result], object]
+) -> None:
+    """Print a result on stdout: as the JSON document that `document` makes of it, or else by calling `show`."""
+    if as_json:
+        print_json(document(found))
+    else:
+        show(found)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,75 +13,78 @@ from behavesim.analysis.recommendation import shortlist_table
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import RecommendedProgram
+from behavesim.application.held_out import absence
 from behavesim.application.recommendation import record_portfolio, record_recommendation
 from behavesim.base.errors import UsageError
-from behavesim.reports.program import named
 from behavesim.reports.terminal import show
+from behavesim.reports.words import named
 from behavesim.store.folder import RunFolder
-from behavesim.task import Task, TaskReference, instances_of
+from behavesim.task import Task, instances_of
 
-from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
-from .output import busy, print_json
+from .options import RUNS, AsJson, Runs, RunsDir, Workers, run_folders
+from .output import busy, print_json, tell
 
 
 def recommend(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[RUN...]",
-            help="Ids, their beginnings, or folders (default: the newest run).",
-            autocompletion=complete_runs,
-        ),
-    ] = None,
+    runs: Runs = None,
     portfolio: Annotated[
         int | None,
         typer.Option("--portfolio", metavar="K", help="Also up to K programs that behave differently."),
     ] = None,
+    workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Choose a program on validation instances: the best of several that behave differently.
+    """Choose a program of a run on validation instances: the best of several that behave differently.
 
-    For several runs, give --portfolio K: it chooses a set from all their programs.
+    With --portfolio K it also chooses up to K programs; for several runs it chooses only that set, from all their
+    programs.
     """
-    folders = [run_folder(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
+    folders = run_folders(runs_dir, runs)
     if len(folders) > 1 and portfolio is None:
         raise UsageError("recommend takes one run, or --portfolio K for the programs of several")
-    task = TaskReference(folders[0].with_task_at_hand(Run.load(folders[0].path).settings).task).load()
+    run, found = Run.load(folders[0].path), None
+    changed = {"workers": workers} if workers else {}
+    task = run.task()
+    if said := absence(task, "validation", run.settings.task):
+        tell(f"{said}; so the best program stands: {run.folder.best}")
+        if as_json:
+            print_json(None)
+        return
+    # a recommended program needs validation instances, a portfolio does not
     is_one = len(folders) == 1 and (portfolio is None or len(instances_of(task, "validation")) > 0)
-    chosen = _recommended(folders[0], task) if is_one else None
-    found = None if portfolio is None else _assembled(folders, task, portfolio)
+    if is_one:
+        busy(f"trying the best programs of {run.folder.run} on validation instances")
+        asyncio.run(record_recommendation(run, task, **changed))
+    if portfolio is not None:
+        busy(f"choosing up to {portfolio} programs that behave differently")
+        found = asyncio.run(record_portfolio(folders, task, portfolio, **changed))
+    chosen = summary(run).recommended if is_one else None
     if as_json:
-        document = None if chosen is None else asdict(chosen)
-        members = {} if found is None else {"portfolio": [asdict(member) for member in found.members]}
-        print_json({**(document or {}), **members} if members else document)
+        print_json(_document(chosen, found))
         return
     if is_one:
-        show([shortlist_table(Run.load(folders[0].path))])
-    if chosen is not None:
-        typer.echo(f"recommended program: {folders[0].recommended} ({named(chosen.candidate)})")
-    elif is_one:
-        typer.echo("no program to recommend: none on the shortlist works on the validation instances")
+        show([shortlist_table(run)])
+        typer.echo(_said(run.folder, chosen))
     if found is not None:
         show(found.tables())
-        typer.echo(_where(folders[0], task))
+        typer.echo(_where(run.folder, task))
 
 
-def _recommended(folder: RunFolder, task: Task) -> RecommendedProgram | None:
-    """Choose a program of a run, record the choice with the run, and return it; None if there is none to choose."""
-    busy(f"trying the best programs of {folder.run} on validation instances")
-    run = Run.load(folder.path)
-    asyncio.run(record_recommendation(run, task))
-    return summary(run).recommended
+def _document(chosen: RecommendedProgram | None, found: Portfolio | None) -> dict[str, Any] | None:
+    """Return the recommended program's fields, and the portfolio's members as `portfolio`; None if there is neither."""
+    program = None if chosen is None else asdict(chosen)
+    return program if found is None else {**(program or {}), "portfolio": [asdict(each) for each in found.members]}
 
 
-def _assembled(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
-    """Choose up to `count` programs from all runs, record the choice with the first run, and return it."""
-    busy(f"choosing up to {count} programs that behave differently")
-    return asyncio.run(record_portfolio(folders, task, count))
+def _said(folder: RunFolder, chosen: RecommendedProgram | None) -> str:
+    if chosen is None:
+        return "no program to recommend: none on the shortlist works on the validation instances"
+    return f"recommended program: {folder.recommended} ({named(chosen.candidate)})"
 
 
 def _where(folder: RunFolder, task: Task) -> str:
+    """Return a line on where portfolio.py is, or that an online task has none."""
     if task.online:
         why = "its decisions are final as they are made, so that the best of several solutions cannot be taken"
         return f"no portfolio.py for {task.name}: {why}"

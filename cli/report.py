@@ -3,108 +3,173 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from behavesim.analysis.comparison import comparison
+from behavesim.analysis.comparison import RunComparison, comparison
+from behavesim.analysis.metric import Metric
 from behavesim.analysis.metrics import METRICS
 from behavesim.analysis.own_metrics import known_metrics
+from behavesim.analysis.report import RunReport
 from behavesim.analysis.run import Run
 from behavesim.application.held_out import reports_of
-from behavesim.base.errors import UsageError
-from behavesim.base.text import number
-from behavesim.reports.comparison import comparison_tables, remarks
+from behavesim.base.errors import UsageError, nearest
+from behavesim.base.text import counted
+from behavesim.reports import comparison_screen, run_screen
+from behavesim.reports.comparison_screen import COMPARISON_SECTIONS
+from behavesim.reports.comparison_tables import remarks
 from behavesim.reports.csv_files import write_csv
-from behavesim.reports.document import document
 from behavesim.reports.figure_files import write_figures
+from behavesim.reports.json_document import json_document
 from behavesim.reports.markup import latex, markdown
-from behavesim.reports.run import show_run
-from behavesim.reports.summary import summary_table
-from behavesim.reports.terminal import show
+from behavesim.reports.run_screen import RUN_SECTIONS
+from behavesim.reports.sections import Section, named_sections, show_sections
 from behavesim.store.folder import RunFolder
 
-from .options import RUNS, AsJson, RunsDir, complete_runs, run_folder
+from .options import RUNS, AsJson, Runs, RunsDir, Workers, folders_of
 from .output import busy, print_json, tell
 
+MARKUP = {"latex": latex, "markdown": markdown}
+"""Functions that return tables as text, by the option that asks for it."""
+Format = Literal["json", "latex", "markdown", "screen"]
+
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="DIR", help="Only write the tables there as CSV files.")]
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Only write the page of the run, or of the comparison, there: one file."
+    ),
+]
+Figures = Annotated[
+    Path | None, typer.Option("--figures", metavar="DIR", help="Only write figures for a paper there, as PDF and SVG.")
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", metavar="NAME|PATH.py", help="A metric to show, by name or file; repeatable."),
 ]
-
-SHOWN_SINGLY = 3
-"""The most runs that are shown one by one; more are only compared."""
+Full = Annotated[bool, typer.Option("--full", help="Show all sections, each under its name, not one screen.")]
+Only = Annotated[
+    str | None,
+    typer.Option("--only", metavar="NAME,...", help=f"Show only these sections: {', '.join(RUN_SECTIONS)}."),
+]
 
 
 def report(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[RUN...]",
-            help="Ids or folders; several are compared (default: the newest).",
-            autocompletion=complete_runs,
-        ),
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="DIR", help="Write the tables there as CSV files.")
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the page of the run there: one file, no network."),
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Write figures for a paper there, as PDF and SVG.")
-    ] = None,
+    runs: Runs = None,
+    full: Full = False,
+    only: Only = None,
+    csv: Csv = None,
+    html: Html = None,
+    figures: Figures = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Try the ten best and the recommended program on held-out instances.")
     ] = False,
     metric: Metrics = None,
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Test unfinished runs beside finished ones, too.")
+        bool, typer.Option("--unfinished", help="Also test differences on runs that ended before their budget.")
     ] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    workers: Workers = None,
     runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Summary, best programs, islands and behavioural clusters."""
+    """Show what a run found, or compare several: their folders, or that of an experiment.
+
+    One run fills a screen: results, the best program, the ten best behaviours, the clusters; --full shows the rest.
+    """
+    form = _format(as_json, as_latex, as_markdown)
+    names = [name.strip() for name in (only or "").split(",") if name.strip()]
+    metrics = known_metrics(metric or ())
+    loaded = _loaded(folders_of(runs_dir, runs))
+    reports = asyncio.run(reports_of(loaded, tell, held_out, workers))
+    compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
+    for note in (*(f"{each.summary.run}: {note}" for each in reports for note in each.notes), *remarks(compared)):
+        tell(note)
+    is_written = _write(compared, loaded, csv, html, figures)
+    if form == "screen" and is_written:
+        return
+    # metrics of the user's own always, built-in ones if they are named: the tables show those already
+    chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
+    if form == "json":
+        print_json(json_document(compared))
+    elif form == "screen":
+        _show(compared, chosen, full, names)
+    else:
+        sections = [section for _, each in _all_sections(compared, chosen, names) for section in each]
+        typer.echo(MARKUP[form]([each.table for each in sections if each.table is not None]))
+
+
+def _format(as_json: bool, as_latex: bool, as_markdown: bool) -> Format:
+    """Return how the report is printed; raises UsageError if more than one way is asked for."""
     if as_json + as_latex + as_markdown > 1:
         raise UsageError("a report is printed once: as --json, --latex or --markdown")
-    metrics = known_metrics(metric or ())
-    folders = [RunFolder.find(runs_dir, run) for run in runs] if runs else [run_folder(runs_dir, None)]
-    if html is not None and len(folders) > 1:
-        raise UsageError(f"--html writes the page of one run; got {len(folders)}")
-    busy(f"reading {folders[0].run if len(folders) == 1 else number(len(folders), 'run')}")
-    loaded = [Run.load(folder.path) for folder in folders]
-    reports = asyncio.run(reports_of(loaded, tell, held_out))
-    compared = comparison(reports, metrics=metrics, tests_unfinished=unfinished)
-    for each in reports:
-        for note in each.notes:
-            tell(f"{each.summary.run}: {note}")
-    for remark in remarks(compared):
-        tell(remark)
-    if csv is not None:
-        files = write_csv(compared, csv)
-        tell(f"wrote {', '.join(files)} to {csv.resolve()}")
-    if html is not None:
-        from behavesim.reports.page import write_page  # imported late: only the page needs it
+    return "json" if as_json else "latex" if as_latex else "markdown" if as_markdown else "screen"
 
-        write_page(loaded[0], compared.runs[0], html)
+
+def _loaded(folders: Sequence[RunFolder]) -> list[Run]:
+    busy(f"reading {folders[0].run if len(folders) == 1 else counted(len(folders), 'run')}")
+    return [Run.load(folder.path) for folder in folders]
+
+
+def _write(
+    compared: RunComparison, loaded: Sequence[Run], csv: Path | None, html: Path | None, figures: Path | None
+) -> bool:
+    """Write the files that were asked for, and say on stderr which; return whether there were any."""
+    if csv is not None:
+        tell(f"wrote {', '.join(write_csv(compared, csv))} to {csv.resolve()}")
+    if html is not None:
+        from behavesim.reports.page import write_comparison, write_page  # imported late: only pages need them
+
+        if len(loaded) > 1:
+            write_comparison(compared, loaded, html)
+        else:
+            write_page(loaded[0], compared.runs[0], html)
         tell(f"wrote {html.resolve()}")
     if figures is not None:
         drawn = write_figures(compared, loaded, figures)
         tell(f"wrote {', '.join(file.name for file in drawn)} to {figures.resolve()}")
-    if as_json:
-        print_json(document(compared))
-        return
-    singly = compared.runs if len(compared.runs) <= SHOWN_SINGLY else ()
-    chosen = [each for each in metrics if each not in METRICS or each.name in (metric or ())]
-    summaries = [summary_table(run.summary, {each: run.metrics[each.name] for each in chosen}) for run in singly]
-    if as_latex or as_markdown:
-        tables = [table for summary, run in zip(summaries, singly, strict=True) for table in (summary, *run.tables())]
-        typer.echo((latex if as_latex else markdown)([*tables, *comparison_tables(compared)]))
-        return
-    for summary, run in zip(summaries, singly, strict=True):
-        show_run(run, summary)
-    show(comparison_tables(compared))
+    return any(path is not None for path in (csv, html, figures))
+
+
+def _show(compared: RunComparison, chosen: Sequence[Metric], full: bool, names: Sequence[str]) -> None:
+    """Print the first screen of one run or of a comparison, all sections, or those of some names."""
+    one = compared.runs[0] if len(compared.runs) == 1 else None
+    if names:
+        for about, sections in _all_sections(compared, chosen, names):
+            show_sections(sections, f"{about}: " if about else "")
+    elif full:
+        sections = run_screen.full_report(one, _values(one, chosen)) if one else comparison_screen.full_report(compared)
+        show_sections(sections, "")
+    else:
+        show_sections(
+            run_screen.first_screen(one, _values(one, chosen)) if one else comparison_screen.first_screen(compared)
+        )
+
+
+def _all_sections(
+    compared: RunComparison, chosen: Sequence[Metric], names: Sequence[str]
+) -> list[tuple[str, list[Section]]]:
+    """Return the sections of the comparison, if there are several runs, then of each run, with the run's name.
+
+    Only sections with one of these names are returned, all if there are no names. Raises UsageError if there is no
+    section of a name.
+    """
+    one = len(compared.runs) == 1
+    found = [] if one else [("", comparison_screen.full_report(compared))]
+    for run in compared.runs:
+        found.append(("" if one else run.summary.run, run_screen.full_report(run, _values(run, chosen))))
+    here = (section.name for _, sections in found for section in sections)
+    known = dict.fromkeys((*RUN_SECTIONS, *COMPARISON_SECTIONS, *here))  # empty sections are known by their names, too
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known) or f"there are {', '.join(known)}"
+            raise UsageError(f"--only: a report has no section {name!r}; {hint}")
+    return [(about, named_sections(sections, names) if names else sections) for about, sections in found]
+
+
+def _values(run: RunReport, chosen: Sequence[Metric]) -> Mapping[Metric, float | None]:
+    return {metric: run.metrics[metric.name] for metric in chosen}

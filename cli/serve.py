@@ -16,23 +16,25 @@ from .options import RUNS
 from .output import tell
 
 NICE = 10
-"""Niceness that the server adds to its process, so that it takes no CPU time from searches."""
+"""What the server adds to the niceness of its process: searches on the same cores then get CPU time first."""
 
 
 def serve(
     runs_dir: Annotated[Path, typer.Argument(metavar="[RUNS-DIR]", help="Folder of the run folders.")] = RUNS,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8437,
-    host: Annotated[str, typer.Option(help="The address; beyond this machine it has a token in it.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Where to listen; beyond this machine the URL has a secret token.")
+    ] = "127.0.0.1",
 ) -> None:
-    """Show the runs of a folder in a browser, while they go on; nothing is changed."""
-    if not runs_dir.is_dir():
+    """Show the runs of a folder in a browser, while they go on, until Ctrl-C; the runs are not changed."""
+    if not runs_dir.is_dir():  # a mistyped folder would be served as one without runs
         raise UsageError(f"there is no folder {runs_dir}; name that of your runs")
     from behavesim.application.serve.server import is_loopback  # imported late: help needs no aiohttp
     from behavesim.application.serve.server import serve as served
 
     def say(address: str) -> None:
         if not is_loopback(host):
-            tell("whoever has this address can read every run; nothing is encrypted on the way")
+            tell("everybody who has this address can read every run; nothing is encrypted on the way")
         typer.echo(address)
         tell("Ctrl-C ends it, and no run")
 

@@ -1,4 +1,4 @@
-"""The streams of the process: a command goes on if one is closed or full, or if its encoding lacks characters."""
+"""Keeps a command going if stdout or stderr is closed or full, or if its encoding lacks characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 PLAIN = "behavesim.plain"
-"""Name of the codec error handler that replaces a character by a plain sign of one column, or else an escape."""
+"""Name of the codec error handler that replaces a character by an ASCII sign of the same width, or by an escape."""
 _SIGNS = dict(zip("▁▂▃▄▅▆▇█→…−–·×━╸╺─│┌┐└┘├┤┬┴┼", "...:::##>.--.x----|+++++++++", strict=True))
 """Plain signs for the characters of charts and progress bars that an encoding lacks, of the same width."""
 LOST = 1
@@ -21,14 +21,17 @@ LOST = 1
 
 
 class Output(io.FileIO):
-    """Stdout or stderr without a buffer; data that cannot be written is dropped, and `loss` holds the error."""
+    """Stdout or stderr without a buffer; data that cannot be written is dropped, and `loss` holds the last error."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
         self.loss: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes, or drop all of them after an error; return how many were written or dropped."""
+        """Write bytes, and wait if the reader is slow; on an error, drop them and keep the error in `loss`.
+
+        Return the number of bytes that were written or dropped.
+        """
         try:
             while (written := super().write(data)) is None:  # another process made the stream non-blocking
                 select.select((), (self,), ())
@@ -40,10 +43,11 @@ class Output(io.FileIO):
 
 @contextmanager
 def lenient_streams() -> Iterator[None]:
-    """Give the process streams that raise no errors; a command that succeeds exits with 1 if output on stdout is lost.
+    """Give the process a stdout and stderr that raise no errors, until the block ends.
 
     A closed stream becomes /dev/null: otherwise a file opened later would get its number, and libuv would abort.
-    Characters that a stream's encoding lacks are written as plain signs or escapes.
+    Characters that a stream's encoding lacks are written as plain signs or escapes. If output on stdout was lost, a
+    block that exits with code 0 exits with LOST instead.
     """
     codecs.register_error(PLAIN, _plain)
     _open_closed()
@@ -62,7 +66,7 @@ def lenient_streams() -> Iterator[None]:
 
 
 def take_loss() -> OSError | None:
-    """Return, and forget, the error that kept stdout from being written.
+    """Flush stdout; return the error with which output on it was lost, once: the next call returns None.
 
     None if all was written, or if stdout is not the stream of `lenient_streams`.
     """
@@ -76,6 +80,7 @@ def take_loss() -> OSError | None:
 
 
 def _is_lost() -> bool:
+    """Whether output on stdout was lost; the reason is printed on stderr, unless stdout's reader closed its pipe."""
     loss = take_loss()
     if loss is not None and loss.errno != errno.EPIPE:  # a closed pipe means that its reader wants no more
         print(f"behavesim: stdout cannot be written: {loss.strerror}", file=sys.stderr)  # noqa: T201
@@ -92,6 +97,7 @@ def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _open_closed() -> None:
+    """Open /dev/null in place of stdin, stdout or stderr, if one is closed."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -100,7 +106,7 @@ def _open_closed() -> None:
 
 
 def _text(number: int, before: TextIO | None) -> io.TextIOWrapper:
-    """Return stdout or stderr as a text stream with the encoding of `before`.
+    """Return stdout or stderr as a text stream with the encoding of `before`, or the locale's if that is None.
 
     It is flushed after each line, except stdout if that is not a terminal.
     """

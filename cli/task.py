@@ -6,13 +6,16 @@ from typing import Annotated
 
 import typer
 
+from behavesim.application.launch import task_settings
 from behavesim.checkup import checkup
-from behavesim.engine.settings import resolve
-from behavesim.task import TaskReference
+from behavesim.checkup.referee import refereed
+from behavesim.task.evaluated import EvaluatorTask
 
 from .commands import PLAIN
+from .evaluator import ConfigurationOption, EvaluatorOption, MinimiseOption, ProgramOption, named_task
 from .findings import report_findings
-from .options import AsJson, Assignments
+from .options import RUNS, AsJson, Assignments, RunsDir
+from .own_evaluator import write_around
 from .own_file import write_example
 
 task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help=True, **PLAIN)
@@ -21,22 +24,43 @@ task = typer.Typer(help="Write and examine a task of your own.", no_args_is_help
 @task.command("init")
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name; the file is NAME.py here.")],
+    evaluator: Annotated[
+        str | None, typer.Option("--evaluator", metavar="E", help="An evaluator to write the file around.")
+    ] = None,
+    program: ProgramOption = None,
+    minimise: MinimiseOption = False,
 ) -> None:
-    """Write a commented task file to start from."""
-    write_example("task", name)
+    """Write a commented task file to start from.
+
+    With --evaluator it is written around an evaluator of any kind: that judges what programs answered where no program
+    runs, so its scores are trusted.
+    """
+    if evaluator is None:
+        write_example("task", name)
+    else:
+        write_around(name, evaluator, program, minimise)
 
 
 @task.command("check")
 def check(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A task file, or an installed task's name.")],
+    ctx: typer.Context,
+    path: Annotated[
+        str | None, typer.Argument(metavar="[PATH]", help="A task file, or an installed task's name.")
+    ] = None,
+    evaluator: EvaluatorOption = None,
+    program: ProgramOption = None,
+    evaluator_config: ConfigurationOption = None,
+    minimise: MinimiseOption = False,
     assignments: Assignments = None,
+    runs_dir: RunsDir = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Examine a task without asking a model, so at no cost.
 
-    Exit code 1 if something must be fixed.
+    With an evaluator, or a task file that names one, try which forged programs it would believe. Exit code 1 if
+    something must be fixed.
     """
-    reference = TaskReference(path).resolved()
-    loaded = reference.load()
-    settings = resolve({"task": reference.text}, assignments, task=loaded)
-    report_findings(checkup(settings, loaded), 20, as_json)
+    with named_task(path, {"allow_weak_isolation": True, **ctx.params}, runs_dir) as made:
+        settings, loaded = task_settings(str(made.path), {}, assignments)
+        examine = refereed if isinstance(loaded, EvaluatorTask) else checkup
+        report_findings(examine(settings, loaded), 34 if examine is refereed else 20, as_json)

@@ -11,7 +11,7 @@ from .output import print_json
 
 
 def tasks(as_json: AsJson = False) -> None:
-    """List the installed tasks."""
+    """List the installed tasks, each with its direction, entry point and description."""
     rows = [(name, TaskReference(name).load()) for name in installed_tasks()]
     if as_json:
         print_json(

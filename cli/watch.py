@@ -22,13 +22,13 @@ def watch(
     run: OneRun = None,
     runs_dir: RunsDir = RUNS,
 ) -> None:
-    """Follow a run from another terminal until it ends; nothing is changed."""
+    """Follow a run from another terminal until no process carries it out any more; nothing is changed."""
     followed = Run.load(run_folder(runs_dir, run).path)
     try:
         asyncio.run(watched(followed))
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
-    typer.echo(plain(moment_of(followed)), err=True)
+    typer.echo(plain(moment_of(followed)), err=True)  # what the live view showed may have been older
     typer.echo(f"run {followed.folder.run}: {state_of(followed)}")
     for line in ending(followed, in_force(followed), followed.state.stopped):
         typer.echo(printable(line))

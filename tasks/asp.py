@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -71,15 +70,18 @@ return score
 
 SYMBOLS = ((0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 2), (0, 2, 1), (1, 1, 1), (2, 2, 2))
 """The values that a group of three coordinates may have: one for each class of rotations in the construction."""
-
+SEPARATING = frozenset({(0, 1, 2), (0, 0, 1), (0, 0, 2)})
+"""Sorted triples of values: any three vectors of an admissible set have one of these in some coordinate."""
 SIZES: dict[Split, tuple[tuple[int, int], ...]] = {
     "search": ((15, 10),),
     "validation": ((12, 7),),
     "held-out": ((12, 8), (15, 9), (18, 13)),
 }
-
+"""The (n, w) of each instance, by split: length of the vectors and number of their non-zero values."""
 Row = tuple[int, ...]
+"""A vector that a program ranks, as the index into SYMBOLS of each of its groups of three coordinates."""
 Values = tuple[int, ...]
+"""The coordinates of a vector or of a group, each 0, 1 or 2."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class AdmissibleSets:
 
     @cached_property
     def twins(self) -> dict[tuple[int, ...], int]:
-        """The rows with each tuple of group weights, as a bit set; any two of them have vectors of equal support."""
+        """The rows with each tuple of group weights, as a bit set (bit i is row i); only one of them may be picked."""
         twins: dict[tuple[int, ...], int] = {}
         for index, row in enumerate(self.rows):
             weights = self.group_weights(row)
@@ -123,18 +125,13 @@ class AdmissibleSets:
     def clashing(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """At [group][a][b], the rows whose symbol in that group makes a bad triple with a and b, as a bit set."""
         symbols = range(len(SYMBOLS))
-        having = [[self._rows_with(group, symbol) for symbol in symbols] for group in range(self.n // 3)]
-        bad = bad_triples()
-        return tuple(
-            tuple(
-                tuple(_union(rows[c] for c in symbols if tuple(sorted((a, b, c))) in bad) for b in symbols)
-                for a in symbols
-            )
-            for rows in having
-        )
-
-    def _rows_with(self, group: int, symbol: int) -> int:
-        return _union(1 << index for index, row in enumerate(self.rows) if row[group] == symbol)
+        thirds = [[[c for c in symbols if tuple(sorted((a, b, c))) in bad_triples()] for b in symbols] for a in symbols]
+        clashing = []
+        for symbols_of_rows in zip(*self.rows, strict=True):
+            having = [sum(1 << index for index, each in enumerate(symbols_of_rows) if each == c) for c in symbols]
+            # no row has two symbols in a group, so the sum of such sets is their union
+            clashing.append(tuple(tuple(sum(having[c] for c in third) for third in row) for row in thirds))
+        return tuple(clashing)
 
     @staticmethod
     def group_weights(row: Row) -> tuple[int, ...]:
@@ -142,23 +139,14 @@ class AdmissibleSets:
         return tuple(3 - SYMBOLS[symbol].count(0) for symbol in row)
 
 
-def _union(sets: Iterable[int]) -> int:
-    return reduce(operator.or_, sets, 0)
-
-
 def _rotations(symbol: int) -> tuple[Values, ...]:
     a, b, c = SYMBOLS[symbol]
     return tuple(dict.fromkeys([(a, b, c), (c, a, b), (b, c, a)]))
 
 
-def separates(values: tuple[int, int, int]) -> bool:
-    """Whether a coordinate with these three values tells three vectors apart: {0,1,2}, {0,0,1} or {0,0,2}."""
-    return tuple(sorted(values)) in {(0, 1, 2), (0, 0, 1), (0, 0, 2)}
-
-
 @cache
 def bad_triples() -> frozenset[tuple[int, int, int]]:
-    """Return the sorted triples of symbols that have rotations without a coordinate that separates the three.
+    """Return the sorted triples of symbols that have rotations without a coordinate that tells the three apart.
 
     A row contains all combinations of rotations of its groups. So three rows cannot be in the set together if and only
     if the triple of their symbols is bad in every group.
@@ -167,14 +155,17 @@ def bad_triples() -> frozenset[tuple[int, int, int]]:
         triple
         for triple in combinations_with_replacement(range(len(SYMBOLS)), 3)
         if any(
-            not any(separates(values) for values in zip(*rotated, strict=True))
+            not any(tuple(sorted(values)) in SEPARATING for values in zip(*rotated, strict=True))
             for rotated in product(*(_rotations(symbol) for symbol in triple))
         )
     )
 
 
 class Blocking:
-    """Tracks which rows fit a growing set: no pick has their support, and no two picks a triple bad in every group."""
+    """Tracks which rows still fit a growing set of picked rows.
+
+    A row fits if no pick has its group weights, and no two picks make a triple with it that is bad in every group.
+    """
 
     def __init__(self, instance: AdmissibleSets) -> None:
         self._instance = instance
@@ -189,10 +180,10 @@ class Blocking:
         """Add the row with this index to the set, and block the rows that it excludes."""
         row = self._instance.rows[index]
         blocked = self._blocked | self._instance.twins[self._instance.group_weights(row)]
-        # the pick's part of the table, looked up once for all earlier picks
+        # the pick's part of the table, looked up once for all earlier picks; all sets of rows are bit sets, for speed
         by_group = [symbols[symbol] for symbols, symbol in zip(self._instance.clashing, row, strict=True)]
         for earlier in self._picks:
-            bad = -1
+            bad = -1  # all rows
             for symbols, symbol in zip(by_group, earlier, strict=True):
                 bad &= symbols[symbol]
             blocked |= bad
@@ -236,7 +227,7 @@ class AdmissibleSet(Task):
         return _instances(split)
 
     def in_words(self, instance: AdmissibleSets, decision: int) -> str:
-        """Return the vector of the picked row as a phrase."""
+        """Return the vector of the picked row as a phrase such as "the vector 012000111"."""
         return f"the vector {_digits(instance.vectors[decision])}"
 
     def objective_on(self, split: Split) -> Objective:
@@ -248,7 +239,10 @@ class AdmissibleSet(Task):
         return Objective("maximise", best_known=reached.get(split))
 
     def solve(self, function: Callable[..., Any], instance: AdmissibleSets) -> Solution:
-        """Return the picks in order, as int64 row indices; raises InvalidSolution if a priority is no finite number."""
+        """Return the rows picked greedily by priority, (picks,) int64 indices in order of picking.
+
+        Raises InvalidSolution if a priority is not a finite number.
+        """
         priorities = [_priority(function(vector, instance.n, instance.w)) for vector in instance.vectors]
         blocking = Blocking(instance)
         picks = []
@@ -259,7 +253,7 @@ class AdmissibleSet(Task):
         return np.array(picks, dtype=np.int64)
 
     def score(self, instance: AdmissibleSets, solution: Solution) -> float:
-        """Return the number of vectors in the set; raises InvalidSolution if the set is not admissible."""
+        """Return the number of vectors in the set; raises InvalidSolution if picks or set are not valid."""
         picks = _checked(instance, solution)
         blocking = Blocking(instance)
         for position, index in enumerate(picks):
@@ -269,7 +263,7 @@ class AdmissibleSet(Task):
         return float(sum(instance.sizes[index] for index in picks))
 
     def trajectory(self, instance: AdmissibleSets, solution: Solution) -> Trajectory:
-        """Return the growing set: state i is the first i + 1 picks; raises InvalidSolution if one is no row index."""
+        """Return the growing set: state i is the first i + 1 picks; raises InvalidSolution if one is not a row."""
         return Trajectory.prefixes(_checked(instance, solution))
 
 
@@ -279,7 +273,7 @@ def _instances(split: Split) -> tuple[AdmissibleSets, ...]:
 
 
 def _priority(answer: Any) -> float:
-    try:
+    try:  # a text such as "1.0" would be taken by `float`
         if isinstance(answer, str | bytes):
             raise TypeError
         priority = float(answer)

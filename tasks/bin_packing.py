@@ -53,14 +53,16 @@ return score
 CAPACITY = 100
 """Capacity of a bin, in the unit of the items' sizes."""
 COMPARED = 100
-"""Number of first items whose bins are the trajectory."""
+"""Number of items, the first ones, whose bins are the trajectory: comparing all 5000 would take too long."""
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (5000,) * 5,
     "validation": (1000, 1000, 5000, 5000),
     "held-out": (500, 1000, 2000, 5000, 10_000),
 }
+"""Number of items of each instance, by split."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+"""Seed of numpy's legacy generator, which draws the items of a split: its numbers never change."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,11 @@ class OnlineBinPacking(Task):
         return _instances(split)
 
     def in_words(self, instance: Items, decision: int) -> str:
-        """Return the chosen bin as a phrase; bins count from 1 in the order in which they are opened."""
+        """Return the chosen bin as a phrase such as "bin 3"; bins count from 1 in the order of their opening."""
         return f"bin {decision + 1}"
 
     def picture(self, instance: Items) -> Bins:
-        """Return the picture of the bins with the first 100 items."""
+        """Return what a packing of the first 100 items is drawn with: their sizes and the capacity of a bin."""
         return Bins(tuple(instance.sizes[:COMPARED].tolist()), CAPACITY)
 
     def objective_on(self, split: Split) -> Objective:
@@ -118,8 +120,9 @@ class OnlineBinPacking(Task):
     def solve(self, function: Callable[..., Any], instance: Items) -> Solution:
         """Return the bin of each item in order, (items,) int64; bins are numbered from 0 as they are opened.
 
-        Raises InvalidSolution if an answer is no array of one number for each bin, or its greatest is not finite.
+        Raises InvalidSolution if an answer is not an array of one number for each bin, or its greatest is not finite.
         """
+        # one bin more than items, so that there is always an empty one
         room = np.full(len(instance.sizes) + 1, float(CAPACITY))
         opened = 0
         chosen = np.empty(len(instance.sizes), dtype=np.int64)
@@ -132,13 +135,13 @@ class OnlineBinPacking(Task):
         return chosen
 
     def score(self, instance: Items, solution: Solution) -> float:
-        """Return the number of bins used; raises InvalidSolution if the solution is no valid packing."""
+        """Return the number of bins used; raises InvalidSolution if the solution is not a valid packing."""
         return float(_checked(instance, solution).max() + 1)
 
     def trajectory(self, instance: Items, solution: Solution) -> Trajectory:
         """Return the choices one by one: state i is the bins of the first i + 1 items, for the first 100 items.
 
-        Raises InvalidSolution if the solution is no valid packing.
+        Raises InvalidSolution if the solution is not a valid packing.
         """
         return Trajectory.prefixes(_checked(instance, solution)[:COMPARED])
 
@@ -151,11 +154,15 @@ def _instances(split: Split) -> tuple[Items, ...]:
 
 def _weibull_sizes(random: np.random.RandomState, count: int) -> NDArray[np.int64]:
     sizes = np.clip(np.rint(45 * random.weibull(3, count)), 1, CAPACITY).astype(np.int64)
-    sizes.setflags(write=False)
+    sizes.setflags(write=False)  # instances are cached and shared
     return sizes
 
 
 def _first_greatest(answer: Any, bins: int) -> int:
+    """Return the index of the greatest priority, the first of equal ones.
+
+    Raises InvalidSolution unless there is one number for each of so many bins and the greatest is finite.
+    """
     priorities = np.asarray(answer)
     if priorities.shape != (bins,) or priorities.dtype.kind not in "fiub":
         raise InvalidSolution(f"expected {bins} priorities, got {priorities.dtype} of shape {priorities.shape}")
@@ -166,6 +173,7 @@ def _first_greatest(answer: Any, bins: int) -> int:
 
 
 def _checked(instance: Items, solution: Solution) -> NDArray[np.int64]:
+    """Return the bin of each item as int64; raises InvalidSolution if the solution is not a valid packing."""
     count = len(instance.sizes)
     if not isinstance(solution, np.ndarray) or solution.shape != (count,):
         raise InvalidSolution(f"expected the bins of {count} items as one row, got {solution!r:.80}")

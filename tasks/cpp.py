@@ -134,9 +134,10 @@ and each step stays feasible up to the solver's tolerance.
 """
 
 TOLERANCE = 1e-9
-"""How far circles may overlap or reach out of the square, for rounding errors."""
+"""Length by which two circles may overlap, or one reach out of the square of side 1, for rounding errors."""
 
 SIZES: dict[Split, tuple[int, ...]] = {"search": (26,), "validation": (20, 32), "held-out": (10, 17, 23, 29, 40)}
+"""The number of circles in each instance of each split."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +180,13 @@ class CirclePacking(Task):
         return tuple(Circles(n) for n in SIZES[split])
 
     def picture(self, instance: Circles) -> Disks:
-        """Return the picture of the circles in the square."""
+        """Return the picture that draws each state as disks in the unit square."""
         return Disks()
 
     def solve(self, function: Callable[..., Any], instance: Circles) -> Solution:
         """Return what the function returns, as a float64 array; its shape is checked by `score`.
 
-        Raises InvalidSolution if that is no array of numbers.
+        Raises InvalidSolution if that is not an array of numbers.
         """
         answer = function(instance.n)
         try:
@@ -198,10 +199,11 @@ class CirclePacking(Task):
 
     def score(self, instance: Circles, solution: Solution) -> float:
         """Return the sum of the radii; raises InvalidSolution if the circles are not (n, 3) or break a rule."""
+        # fsum rounds once, so that the score is the same on every machine
         return math.fsum(_checked(instance, solution)[:, 2].tolist())
 
     def trajectory(self, instance: Circles, solution: Solution) -> Trajectory:
-        """Return the square filling up: state t holds the first t circles in returned order, the others as zeros.
+        """Return the square filling up: state i holds the first i + 1 circles in returned order, the others as zeros.
 
         Raises InvalidSolution if the circles are not (n, 3) or break a rule.
         """
@@ -211,6 +213,7 @@ class CirclePacking(Task):
 
 
 def _checked(instance: Circles, solution: Solution) -> NDArray[np.float64]:
+    """Return the circles as (n, 3) float64; raises InvalidSolution if they are not (n, 3) or break a rule."""
     n = instance.n
     if not isinstance(solution, np.ndarray) or solution.shape != (n, 3) or solution.dtype.kind not in "fiu":
         raise InvalidSolution(f"expected an array of numbers of shape ({n}, 3), got {_described(solution)}")

@@ -88,16 +88,18 @@ TSPLIB = {
 59,15 5,6 10,17 21,10 5,64 30,15 39,10 32,39 25,32 25,55 48,28 56,37 30,40
 """,
 }
-"""Two instances of TSPLIB, as x,y of each city. With TSPLIB's rounded distances their optima are 7542 and 426."""
+"""Two instances of TSPLIB by name, as x,y of each city. With TSPLIB's rounded distances their optima are 7542, 426."""
 
 SIZES: dict[Split, tuple[int, ...]] = {
     "search": (50,) * 5,
     "validation": (20, 20, 50, 50, 100, 100),
     "held-out": (20,) * 3 + (50,) * 3 + (100,) * 3 + (200,) * 3,
 }
+"""Number of cities of each randomly drawn instance, by split; the held-out split also has the two of TSPLIB."""
 OPTIMA: dict[Split, float] = {"search": 5.623624, "validation": 5.730953, "held-out": 6.820688}
-"""Mean length of the shortest tours of each split, proved optimal by branch and cut."""
+"""Mean length of the shortest tours of a split's instances, proved optimal by branch and cut."""
 SEEDS: dict[Split, int] = {"search": 2024, "validation": 2025, "held-out": 2026}
+"""Seed of numpy's legacy generator, which draws the cities of a split: its numbers never change."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class TravellingSalesman(Task):
         return _instances(split)
 
     def in_words(self, instance: Cities, decision: int) -> str:
-        """Return the chosen city as a phrase."""
+        """Return the chosen city as a phrase such as "city 7"."""
         return f"city {decision}"
 
     def picture(self, instance: Cities) -> Route | None:
@@ -163,7 +165,7 @@ class TravellingSalesman(Task):
     def solve(self, function: Callable[..., Any], instance: Cities) -> Solution:
         """Return the tour that the function builds from city 0, (n,) int64; the last city is added without a call.
 
-        Raises InvalidSolution if an answer is no integer or not one of the unvisited cities.
+        Raises InvalidSolution if an answer is not an integer or not one of the unvisited cities.
         """
         distances = instance.distances
         offered = distances.copy()  # the function may write to its copy
@@ -210,6 +212,7 @@ def _published(name: str) -> Cities:
 
 
 def _city(answer: Any) -> int:
+    """Return an answer as an int; raises InvalidSolution if it is of no integer type, such as 3.0."""
     try:
         return operator.index(answer)
     except TypeError as error:
@@ -217,6 +220,7 @@ def _city(answer: Any) -> int:
 
 
 def _checked(instance: Cities, solution: Solution) -> NDArray[np.int64]:
+    """Return the tour as int64; raises InvalidSolution if it does not visit every city once from city 0."""
     cities = len(instance.distances)
     if not isinstance(solution, np.ndarray) or solution.shape != (cities,):
         raise InvalidSolution(f"expected a tour of {cities} cities as one row, got {solution!r:.80}")

@@ -18,8 +18,9 @@ SIZES: dict[Split, tuple[int, ...]] = {
     "validation": (250, 400),
     "held-out": (200, 300, 400, 500),
 }
-"""Numbers of cities: each split has two maps of each size, one with uniform cities and one with clusters."""
+"""Numbers of cities, by split; of each there are two maps, first one with uniform cities, then one with clusters."""
 SEEDS: dict[Split, int] = {"search": 3024, "validation": 3025, "held-out": 3026}
+"""Seed of numpy's legacy generator, which draws the cities of a split; they differ from the seeds of `tsp`."""
 CITIES_A_CLUSTER = 25
 """Mean number of cities in a cluster."""
 SPREAD = 0.05
@@ -27,15 +28,15 @@ SPREAD = 0.05
 DIGITS = 6
 """Decimals of the coordinates; rounding makes a map the same on every machine."""
 SECONDS_A_TOUR = 2.0
-"""Mean CPU time for a tour (s): the limit is for all tours together."""
+"""CPU seconds per tour: a program's limit is this times the number of search tours, for all of them together."""
 CALLS = 2 * sum(size - 2 for size in SIZES["search"])
-"""Number of calls of the function on all search instances."""
+"""Number of calls of the function on all search instances together."""
 BEST: dict[Split, tuple[float, ...]] = {
     "search": (10.638555, 5.646526, 13.264768, 8.297621, 16.418515, 10.436508),
     "validation": (12.015765, 8.040378, 14.951798, 9.560358),
     "held-out": (10.722355, 6.449832, 13.180281, 8.214507, 14.871385, 9.259908, 16.681526, 11.065864),
 }
-"""Lengths of the shortest tours known, by Helsgaun's Lin-Kernighan heuristic (LKH 3); not proved optimal."""
+"""Lengths of the shortest known tours of each split's instances, in order: by the heuristic LKH 3, not proved best."""
 
 
 class HardTravellingSalesman(TravellingSalesman):

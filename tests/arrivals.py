@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from behavesim.state.events import DECISIONS, Evaluated, Event, Prompt, Rejected, Reply, Responded
-from behavesim.state.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Verdict
 from tests.crash.deaths import METHODS
 from tests.engine.toys import MemoryJournal, ToyJudge, ToyProposer, search
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from behavesim.programs.extract import REASONS, Program, extract
-from behavesim.state.verdict import Failure
+from behavesim.task.verdict import Failure
 
 TEMPLATE = "def pick(a, b):\n    return a\n"
 MEMORY_BYTES = 600 << 20

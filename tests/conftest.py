@@ -12,9 +12,10 @@ import pytest
 from hypothesis import settings
 
 import behavesim as bs
-from behavesim.engine import outcome
+from behavesim.programs import extract as extracting
+from behavesim.programs import form
 from behavesim.programs.extract import extract
-from behavesim.sandbox import connection
+from behavesim.sandbox import connection, environment
 from tests import forks
 from tests.cli.command import Command
 
@@ -45,7 +46,7 @@ def _bound_as_needed() -> Iterator[None]:
     """Symbols are bound when they are called: to bind all takes a fifth of a zygote's start, and pays after a hundred
     programs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delitem(connection._ENVIRONMENT, "LD_BIND_NOW")
+        patch.delitem(environment.VARIABLES, "LD_BIND_NOW")
         yield
 
 
@@ -58,10 +59,19 @@ def _forked_zygotes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _forked_readers() -> Iterator[None]:
+    """Processes with limits that read replies begin with what they would import; those of test_limits do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        if forks.ARE_POSSIBLE:
+            patch.setattr(extracting, "subprocess", forks)
+        yield
+
+
 @pytest.fixture
 def replies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is taken from a reply is remembered: toy searches are sent the same few replies thousands of times."""
-    monkeypatch.setattr(outcome, "extract", _extracted_once)
+    monkeypatch.setattr(form, "extract", _extracted_once)
 
 
 _extracted_once = lru_cache(1000)(extract)

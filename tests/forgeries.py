@@ -1,8 +1,9 @@
 """Forgeries: in a finished run one field of one event is changed, and `verify` must name it.
 
 `python -m tests.forgeries --count 300 --seed 1` forges so many copies, of every kind of event and every field in turn,
-and lists those that `verify` takes for sound. Such a forgery is only allowed where docs/durability.md says that the
-journal cannot know better; `UNKNOWABLE` has the same list. Programs are run once, whatever copies they stand in.
+and lists those that `verify` takes for sound. Such a forgery is only allowed where docs/explanation/durability.md says
+that the journal cannot know better; `UNKNOWABLE` has the same list. Programs are run once, whatever copies they
+stand in.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from unittest.mock import patch
 from behavesim.application.verification import verified
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
-from behavesim.engine import build
+from behavesim.engine import judging
 from behavesim.sandbox import Limits
 from behavesim.state.events import STORED_AS, Evaluated, Event
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.codec import NAMES, decode, encode
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.task import Split, Task, TaskReference
+from behavesim.task.verdict import Failure, Verdict
 from tests.crash.processes import FEW_CITIES, carried_out
 
 ADJUSTABLE = "label|workers|connections|max_.*|recommend|prices|request_timeout_s|service_tier"
@@ -59,12 +60,12 @@ UNKNOWABLE: Mapping[str, Sequence[str]] = {
         r"RunStarted (settings|provenance)\..*",
     ],
     "why a run stopped before its end, and how many requests were under way": [
-        r"RunStopped (reason|under_way)",
+        r"RunStopped (reason|under_way|message)",
         r"RunResumed unanswered",
     ],
     "how many programs were wanted, where fewer were found": [r"PortfolioChosen wanted"],
 }
-"""What `verify` cannot know, in the words of docs/durability.md, and the fields that this is about."""
+"""What `verify` cannot know, in the words of docs/explanation/durability.md, and the fields that this is about."""
 
 MODEL = """\
 import hashlib, sys
@@ -110,10 +111,10 @@ class Judges:
 
     @asynccontextmanager
     async def judging(self, settings: Settings, task: Task, split: Split = "search") -> AsyncIterator[Any]:
-        """In the place of `search.build.judging`."""
+        """In the place of `search.judging.judging`."""
         key = (task.name, split, Limits.of(settings))
         if key not in self.known:
-            self.known[key] = await self.stack.enter_async_context(build.judging(settings, task, split))
+            self.known[key] = await self.stack.enter_async_context(judging.judging(settings, task, split))
         judge, verdicts = self.known[key], self.verdicts
 
         class Remembering:
@@ -133,7 +134,7 @@ async def runs(folder: Path) -> list[RunFolder]:
     (folder / "model.py").write_text(f"TEMPLATE = {TaskReference('tsp').load().template!r}\n{MODEL}")
     begun = ["--start-with", str(own), "--set", "n_init=8", "--set", "restart_every=10", "--set", "islands=3"]
     begun += ["--set", "restart_every_s=0.05", "--set", "repair=1", "--set", "shortlist=3"]
-    model = f"command:{sys.executable} {folder / 'model.py'}"
+    model = f"command:{sys.executable} -IS {folder / 'model.py'}"
     noted = ["--method", "reevo", "--proposer", model, "--set", "initial_population=4", "--set", "population=4"]
     for arguments in (
         ("run", FEW_CITIES, "--budget", "24", *begun, "--name", "plain"),
@@ -219,7 +220,7 @@ async def forgeries(count: int, seed: int, folder: Path) -> list[Forgery]:
     rng, found = random.Random(seed), list[Forgery]()
     async with AsyncExitStack() as stack:
         judges = Judges(stack)
-        for room in ("audit.bench", "application.verification"):
+        for room in ("audit.bench", "application.recommendation"):
             stack.enter_context(patch(f"behavesim.{room}.judging", judges.judging))
         journals = {run: [event for _, _, event in read_events(run.journal)] for run in await runs(folder)}
         for run in journals:

@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from subprocess import DEVNULL as DEVNULL
-from subprocess import TimeoutExpired
+from subprocess import CompletedProcess, TimeoutExpired
+from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
 ARE_POSSIBLE = sys.platform == "linux"
@@ -33,6 +34,11 @@ LOADED = {
         *("behavesim.sandbox.candidate", "behavesim.sandbox.isolation", "behavesim.trajectory", "behavesim_tasks.tsp"),
         *("numpy.fft", "numpy.ma", "numpy.polynomial", "statistics"),
     ),
+    "behavesim.sandbox.tree.zygote": (
+        *("behavesim.evaluators.evaluation", "behavesim.evaluators.description", "behavesim.sandbox.isolation"),
+        "behavesim.sandbox.tree.confinement",
+    ),
+    "behavesim.programs.extract": ("behavesim.programs.whole", "resource"),
 }
 """What `python -m` of each would import, or most of it."""
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -59,7 +65,7 @@ class Popen:
     ) -> None:
         at = command.index("-m")
         module, *arguments = command[at + 1 :]
-        wanted = ((1, stdout), (2, stderr), *((fd, fd) for fd in pass_fds))
+        wanted = ((0, stdin), (1, stdout), (2, stderr), *((fd, fd) for fd in pass_fds))
         fds = {to: fd for to, fd in wanted if fd != DEVNULL}  # where the server's own leads already
         order = {"module": module, "arguments": arguments, "env": dict(env), "cwd": cwd, "fds": list(fds)}
         self._status, theirs = _connected()
@@ -90,6 +96,27 @@ class Popen:
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    input: bytes,  # noqa: A002 (subprocess calls it so)
+    capture_output: bool,
+    timeout: float,
+    env: Mapping[str, str],
+    cwd: str,
+    start_new_session: bool,
+) -> CompletedProcess[bytes]:
+    """Run such a process to its end, as subprocess would."""
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as said:
+        given.write(input)
+        given.seek(0)
+        process = Popen(command, stdin=given.fileno(), stdout=out.fileno(), stderr=said.fileno(), env=env, cwd=cwd)
+        code = process.wait(timeout)
+        for each in (out, said):
+            each.seek(0)
+        return CompletedProcess(command, code, out.read(), said.read())
 
 
 def _connected() -> tuple[socket.socket, socket.socket]:

@@ -3,6 +3,9 @@
 `python -m tests.mutants methods --sample 60 --seed 1`; needs `pip install cosmic-ray` (extra `mutants`). The tree is
 copied, so nothing of it changes. Places in the code are drawn first and then one mutant for each, so that an operator
 with many mutants counts no more than a number with two. Survivors are shown as they differ from the code.
+
+Left out is what cannot change what the code does, or only how a message reads: annotations, the test of
+`if TYPE_CHECKING`, and what is computed within an f-string.
 """
 
 from __future__ import annotations
@@ -47,12 +50,55 @@ ROOMS = {
         ["behavesim/state/state.py", "behavesim/state/members.py", "behavesim/state/tally.py"],
         ["tests/state/test_state.py"],
     ),
+    "base": (
+        ["behavesim/base"],
+        [
+            "tests/base/test_clock.py",
+            "tests/base/test_comments.py",
+            "tests/base/test_errors.py",
+            "tests/base/test_finished.py",
+            "tests/base/test_notices.py",
+            "tests/base/test_plugins.py",
+            "tests/base/test_text.py",
+            "tests/base/test_text_file.py",
+            "tests/base/test_tokens.py",
+            "tests/house/test_config.py",
+        ],
+    ),
+    "task": (["behavesim/task"], ["tests/task"]),
+    "settings": (
+        ["behavesim/engine/settings.py", "behavesim/state/settings.py"],
+        ["tests/engine/test_settings.py", "tests/house/test_config.py"],
+    ),
+    "caps": (["behavesim/engine/caps.py", "behavesim/engine/cap.py"], ["tests/engine/test_caps.py"]),
+    "admission": (["behavesim/engine/admission.py"], ["tests/engine/test_admission.py", "tests/engine/test_forks.py"]),
     "outcome": (["behavesim/engine/outcome.py"], ["tests/engine/test_outcome.py"]),
     "due": (["behavesim/engine/due.py"], ["tests/engine/test_due.py"]),
-    "audit": (["behavesim/audit/audit.py"], ["tests/audit"]),
+    "audit": (
+        [
+            "behavesim/audit/audit.py",
+            "behavesim/audit/verify.py",
+            "behavesim/audit/inputs.py",
+            "behavesim/audit/noise.py",
+        ],
+        [
+            "tests/audit",
+            "tests/crash/test_damage.py",
+            "tests/crash/test_signals_and_forks.py",
+            "tests/cli/test_evaluator_runs.py",
+        ],
+    ),
     "loop": (
         ["behavesim/engine/loop.py", "behavesim/engine/trials.py", "behavesim/engine/measurements.py"],
-        ["tests/engine"],
+        [
+            "tests/engine/test_arrivals.py",
+            "tests/engine/test_caps.py",
+            "tests/engine/test_clock.py",
+            "tests/engine/test_echo.py",
+            "tests/engine/test_injected.py",
+            "tests/engine/test_search.py",
+            "tests/engine/test_twins.py",
+        ],
     ),
 }
 """The code of each room, and the tests that hold it."""
@@ -68,31 +114,35 @@ LOADED_ONCE = ("aiohttp", "hypothesis", "matplotlib.figure", "numba", "pydantic"
 Place = tuple[Path, tuple[int, int]]
 
 
-def modules(code: list[str]) -> list[Path]:
-    """The modules of a room, relative to the tree."""
-    found = (path for name in code for path in ([Path(name)] if name.endswith(".py") else Path(name).rglob("*.py")))
-    return sorted(path for path in found if not path.is_relative_to(LEFT_OUT))
+def found(names: list[str], pattern: str) -> list[Path]:
+    """The named files, and those of the named folders that match, relative to the tree."""
+    paths = (path for name in names for path in ([Path(name)] if name.endswith(".py") else Path(name).rglob(pattern)))
+    return sorted(path for path in paths if not path.is_relative_to(LEFT_OUT))
 
 
-def annotated(path: Path) -> Iterator[ast.expr]:
-    """The annotations of a module, which are not evaluated."""
+def left_out(path: Path) -> Iterator[ast.expr]:
+    """What is not mutated of a module: annotations, tests of TYPE_CHECKING and f-strings."""
     for node in ast.walk(ast.parse(path.read_text())):
         for name in ("annotation", "returns"):
-            if (found := getattr(node, name, None)) is not None:
-                yield found
+            if (annotation := getattr(node, name, None)) is not None:
+                yield annotation
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield node.test
+        if isinstance(node, ast.JoinedStr):
+            yield node
 
 
 def mutants(paths: list[Path]) -> dict[Place, list[MutationSpec]]:
-    """All mutants of some modules by place, those of annotations left out."""
-    types = {
-        path: [((e.lineno, e.col_offset), (e.end_lineno, e.end_col_offset)) for e in annotated(path)] for path in paths
+    """All mutants of some modules by place, but for what is left out."""
+    kept = {
+        path: [((e.lineno, e.col_offset), (e.end_lineno, e.end_col_offset)) for e in left_out(path)] for path in paths
     }
     places = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, use_db(str(Path(folder) / "all.sqlite")) as database:
         init(paths, database, {})
         for item in database.work_items:
             for mutant in item.mutations:
-                if not any(start <= mutant.start_pos < end for start, end in types[mutant.module_path]):
+                if not any(start <= mutant.start_pos < end for start, end in kept[mutant.module_path]):
                     places[mutant.module_path, mutant.start_pos].append(mutant)
     return places
 
@@ -106,10 +156,10 @@ def drawn(paths: list[Path], count: int, seed: int) -> list[MutationSpec]:
     return [rng.choice(sorted(places[place], key=in_order)) for place in sorted(chosen)]
 
 
-def files(folders: list[str], module: str = "") -> list[str]:
-    """A room's tests, the likeliest to fail, those named after a module, first."""
-    found = [path for folder in folders for path in sorted(Path(folder).rglob("test_*.py"))]
-    return [EVERYWHERE, *map(str, sorted(found, key=lambda path: path.stem != f"test_{module}"))]
+def files(tests: list[str], module: str = "") -> list[str]:
+    """The files of a room's tests; those named after the module come first, as they fail most."""
+    paths = found(tests, "test_*.py")
+    return [EVERYWHERE, *map(str, sorted(paths, key=lambda path: path.stem != f"test_{module}"))]
 
 
 def passed(tests: Sequence[str], timeout_s: float) -> bool:
@@ -136,16 +186,16 @@ def run_pytest(tests: Sequence[str]) -> None:
 
 def measure(room: str, count: int, seed: int, timeout_s: float) -> None:
     """Test the room against each mutant of its sample."""
-    code, folders = ROOMS[room]
+    code, tests = ROOMS[room]
     began = time.monotonic()
-    if not passed(files(folders), timeout_s):
+    if not passed(files(tests), timeout_s):
         raise SystemExit(f"the tests of {room} fail without any mutant")
     print(f"{room}: its own tests take {time.monotonic() - began:.0f} s", flush=True)
-    survivors, sample = 0, drawn(modules(code), count, seed)
+    survivors, sample = 0, drawn(found(code, "*.py"), count, seed)
     for number, mutant in enumerate(sample, 1):
         operator = get_operator(mutant.operator_name)(**mutant.operator_args)
         with use_mutation(mutant.module_path, operator, mutant.occurrence) as (before, after):
-            survived = passed(files(folders, mutant.module_path.stem), timeout_s)
+            survived = passed(files(tests, mutant.module_path.stem), timeout_s)
         outcome = "survived" if survived else "killed"
         print(f"{number} {outcome}  {mutant.module_path}:{mutant.start_pos[0]} {mutant.operator_name}", flush=True)
         if survived:

@@ -1,1 +1,1 @@
-"""Reads finished or running runs from their journals: reports, metrics and comparisons, all as frozen values."""
+"""Functions that read runs, finished or not, from their journals, and return reports, metrics and comparisons."""

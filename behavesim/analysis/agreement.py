@@ -24,7 +24,7 @@ Up to it the comparison takes seconds; its time grows at least with the square o
 
 @dataclass(frozen=True)
 class Pair:
-    """Two candidates, with their similarity by BehaveSim and by a metric of their source, both in [0, 1]."""
+    """Two candidates, with their similarity by BehaveSim and by a metric of their source; 1 means equal in both."""
 
     a: int
     b: int
@@ -42,7 +42,10 @@ class Agreement:
     metric: str
 
     def disagreements(self) -> list[Pair]:
-        """Return all pairs, sorted by how far apart their ranks by the two similarities are, the farthest first."""
+        """Return all pairs of candidates, those on which the two similarities disagree most first.
+
+        All pairs are ranked by each similarity, and sorted by the absolute difference of their two ranks.
+        """
         from scipy.stats import rankdata  # scipy.stats takes half a second to load
 
         rows, columns = np.triu_indices(len(self.candidates), 1)
@@ -55,18 +58,19 @@ class Agreement:
 
 
 def agreement(run: Run, metric: str | None = None) -> Agreement:
-    """Compare at most thirty programs that the run's groups hold, drawn at random with the run's seed.
+    """Compare the candidates that are in a group now; of more than thirty, thirty drawn with the run's seed.
 
-    `metric` names the source metric. None chooses one: CodeBLEU as in the paper if it is installed; otherwise `ast`;
-    `rouge` if the sources are too long for syntax trees or are not Python. Raises UsageError if the groups hold fewer
-    than two programs, if the metric's package is not installed, if it needs Python and a program is not Python, or if
-    the task cannot be loaded.
+    `metric` names the source metric, one of `code_similarity.named.NAMES`. None chooses one: CodeBLEU as in the paper
+    if it is installed; otherwise `ast`; `rouge` if the sources are too long for syntax trees or are not Python. Raises
+    UsageError if the groups hold fewer than two candidates, the metric's package is not installed, or the task cannot
+    be loaded. A metric of syntax trees raises it too for a program that is not Python. Raises KeyError for an unknown
+    metric, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     members = held_candidates(run)
     if len(members) < 2:
         raise UsageError(f"run {run.folder.run} holds {len(members)} programs; clustering takes two or more")
     chosen = np.random.default_rng([run.settings.seed, PROGRAMS]).permutation(members)[:PROGRAMS]
-    candidates = tuple(sorted(chosen.tolist()))
+    candidates = tuple(sorted(chosen.tolist()))  # in order of numbers, as the page lists them
     sources = [run.candidate(candidate).source or "" for candidate in candidates]
     name = _affordable(sources) if metric is None else metric
     similar = source_matrix(of_source(name, sources), sources)
@@ -79,6 +83,7 @@ def held_candidates(run: Run) -> list[int]:
 
 
 def _affordable(sources: list[str]) -> str:
+    """Return the name of the source metric that is used when the user named none; see `agreement`."""
     if not missing("codebleu", None):
         return "codebleu"
     return "ast" if sum(map(len, sources)) <= AST_CHARACTERS and all(map(_is_python, sources)) else "rouge"

@@ -10,25 +10,42 @@ from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import Scored, scored
+from behavesim.analysis.scored import Scored, number_score_gap
 
 BEST, OTHERS = 50, 150
-"""Numbers of programs on the map: of the best, and at most of the rest; the work grows with the square of the sum."""
+"""Largest numbers of programs on the map: of the best, and of the rest. The work grows with the square of their sum."""
 DIGITS = 9
-"""Decimal places of coordinates: rounding gives programs with equal behaviour exactly the same point."""
+"""Decimal places of coordinates: without rounding, programs with equal behaviour would not have exactly the same point,
+because of errors of floating point."""
+
+
+NEAREST = 5
+"""Largest number of programs listed as nearest in behaviour to one on the map."""
+
+
+@dataclass(frozen=True)
+class Near:
+    """A program on the map that behaves like another, with their BehaveSim by the run's own measure, in [0, 1]."""
+
+    candidate: int
+    similarity: float
 
 
 @dataclass(frozen=True)
 class Place(Scored):
-    """A program on the map: distances between points approximate the programs' distances 1 − BehaveSim, in [0, 1]."""
+    """A program at the point (x, y) of the map; distances between points approximate 1 − BehaveSim of the programs.
+
+    `nearest` are at most five other programs of the map, the most similar first; ties go to the better program.
+    """
 
     x: float
     y: float
+    nearest: tuple[Near, ...] = ()
 
 
 @dataclass(frozen=True)
 class BehaviourMap:
-    """Programs as points in the plane, best first.
+    """Programs as points in the plane, best first; then the recommended program and the template if not among them.
 
     `kept` is the share of the distances' variation that two dimensions show, in [0, 1]. It is None if there are no
     programs, or if all of them behave the same.
@@ -41,21 +58,35 @@ class BehaviourMap:
 def behaviour_map(run: Run) -> BehaviourMap:
     """Return the map of the fifty best distinct programs and at most 150 others, taken at even steps of rank.
 
-    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    The recommended program and the template are on it, too. It is empty if no candidate is feasible. Raises UsageError
+    if the task cannot be loaded, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     programs = best_and_others(run.ranked())
     if not programs:
         return BehaviourMap((), None)
-    points, kept = in_the_plane(1.0 - run.matrix([program.candidate for program in programs]))
-    worth = (scored(run, program) for program in programs)
-    places = (
-        Place(each.candidate, each.score, each.gap, x, y) for each, (x, y) in zip(worth, points.tolist(), strict=True)
-    )
-    return BehaviourMap(tuple(places), kept)
+    for marked in (run.recommended, run.template):  # the readers of a map look for these first
+        if marked is not None and marked.score is not None and marked not in programs:
+            programs.append(marked)
+    matrix = run.matrix([program.candidate for program in programs])
+    points, kept = in_the_plane(1.0 - matrix)
+    near = _nearest(matrix, [program.candidate for program in programs])
+    placed = zip(programs, points.tolist(), near, strict=True)
+    return BehaviourMap(tuple(Place(*number_score_gap(run, each), x, y, to) for each, (x, y), to in placed), kept)
+
+
+def _nearest(similarities: NDArray[np.float64], candidates: Sequence[int]) -> list[tuple[Near, ...]]:
+    """Return for each candidate its nearest others, by the (N, N) similarities in the order of `candidates`."""
+    others = similarities.copy()
+    np.fill_diagonal(others, -1.0)
+    order = np.argsort(-others, axis=1, kind="stable")[:, : min(NEAREST, len(candidates) - 1)].tolist()
+    return [
+        tuple(Near(candidates[place], float(similarities[row, place])) for place in places)
+        for row, places in enumerate(order)
+    ]
 
 
 def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
-    """Return the first fifty programs, then at most 150 of the rest at even steps, including the last."""
+    """Return the first fifty programs, then at most 150 of the rest at even steps, including the last; all if fewer."""
     others = range(BEST, len(programs))
     chosen = others if len(others) <= OTHERS else np.linspace(BEST, len(programs) - 1, OTHERS).astype(int).tolist()
     return [*programs[:BEST], *(programs[place] for place in chosen)]
@@ -64,14 +95,16 @@ def best_and_others(programs: Sequence[Candidate]) -> list[Candidate]:
 def in_the_plane(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], float | None]:
     """Return (N, 2) points by classical scaling (Torgerson 1952) of (N, N) distances, and the share that they show.
 
-    The share is that of the two largest eigenvalues in the sum of all positive ones, in [0, 1]; None if all distances
-    are 0. The sign of each axis makes its farthest point positive, so that equal distances give equal maps.
+    N is at least 1. The share is that of the two largest eigenvalues in the sum of all positive ones, in [0, 1]; None
+    if all distances are 0. The sign of each axis makes its farthest point positive, so that equal distances give equal
+    maps.
     """
     size = len(distances)
+    # Double centring turns squared distances into inner products, whose eigenvectors are the coordinates' axes.
     centring = np.eye(size) - 1 / size
     values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
-    spectrum = np.maximum(values[::-1], 0.0)
-    points = np.zeros((size, 2))
+    spectrum = np.maximum(values[::-1], 0.0)  # distances that no space has exactly give negative eigenvalues
+    points = np.zeros((size, 2))  # one program alone has one axis
     axes = (vectors[:, ::-1] * np.sqrt(spectrum))[:, :2]
     points[:, : axes.shape[1]] = axes
     farthest = points[np.abs(points).argmax(axis=0), [0, 1]]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, Event, GroupName, Rejected, Responded
+from behavesim.task import Metrics
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One candidate of a run; a field is None, or empty, while its value is unknown.
+    """One candidate of a run, -1 for the template; a field is None, or empty, while its value is unknown.
 
-    `score` and `scores`, one per instance, are in the task's unit. `group` is the group that the candidate was added
-    to. `stage`, `reason` and `message` say where and why it was rejected. `copy_of` is the candidate whose result it
-    shares. `cpu_s` is the CPU time of its evaluation in seconds.
+    A candidate is open until it has a result. `parents` are the candidates that its prompt showed; `operator` is the
+    kind of request, such as "improve". `group` names the island that it was added to, even if a regrouping moved it
+    later; None if it was added to none. `stage` is "evaluation" for a feasible candidate, else where it was rejected;
+    `reason` (one word) and `message` say why it was rejected. `score` is the task's mean of `scores`, one per instance
+    of the search, in the task's unit. `thought` is the model's sentence before the code; `program_hash` is that of the
+    source's normal form. `copy_of` is the earlier candidate with the same text whose result it shares. `cpu_s` is the
+    CPU time of its evaluation in seconds, for a copy that of the original. `metrics` and `feedback` are what the task
+    or the evaluator reported besides the score.
     """
 
     candidate: CandidateId
@@ -33,29 +39,36 @@ class Candidate:
     program_hash: str = ""
     copy_of: CandidateId | None = None
     cpu_s: float | None = None
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = ""
+
+
+DESCRIBED = ("thought", "program_hash", "copy_of", "cpu_s", "metrics", "feedback")
+"""Fields that a Candidate takes, under the same names, from its Evaluated or Rejected event."""
 
 
 class Candidates:
-    """All candidates that a run asked for, and its template; only `apply` changes them."""
+    """All candidates that a run asked for, and its template, as the events given to `apply` describe them."""
 
     def __init__(self) -> None:
-        self.template: Candidate | None = None
-        """The program that the search starts from, which `all` does not contain; None until it is evaluated."""
         self._known: dict[CandidateId, dict[str, Any]] = {}
-        self._made: dict[CandidateId, Candidate] = {}  # cache of `_candidate`; a change removes the candidate's entry
+        # Values are made when they are asked for: to replace a frozen one at each event would double the time to load.
+        self._made: dict[CandidateId, Candidate] = {}
 
     def apply(self, event: Event) -> None:
-        """Update the candidate that the event names; events come in the journal's order, others are ignored."""
+        """Update the candidate of an Asked, Responded, Evaluated, Rejected or Added event; ignore all other events.
+
+        Events must come in the journal's order. A candidate that is asked for again, for a repair, starts anew.
+        """
         match event:
             case Asked(candidate):
-                self._known[candidate] = {}
+                self._known[candidate] = {}  # one that is asked for again, to be repaired, starts anew
                 self._update(candidate, status="open", parents=event.parents, operator=event.prompt.operator)
             case Responded(candidate, reply):
                 self._update(candidate, model=reply.model)
-            case Evaluated(candidate) if candidate == TEMPLATE:
-                self.template = Candidate(TEMPLATE, parents=(), operator="template", **_evaluated(event))
-            case Evaluated(candidate):
-                self._update(candidate, **_evaluated(event))
+            case Evaluated(candidate, _, score, scores):
+                worth = {"status": "feasible", "stage": "evaluation", "score": score, "scores": scores}
+                self._update(candidate, **worth, **_program(event))
             case Rejected(candidate, stage, reason, message):
                 failed = {"status": "rejected", "stage": stage, "reason": reason, "message": message}
                 self._update(candidate, **failed, **_program(event))
@@ -63,17 +76,16 @@ class Candidates:
                 self._update(candidate, group=group)
 
     def all(self) -> list[Candidate]:
-        """Return the candidates that were asked for, in the order of asking."""
-        return [self._candidate(number) for number in self._known]
+        """Return the candidates that were asked for, in the order of asking, without the template."""
+        return [self._candidate(number) for number in self._known if number != TEMPLATE]
 
     def get(self, number: CandidateId) -> Candidate | None:
-        """Return a candidate by its number, or the template for -1; None if there is no such candidate."""
-        if number == TEMPLATE:
-            return self.template
+        """Return a candidate by its number, or the template for -1; None if no event has named it yet."""
         return self._candidate(number) if number in self._known else None
 
     def _update(self, candidate: CandidateId, **changes: Any) -> None:
-        self._known[candidate].update(changes)
+        # The template alone is evaluated without being asked for.
+        self._known.setdefault(candidate, {"parents": (), "operator": "template"}).update(changes)
         self._made.pop(candidate, None)
 
     def _candidate(self, number: CandidateId) -> Candidate:
@@ -82,10 +94,7 @@ class Candidates:
         return self._made[number]
 
 
-def _evaluated(event: Evaluated) -> dict[str, Any]:
-    worth = {"status": "feasible", "stage": "evaluation", "score": event.score, "scores": event.scores}
-    return {**worth, **_program(event)}
-
-
 def _program(event: Evaluated | Rejected) -> dict[str, Any]:
-    return {name: getattr(event, name) for name in ("source", "thought", "program_hash", "copy_of", "cpu_s")}
+    """Return the source, None if it is empty, and the fields of DESCRIBED, by name."""
+    found = {name: getattr(event, name) for name in DESCRIBED}
+    return {"source": event.source or None, **found}

@@ -11,10 +11,10 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import COLUMNS, Scored, cells, scored
 from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
-from behavesim.similarity.linkage import average_linkage, joins
+from behavesim.similarity.linkage import Join, average_linkage, joins
 
 CLUSTERED = 200
-"""Number of best distinct programs that are clustered; the work grows with its square."""
+"""Largest number of programs that are clustered, the best distinct ones; the work grows with its square."""
 CLUSTERS = 8
 """Largest number of clusters in a report."""
 
@@ -36,21 +36,11 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Join:
-    """One merge of average linkage: `one` and `other` are joined at a mean distance 1 − similarity.
-
-    The distance is in [0, 1] if the similarities are. N clusters have the numbers 0 … N − 1; the first join creates
-    number N, the next N + 1, and so on.
-    """
-
-    one: int
-    other: int
-    distance: float
-
-
-@dataclass(frozen=True)
 class Clustering:
-    """Clusters, best first, and the joins that merge them into one, in order of distance (average linkage)."""
+    """Clusters, best first, and the joins that merge them step by step into one, smallest distance first.
+
+    The joins are those of average linkage on 1 − BehaveSim; there are none for fewer than two clusters.
+    """
 
     clusters: tuple[Cluster, ...] = ()
     joins: tuple[Join, ...] = ()
@@ -60,7 +50,7 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
     """Cluster the best `programs` distinct programs by average linkage into at most `clusters` clusters.
 
     Programs with equal behaviour are in one cluster. It is empty if the run has no feasible program. Raises UsageError
-    if the task cannot be loaded, DistanceError if the measure fails.
+    if the task cannot be loaded, JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     ranked = run.ranked()[:programs]
     if not ranked:
@@ -71,7 +61,7 @@ def clustering(run: Run, programs: int = CLUSTERED, clusters: int = CLUSTERS) ->
     labels = average_linkage(1.0 - similarity, min(clusters, behaviours))
     rows = (np.flatnonzero(np.array(labels) == place) for place in range(max(labels) + 1))
     found = tuple(_cluster(run, ranked, similarity, each) for each in rows)
-    return Clustering(found, tuple(Join(*join) for join in joins(1.0 - similarity, labels)))
+    return Clustering(found, tuple(joins(1.0 - similarity, labels)))
 
 
 def _cluster(run: Run, programs: list[Candidate], similarity: np.ndarray, rows: np.ndarray) -> Cluster:
@@ -99,7 +89,10 @@ def clusters_table(found: tuple[Cluster, ...]) -> Table:
 
 
 def joins_table(found: Sequence[Join]) -> Table:
-    """Return a table with a row per join, for files; clusters are numbered from 1, as in `clusters_table`."""
+    """Return a table with a row per join, for files; clusters are numbered from 1, as in `clusters_table`.
+
+    The first join of n clusters makes cluster n + 1.
+    """
     columns = (Column("joined", COUNT), Column("one", COUNT), Column("other", COUNT), Column("distance", DISTANCE))
     first = len(found) + 2  # n - 1 joins merge n clusters, so the first join has number n + 1
     rows = ((first + step, join.one + 1, join.other + 1, join.distance) for step, join in enumerate(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import TypeVar
 
 from behavesim.analysis.diversity import DiversityAt
@@ -24,6 +24,7 @@ from behavesim.analysis.statistics import (
     paired,
     sample,
 )
+from behavesim.base.score_source import ScoreSource
 
 Pairs = Sequence[tuple[str, str]]
 """Pairs of group labels to test, decided before the results were seen."""
@@ -33,7 +34,8 @@ Pairs = Sequence[tuple[str, str]]
 class MeanDiversity:
     """Diversity after `registered` candidates, as means over the runs that have a value; None if none has.
 
-    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands; `separation` is inter / intra.
+    `intra` and `inter` are distances 1 − BehaveSim in [0, 1] inside and between islands; `separation` is the mean of
+    the runs' own ratios `Diversity.separation`, between / inside.
     """
 
     registered: int
@@ -46,9 +48,9 @@ class MeanDiversity:
 class GroupResult:
     """The results of a group's runs.
 
-    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is the number that each
-    may ask for. `unfinished` names the runs that have not spent it. `metrics` has a sample for each metric, by name,
-    that at least one run has a value for.
+    `asked` is the smallest and the largest number of candidates that a run asked for; `budget` is `RunGroup.budget`.
+    `unfinished` names the runs that have not spent theirs. `metrics` has a sample for each metric, by name, that at
+    least one run has a value for.
     """
 
     label: str
@@ -104,11 +106,13 @@ class ChoiceTest(Paired):
 class TaskComparison:
     """Groups and tests of the runs on one task with equal instances; `instances` is the hash of these.
 
-    The hash is empty if the runs did not record it.
+    The hash is empty if the runs did not record it. All runs have one source of scores. `tests` are between groups,
+    `choice` between recommended programs and the search's best.
     """
 
     task: str
     instances: str
+    score_source: ScoreSource
     groups: tuple[GroupResult, ...]
     tests: tuple[GroupTest, ...]
     choice: tuple[ChoiceTest, ...]
@@ -119,8 +123,8 @@ class RunComparison:
     """Reports of runs with the values of all metrics, and their comparison.
 
     `repeats` names the runs that repeat another run and are left out. `untested` names the runs that are left out of
-    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap; None if fewer
-    than two groups share two tasks or seeds.
+    tests and ranks because they have not spent their budget. `ranks` ranks the groups by their best gap; None as for
+    `ranks.ranks`, or if the best gap is not among the metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -146,12 +150,13 @@ def comparison(
     user's own metric fails.
     """
     runs = [measured(run, metrics) for run in runs]
-    again = set(repeats(runs))
+    again = set(repeats(runs))  # counted once, since copies are no independent samples
     counted = [run for place, run in enumerate(runs) if place not in again]
     groups = grouped(counted) if len(counted) > 1 else []
+    # by default without unfinished runs: they asked for fewer candidates than those they would be compared with
     tested = groups if tests_unfinished else [group.finished for group in groups]
     tasks = _by_task(groups, tested, pairs, metrics)
-    unfinished = [name for entry in tasks for group in entry.groups for name in group.unfinished]
+    unfinished = [name for task in tasks for group in task.groups for name in group.unfinished]
     return RunComparison(
         metrics=tuple(metrics),
         runs=tuple(runs),
@@ -195,10 +200,11 @@ def _result(group: RunGroup) -> GroupResult:
 
 
 def _over_time(group: RunGroup) -> tuple[MeanDiversity, ...]:
-    """Return means over the group's runs at every tenth of the budget."""
+    """Return means over the group's runs, for each number of registered candidates at which one has a diversity."""
     moments: dict[int, list[DiversityAt]] = {}
-    for then in (then for run in group.runs for then in run.diversity_over_time):
-        moments.setdefault(then.registered, []).append(then)
+    for run in group.runs:
+        for then in run.diversity_over_time:
+            moments.setdefault(then.registered, []).append(then)
     return tuple(
         MeanDiversity(
             registered,
@@ -216,21 +222,22 @@ def _values(group: RunGroup, metric: str) -> list[float]:
 
 
 def _tests(groups: Sequence[RunGroup], pairs: Pairs | None, metrics: Sequence[Metric]) -> list[GroupTest]:
+    """Return the tests between the groups of one task, without `p_holm`, metric by metric.
+
+    None for `pairs` tests all pairs. Pairs with an unknown label, or with a group without values, are left out.
+    """
     by_label = {group.label: group for group in groups}
     chosen = list(combinations(by_label, 2)) if pairs is None else pairs
+    here = [(first, second) for first, second in chosen if first in by_label and second in by_label]
     tests = []
-    for metric in (metric.name for metric in metrics if metric.direction is not None):
-        for first, second in chosen:
-            if first not in by_label or second not in by_label:
-                continue
-            a, b = _values(by_label[first], metric), _values(by_label[second], metric)
-            if a and b:
-                tests.append(GroupTest(**vars(mean_difference(a, b)), metric=metric, a=first, b=second))
+    for metric, (first, second) in product((metric.name for metric in metrics if metric.direction is not None), here):
+        a, b = _values(by_label[first], metric), _values(by_label[second], metric)
+        if a and b:
+            tests.append(GroupTest(**vars(mean_difference(a, b)), metric=metric, a=first, b=second))
     return tests
 
 
 def _choices(groups: Sequence[RunGroup]) -> list[ChoiceTest]:
-    """Return the tests by gap and by gain on the template, without those for which no run has a value."""
     tried = [run for group in groups for run in group.runs if run.held_out is not None]
     return [choice for metric in (CHOICE_GAP, CHOICE_GAIN) if (choice := _choice(metric, tried)) is not None]
 
@@ -244,6 +251,7 @@ def _choice(metric: Metric, tried: Sequence[RunReport]) -> ChoiceTest | None:
     if not values:
         return None
     return ChoiceTest(
+        # one value per seed, since runs of one seed begin alike and are not independent
         **vars(paired([sum(alike) / len(alike) for alike in by_seed.values()])),
         metric=metric.name,
         runs=len(values),
@@ -259,13 +267,13 @@ Tested = TypeVar("Tested", GroupTest, ChoiceTest)
 
 
 def _corrected(by_family: Mapping[Family, Sequence[Tested]]) -> dict[Family, tuple[Tested, ...]]:
-    """Return the tests with their `p_holm`: one Holm correction per metric, over all families."""
-    every = [(family, test) for family, tests in by_family.items() for test in tests]
-    corrected: dict[int, float | None] = {}
-    for metric in {test.metric for _, test in every}:
-        places = [place for place, (_, test) in enumerate(every) if test.metric == metric]
-        corrected |= zip(places, holm([every[place][1].p for place in places]), strict=True)
-    found: dict[Family, list[Tested]] = {family: [] for family in by_family}
-    for place, (family, test) in enumerate(every):
-        found[family].append(replace(test, p_holm=corrected[place]))
-    return {family: tuple(tests) for family, tests in found.items()}
+    """Return the tests of each family with their `p_holm`: one Holm correction per metric, over all families."""
+    every = [test for tests in by_family.values() for test in tests]
+    p_holm: dict[tuple[str, float | None], float | None] = {}  # Holm's correction of equal p-values is equal
+    for metric in {test.metric for test in every}:
+        p_values = [test.p for test in every if test.metric == metric]
+        p_holm |= {(metric, p): corrected for p, corrected in zip(p_values, holm(p_values), strict=True)}
+    return {
+        family: tuple(replace(test, p_holm=p_holm[test.metric, test.p]) for test in tests)
+        for family, tests in by_family.items()
+    }

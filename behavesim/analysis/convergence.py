@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP, Scored
 from behavesim.analysis.statistics import Sample, mean_of_all, sample
-from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
 
 CHECKPOINTS = 50
-"""Largest number of points of a convergence curve; it bounds the size of a report."""
+"""Largest number of points of a convergence curve: enough for a smooth curve, and it bounds the size of a report."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run after `asked` candidates: the best score and gap so far, and the mean gap of the ten best programs.
+    """The first `asked` candidates of a run: their best score and its gap, and the mean gap of the ten best programs.
 
-    Gaps are fractions. Values are None while no candidate is feasible, and gaps if the task has no best known score.
+    Of fewer distinct programs than ten, all count. Gaps are fractions, None if unknown. Every value is None while no
+    candidate is feasible.
     """
 
     asked: int
@@ -30,30 +30,34 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Improvement(Scored):
-    """A candidate better than all before it; `asked` is its number + 1."""
+    """A candidate better than all before it; `asked` is its own number + 1, which counts the candidates up to it."""
 
     asked: int
 
 
 def improvements(run: Run) -> tuple[Improvement, ...]:
-    """Return every candidate that was the best so far at its time, in order."""
+    """Return the first feasible candidate and each later one with a better score than all registered before it.
+
+    The template does not count.
+    """
     return tuple(Improvement(best, score, run.gap(score), asked=best + 1) for best, score in run.state.bests)
 
 
 def convergence(run: Run) -> tuple[Checkpoint, ...]:
-    """Return the run at up to fifty evenly spaced numbers of candidates, including the last.
+    """Return the run at up to fifty evenly spaced numbers of candidates, the last of which is all of them.
 
-    A program that appears several times counts once among the ten best.
+    Candidates with one normal form count once, with the score of the first. It is empty if no candidate was asked for.
     """
     candidates = run.candidates
     moments = set(_moments(len(candidates)))
-    seen: set[str] = set()
+    seen: set[object] = set()
     top: list[float] = []  # the utilities of the best ten so far, ascending
     checkpoints = []
     for number, candidate in enumerate(candidates, 1):
-        if candidate.status == "feasible" and candidate.program_hash not in seen:
-            seen.add(candidate.program_hash)
-            bisect.insort(top, run.utility(candidate))
+        program = candidate.program_hash or number  # without a hash, as in old journals, a program counts as its own
+        if candidate.status == "feasible" and program not in seen:
+            seen.add(program)
+            bisect.insort(top, run.utility(candidate))  # sorting all programs at each of fifty moments would be slower
             del top[:-TOP]
         if number in moments:
             checkpoints.append(_checkpoint(run, number, top))
@@ -69,17 +73,17 @@ def _checkpoint(run: Run, asked: int, top: list[float]) -> Checkpoint:
 
 @dataclass(frozen=True)
 class MeanCheckpoint:
-    """The best gaps, or scores, of several runs after each had asked for `asked` candidates."""
+    """The best gaps (fractions), or the best scores, of several runs after each had asked for `asked` candidates."""
 
     asked: int
     best: Sample
 
 
 def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bool) -> tuple[MeanCheckpoint, ...]:
-    """Return samples of the runs' best at up to fifty evenly spaced numbers of candidates, the last being `end`.
+    """Return samples of the runs' best scores at up to fifty evenly spaced numbers of candidates, the last being `end`.
 
-    `by_gap` samples gaps instead of scores. Every run must have asked for at least `end` candidates. Points at which
-    some run has no best yet, or no gap, are left out.
+    `runs` are the improvements of each run, which must have asked for at least `end` candidates. `by_gap` samples gaps
+    instead of scores. Points at which some run has no best yet, or no gap, are left out; there are none if `end` is 0.
     """
     found = ((asked, [_best_at(run, asked, by_gap) for run in runs]) for asked in _moments(end))
     known = ((asked, [value for value in best if value is not None]) for asked, best in found)
@@ -87,24 +91,11 @@ def mean_convergence(runs: Sequence[Sequence[Improvement]], end: int, by_gap: bo
 
 
 def _moments(end: int) -> list[int]:
-    """Return at most fifty numbers from 1 to `end`, evenly spaced except for the last, which is `end`."""
-    step = max(1, -(-end // CHECKPOINTS))
+    """Return at most fifty ascending numbers, evenly spaced except for the last, which is `end`; none if that is 0."""
+    step = max(1, -(-end // CHECKPOINTS))  # rounded up, so that there are never more
     return [*range(step, end, step), end] if end else []
 
 
 def _best_at(run: Sequence[Improvement], asked: int, by_gap: bool) -> float | None:
-    """Return the gap or the score of the best among the first `asked` candidates; None while there is none."""
     then = bisect.bisect_right([each.asked for each in run], asked) - 1
     return None if then < 0 else run[then].gap if by_gap else run[then].score
-
-
-def convergence_table(checkpoints: tuple[Checkpoint, ...]) -> Table:
-    """Return a table with a row per checkpoint; it is for files, since a terminal has no room for fifty rows."""
-    columns = (
-        Column("asked", COUNT, title="candidates"),
-        Column("score", SCORE, title="best"),
-        Column("gap", FRACTION),
-        Column("top10_gap", FRACTION, title="top-10 gap"),
-    )
-    rows = ((each.asked, each.score, each.gap, each.top10_gap) for each in checkpoints)
-    return Table("convergence", "convergence", columns, tuple(rows))

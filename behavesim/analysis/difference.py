@@ -43,10 +43,10 @@ class InstanceDifference:
 
 @dataclass(frozen=True)
 class ProgramDifference:
-    """Two programs of a run: `diff` is the unified diff from the text of `a` to that of `b`, empty if they are equal.
+    """Two programs of a run: `diff` is the unified diff from the text of `a` to that of `b`, "" if they are equal.
 
-    `similarity` is BehaveSim by the run's own measure, in [0, 1]. If one of the two is not feasible, it is None and
-    `instances` is empty.
+    Line ends at the end of a text do not count. `similarity` is BehaveSim by the run's own measure, in [0, 1]. If one
+    of the two is not feasible, it is None and `instances` is empty.
     """
 
     run: str
@@ -78,7 +78,8 @@ class ProgramDifference:
 def program_difference(run: Run, a: int, b: int) -> ProgramDifference:
     """Return how candidates `a` and `b` of a run differ; -1 is the template.
 
-    Raises UsageError if a candidate does not exist or has no program, or if the task cannot be loaded.
+    Raises UsageError if a candidate does not exist or has no program, or if the task cannot be loaded. Raises
+    JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
     one, other = run.candidate(a), run.candidate(b)
     diff = _diff(one, other)
@@ -97,23 +98,17 @@ def _behaviour(run: Run, one: Candidate, other: Candidate) -> tuple[float, tuple
 
     found = []
     for index, (left, right) in enumerate(zip(*behaviours, strict=True)):
-        step = first_difference(left, right)
-        words = (None, None) if step is None else tuple(did(each, index, step, in_words) for each in (left, right))
-        found.append(
-            InstanceDifference(
-                instance=index + 1,
-                a_score=one.scores[index],
-                b_score=other.scores[index],
-                similarity=measure.similarity(left, right),
-                step=None if step is None else step + 1,
-                a_did=words[0],
-                b_did=words[1],
-            )
-        )
+        scores, similarity = (one.scores[index], other.scores[index]), measure.similarity(left, right)
+        if (step := first_difference(left, right)) is None:
+            found.append(InstanceDifference(index + 1, *scores, similarity, None, None, None))
+        else:
+            a_did, b_did = (did(each, index, step, in_words) for each in (left, right))
+            found.append(InstanceDifference(index + 1, *scores, similarity, step + 1, a_did, b_did))
     return measure.between(*behaviours), tuple(found)
 
 
 def _diff(one: Candidate, other: Candidate) -> str:
+    """Return the unified diff of two programs, "" if they are equal; raises UsageError if a candidate has none."""
     left, right = (_source(each).rstrip("\n").split("\n") for each in (one, other))
     names = (f"candidate {one.candidate}", f"candidate {other.candidate}")
     return "\n".join(unified_diff(left, right, *names, lineterm=""))

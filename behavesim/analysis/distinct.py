@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP
+from behavesim.base.text import counted
 
 
 @dataclass(frozen=True)
 class DistinctCounts:
     """Numbers of feasible candidates, of distinct programs among them, and of distinct behaviours among those.
 
-    Programs are equal if their normal forms are, behaviours if all their trajectories are. `top` is the number of
-    distinct behaviours among the ten best distinct programs.
+    Programs are equal if their normal forms are, behaviours if the trajectories on all instances are. `top` is the
+    number of distinct behaviours among the ten best distinct programs.
     """
 
     feasible: int
@@ -28,20 +29,23 @@ class DistinctCounts:
 
     @property
     def repeated_behaviours(self) -> float | None:
-        """The fraction of distinct programs that repeat a behaviour; None if there is no program."""
+        """The fraction of distinct programs that repeat another one's behaviour; None if there is no program.
+
+        Of programs with one behaviour, all but one count as repeats.
+        """
         return 1 - self.behaviours / self.programs if self.programs else None
 
     @property
     def sentence(self) -> str:
-        """The counts as a sentence for people."""
+        """The counts as a sentence for people, without a capital letter and a full stop."""
         return (
-            f"{self.behaviours} different behaviours in {self.programs} different programs of {self.feasible} feasible "
-            f"candidates; the ten best programs behave in {self.top} way{'' if self.top == 1 else 's'}"
+            f"{counted(self.feasible, 'feasible candidate')}, {counted(self.programs, 'different program')}, "
+            f"{counted(self.behaviours, 'different behaviour')}; the ten best programs have {self.top} of them"
         )
 
 
 def distinct(run: Run) -> DistinctCounts:
-    """Count the distinct programs and behaviours of a run so far."""
+    """Count the distinct programs and behaviours of a run so far; raises JournalError if its journal cannot be read."""
     programs = run.ranked()
     behaviours = [behaviour.packed for behaviour in run.trajectories([each.candidate for each in programs])]
     return DistinctCounts(len(run.feasible), len(programs), len(set(behaviours)), len(set(behaviours[:TOP])))

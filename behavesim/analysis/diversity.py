@@ -15,15 +15,15 @@ from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 SAMPLE = 50
 """Largest number of programs per island that are compared; the work grows with its square."""
 SAMPLE_OVER_TIME = 12
-"""The same for each of the ten points in time, smaller since every report compares ten archives."""
+"""Largest number of programs per island that are compared at each tenth of the budget; every report compares ten."""
 
 
 @dataclass(frozen=True)
 class Diversity:
-    """Mean distances 1 − BehaveSim in [0, 1], of the paper's D_intra and D_inter.
+    """Mean distances 1 − BehaveSim in [0, 1]: the paper's D_intra and D_inter.
 
-    `intra` has the mean distance inside each island; None for an island with fewer than two programs. `inter` is the
-    mean over pairs of islands of the distance between them; None if fewer than two islands have programs.
+    `intra` has for each island the mean over pairs of its programs; None if it has fewer than two. `inter` is the mean
+    over pairs of islands of the mean distance between their programs; None if fewer than two islands have programs.
     """
 
     intra: tuple[float | None, ...]
@@ -42,7 +42,7 @@ class Diversity:
 
 @dataclass(frozen=True)
 class DiversityAt(Diversity):
-    """The diversity after `registered` candidates."""
+    """The diversity when `registered` candidates were registered."""
 
     registered: int
 
@@ -50,19 +50,20 @@ class DiversityAt(Diversity):
 def diversity(run: Run, sample: int = SAMPLE) -> Diversity:
     """Return the diversity of the islands now, on at most `sample` programs per island, drawn with the run's seed.
 
-    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    The template is left out. Raises UsageError if the task cannot be loaded, JournalError if the journal cannot be
+    read, TrajectoryError if the measure fails.
     """
     return _diversity(run, [group.members for group in run.state.islands.values()], run.state.registered, sample)
 
 
 def diversity_over_time(run: Run, sample: int = SAMPLE_OVER_TIME) -> tuple[DiversityAt, ...]:
-    """Return the diversity at every tenth of the budget so far; `sample` and errors as for `diversity`."""
+    """Return the diversity after each tenth of the budget reached so far; `sample` and errors as for `diversity`."""
     moments = ((registered, _diversity(run, islands, registered, sample)) for registered, islands in run.archives)
     return tuple(DiversityAt(then.intra, then.inter, registered) for registered, then in moments)
 
 
 def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
-    """Return a table with a row per point in time, for files."""
+    """Return a table for files, with a row per moment: candidates registered, mean distances inside and between."""
     columns = (
         Column("registered", COUNT, title="candidates"),
         Column("intra", DISTANCE, title="distance inside islands"),
@@ -73,7 +74,7 @@ def diversity_table(moments: tuple[DiversityAt, ...]) -> Table:
 
 
 def _diversity(run: Run, islands: Sequence[Sequence[int]], registered: int, sample: int) -> Diversity:
-    rng = np.random.default_rng([run.settings.seed, registered])
+    rng = np.random.default_rng([run.settings.seed, registered])  # so that a report comes out the same every time
     groups = [_drawn([m for m in island if m >= 0], sample, rng) for island in islands]
     members = sorted({member for group in groups for member in group})
     if not members:
@@ -92,6 +93,7 @@ def _drawn(members: list[int], sample: int, rng: np.random.Generator) -> list[in
 
 
 def _intra(distance: np.ndarray, rows: np.ndarray) -> float | None:
+    """Return the mean distance of all pairs of the programs at `rows`; None for fewer than two."""
     size = len(rows)
     if size < 2:
         return None

@@ -15,7 +15,7 @@ class RejectionReason:
     """One reason for rejection at one stage.
 
     `count` is the number of candidates; `share` is its fraction of all candidates that are feasible or rejected.
-    `example` is the most frequent message, `candidate` the first candidate with it.
+    `example` is the most frequent message of these candidates, `candidate` the number of the first candidate with it.
     """
 
     stage: str
@@ -27,7 +27,10 @@ class RejectionReason:
 
 
 def failures(run: Run) -> tuple[RejectionReason, ...]:
-    """Return the reasons for which candidates were rejected, the most frequent first."""
+    """Return each pair of stage and reason for which candidates were rejected, the most frequent first.
+
+    Equally frequent ones are in alphabetical order.
+    """
     cases: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for candidate in run.candidates:
         if candidate.status == "rejected":
@@ -39,6 +42,7 @@ def failures(run: Run) -> tuple[RejectionReason, ...]:
 
 def _reason(stage: str, reason: str, rejected: list[Candidate], total: int) -> RejectionReason:
     messages = Counter(candidate.message for candidate in rejected)
+    # `max` returns the first of equal ones, so the example does not depend on the order of a set.
     example = max(rejected, key=lambda candidate: messages[candidate.message])
     return RejectionReason(stage, reason, len(rejected), len(rejected) / total, example.candidate, example.message)
 

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
-from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from behavesim.analysis.scored import Scored
-from behavesim.analysis.summary import RecommendedProgram, Summary
+from pydantic import TypeAdapter
+
+from behavesim.analysis.summary import Summary
 from behavesim.base.errors import JournalError
-from behavesim.base.tokens import Spending
 from behavesim.base.version import __version__
 from behavesim.store.database import last_event
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import SUMMARY, RunFolder
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
 
-PARTS = {"template": Scored, "best": Scored, "recommended": RecommendedProgram, "estimated": Spending}
-"""Types of the summary's fields that are not plain JSON values; each may be None."""
+JSON = TypeAdapter(Summary)
+"""Writes and reads the summary in the cache."""
+
+FORMAT = 2
+"""Number of the meaning of a summary's fields: it grows when one changes, so that older caches are not read."""
 
 
 def glance(folder: RunFolder, is_kept: bool = True) -> Summary:
     """Return the summary of a run, from the cache in its folder if the run has not changed since.
 
     Otherwise it reads the journal, about 1 s for 10 000 candidates, and writes the cache unless `is_kept` is False.
-    Raises JournalError if the journal cannot be read.
+    Raises JournalError if the journal cannot be read, UsageError if recorded settings cannot be read or are invalid.
     """
-    seal, _, text = (folder.read_summary() or "").partition("\n")
+    seal, _, text = (folder.kept(SUMMARY) or "").partition("\n")
     if seal == _seal(folder, last_event(folder.journal), text):
-        return _summary(text)
+        return JSON.validate_json(text)
     from behavesim.analysis.run import Run  # a slow import, needed only if the kept summary is out of date
     from behavesim.analysis.standing import summary
 
@@ -47,24 +48,18 @@ def kept_summary(run: Run) -> Summary:
     from behavesim.analysis.standing import summary
 
     found = summary(run)
-    text = json.dumps(asdict(found))
+    text = JSON.dump_json(found).decode()
     with suppress(JournalError):  # the summary can be shown even if the disk is full
-        run.folder.write_summary(f"{_seal(run.folder, len(run.events_at), text)}\n{text}")
+        run.folder.keep(SUMMARY, f"{_seal(run.folder, len(run.events_at), text)}\n{text}")
     return found
-
-
-def _summary(text: str) -> Summary:
-    values = json.loads(text)
-    parts = {name: kind(**values[name]) for name, kind in PARTS.items() if values[name] is not None}
-    return Summary(**{**values, **parts})
 
 
 def _seal(folder: RunFolder, events: int, text: str) -> str:
     """Return a hash of the cached text and of everything that a summary depends on; a cache with another is invalid.
 
-    A summary depends on our version, the run's name, the number of its events, whether it is running, and its settings,
-    which name the prices.
+    A summary depends on our version, its own fields, the run's name, the number of its events, whether it is running,
+    and the settings in its folder, which name the prices.
     """
-    parts = (__version__, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
+    parts = (__version__, FORMAT, *Summary.__annotations__, folder.run, events, folder.is_running(), text)
     settings = folder.settings.read_bytes() if folder.settings.is_file() else b""
     return sha256(repr(parts).encode() + settings).hexdigest()

@@ -9,18 +9,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from behavesim.analysis.report import RunReport
+from behavesim.base.score_source import ScoreSource
 from behavesim.proposers.installed import models_asked
 
 UNNAMED = {"seed", "proposer", "models", "task", "method"}
-"""Settings that are never part of a group's label: runs of a group differ in the seed, and tables show the others."""
+"""Names of settings that a group's label does not list as "name=value", even if groups differ in them.
 
-Family = tuple[str, str]
-"""What runs must share to be compared: the task, and the hash of its instances, empty if that was not recorded."""
+One exception: if groups of one method differ in proposer or models, the label ends with the models, or with the
+proposer if no model is set.
+"""
+
+Family = tuple[str, str, ScoreSource]
+"""What runs must share to be compared: the task, the hash of its instances (empty if that was not recorded), and who
+computes the scores."""
 
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one family that differ only in their seed; `label` is unlike that of any other group on the family."""
+    """Runs of one family with the same budget, versions, and settings that can change results, except the seed.
+
+    Versions are the hashes of task, instances and template. `label` names the group; if groups of a family have one
+    label, the second and later ones get a number.
+    """
 
     family: Family
     label: str
@@ -28,31 +38,31 @@ class RunGroup:
 
     @property
     def budget(self) -> int:
-        """The number of candidates that each of the runs may ask for."""
+        """The budget of the first run, in candidates, or the number that it asked for if that is larger."""
         return _budget(self.runs[0])
 
     @property
     def finished(self) -> RunGroup:
-        """The group with only those runs that have spent their budget, possibly none."""
+        """A copy of the group with only those runs that have spent their budget, possibly none."""
         return replace(self, runs=tuple(run for run in self.runs if is_finished(run)))
 
 
 def is_finished(run: RunReport) -> bool:
-    """Whether the run has spent its budget."""
+    """Whether the run ended because its budget of candidates was spent; not if a cap or a person ended it."""
     return run.summary.state == "finished"
 
 
 def family_of(run: RunReport) -> Family:
-    """Return the task and the hash of the instances of a run."""
-    return run.summary.task, run.origin.versions.get("instances") or ""
+    """Return the task, the hash of the instances and the source of the scores of a run."""
+    return run.summary.task, run.origin.versions.get("instances") or "", run.summary.score_source
 
 
 def repeats(runs: Sequence[RunReport]) -> list[int]:
-    """Return the indices, ascending, of runs that repeat another run with equal settings and seed.
+    """Return the indices, ascending, of runs to leave out because another run has the same group and seed.
 
     Repeats are not independent samples. One run of each such set is not returned: a finished one is preferred, then
-    the one that asked for the most candidates, then the first. A language model answers differently every time, so its
-    runs are repeats only if they are copies, with equal digests.
+    the one that asked for the most candidates, then the first. A language model answers differently every time, so runs
+    that ask one are repeats only if their digests are equal, too.
     """
     alike: dict[tuple[str, int, str], list[int]] = {}
     for place, run in enumerate(runs):
@@ -67,7 +77,7 @@ def repeats(runs: Sequence[RunReport]) -> list[int]:
 
 
 def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
-    """Group runs by family and by the settings that can change their results, in order of first appearance."""
+    """Group runs as RunGroup says, in order of first appearance; a run like no other is a group of its own."""
     found: dict[str, list[RunReport]] = {}
     for run in runs:
         found.setdefault(_conditions(run), []).append(run)
@@ -77,20 +87,24 @@ def grouped(runs: Sequence[RunReport]) -> list[RunGroup]:
 
 
 def _conditions(run: RunReport) -> str:
-    """Return a key that is equal for runs of one group: settings without the seed, budget and versions, as JSON."""
+    """Return a key, as JSON, that is equal for runs of one group.
+
+    It holds the budget, the versions, the scores' source, and all settings but the seed that can change results.
+    """
     kept = {name: value for name, value in _settings(run).items() if name != "seed"}
-    kept["budget"] = _budget(run)
-    return json.dumps([kept, run.origin.versions], sort_keys=True)
+    kept["budget"] = _budget(run)  # runs of different length are not comparable
+    return json.dumps([kept, run.origin.versions, run.summary.score_source], sort_keys=True)
 
 
 def _budget(run: RunReport) -> int:
+    """Return the run's budget of candidates, or the number that it asked for if that is larger."""
     return max(run.origin.settings.budget, run.summary.asked)
 
 
 def _labels(runs: Sequence[RunReport]) -> list[str]:
-    """Return a label for each run: its own, or its method and the settings in which runs of that method differ.
+    """Return a label for each run: its setting `label`, or if that is not set, `_described`.
 
-    Labels that occur again on one family get a number: "niche", "niche (2)".
+    A label that occurs again in a family gets a number: "niche", "niche (2)".
     """
     seen: Counter[tuple[Family, str]] = Counter()
     labels = []
@@ -103,6 +117,10 @@ def _labels(runs: Sequence[RunReport]) -> list[str]:
 
 
 def _described(run: RunReport, runs: Sequence[RunReport]) -> str:
+    """Return a run's method, then each setting in which runs of that method on the same family differ, as "name=value".
+
+    Settings of UNNAMED are left out, but if the runs have different proposers or models, that is added.
+    """
     ours, kind = _settings(run), (family_of(run), run.summary.method)
     others = [_settings(each) for each in runs if (family_of(each), each.summary.method) == kind]
     differing = [name for name in ours if any(other.get(name, ours[name]) != ours[name] for other in others)]
@@ -117,4 +135,5 @@ def _settings(run: RunReport) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
+    """Return a setting's value as text: lists, and the keys of mappings, joined by "+"; others in lower case."""
     return "+".join(map(str, value)) if isinstance(value, Mapping | list) else str(value).lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from behavesim.analysis.candidates import Candidate
@@ -17,12 +17,13 @@ from behavesim.base.errors import TaskError
 from behavesim.state.events import TEMPLATE
 from behavesim.state.protocols import Judge
 from behavesim.state.provenance import instances_hash, provenance
+from behavesim.store.folder import HELD_OUT
 from behavesim.task import Objective, Task
 
 
 @dataclass(frozen=True)
 class HeldOutTemplate:
-    """The template's mean score on held-out instances, and its gap, a fraction; None if no best score is known."""
+    """The template's mean score on held-out instances, and its gap: a fraction, None if unknown."""
 
     score: float
     gap: float | None
@@ -33,8 +34,8 @@ class HeldOutProgram:
     """A program on held-out instances; `search_score` is its score on the search's instances.
 
     `improvement` is its gain on the template (`analysis.gain`), a fraction, positive if it is better; `gap` is a
-    fraction, None if no best score is known. If it failed, score, gap and improvement are None and `reason` says why;
-    otherwise `reason` is None.
+    fraction, None if the best known score is missing or 0. If it failed, score, gap and improvement are None and
+    `reason` says why; otherwise `reason` is None.
     """
 
     candidate: int
@@ -57,8 +58,8 @@ class HeldOutMean:
 class HeldOut:
     """A run's ten best distinct programs and the recommended one on held-out instances, with the template.
 
-    `best` is the best program of the search and `top10` the mean of its ten best. `recommended` has None values if
-    none was recommended, or if it failed.
+    `best` is the best program of the search and `top10` the mean of its ten best, None values if one of them failed.
+    `recommended` has None values if none was recommended, or if it failed; if it is the template, its gain is 0.
     """
 
     template: HeldOutTemplate
@@ -67,8 +68,9 @@ class HeldOut:
     top10: HeldOutMean
     recommended: HeldOutMean
     fallen: tuple[int, ...] = ()
-    """Programs better than the template in the search but not on held-out instances, for example programs that look
-    answers up by instance."""
+    """Numbers of the programs better than the template in the search but not on held-out instances.
+
+    They may, for example, look answers up by instance. A program that failed there is not among them."""
 
     @property
     def recommended_gain_advantage(self) -> float | None:
@@ -93,19 +95,42 @@ async def held_out(runs: Sequence[Run], task: Task, judge: Judge) -> list[HeldOu
     """Evaluate each run's best and recommended programs on held-out instances; return one result per run, in order.
 
     All runs must be on `task`. Known scores are taken from the runs' folders, and new ones are written there. Raises
-    TaskError if the template fails on held-out instances.
+    TaskError if the template fails on held-out instances, JournalError if a score cannot be written, and as
+    `Judge.evaluate` does.
     """
     chosen = [_chosen(run) for run in runs]
     scores = await scores_of(runs, chosen, task, judge)
+    if scores[task.template].score is None:
+        raise TaskError(
+            f"the template of task {task.name!r} fails on held-out instances: {scores[task.template].reason}"
+        )
+    return [_result(run, programs, scores, task) for run, programs in zip(runs, chosen, strict=True)]
+
+
+def _result(run: Run, programs: Sequence[Candidate], scores: Mapping[str, HeldOutScore], task: Task) -> HeldOut:
+    """Return the result of a run, from the scores by source of its programs and of the template, which has one."""
     template, objective = scores[task.template], task.objective_on("held-out")
-    if template.score is None:
-        raise TaskError(f"the template of task {task.name!r} fails on held-out instances: {template.reason}")
-    tried = HeldOutTemplate(template.score, objective.gap(template.score))
-    found = []
-    for run, programs in zip(runs, chosen, strict=True):
-        rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
-        found.append(_summed_up(tried, rows, run))
-    return found
+    assert template.score is not None, "a template that fails has no result"
+    rows = [_tried(candidate, scores[candidate.source or ""], template, objective) for candidate in programs]
+    return _summed_up(HeldOutTemplate(template.score, objective.gap(template.score)), rows, run)
+
+
+def _origin(task: Task) -> dict[str, str]:
+    """Return the hashes under which held-out scores of this task are kept."""
+    return {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
+
+
+def known_held_out(run: Run) -> HeldOut | None:
+    """Return the run's programs on held-out instances, if earlier reports kept the scores of all of them; else None.
+
+    Nothing is evaluated. Raises UsageError if the task cannot be loaded, TaskError if it has no such instances.
+    """
+    if run.folder.kept(HELD_OUT) is None:
+        return None  # without loading the task, which may be slow
+    task, programs = run.task(), _chosen(run)
+    sources = [task.template, *(candidate.source or "" for candidate in programs)]
+    scores = KnownScores(run.folder, _origin(task)).of(sources)
+    return None if set(sources) - scores.keys() else _result(run, programs, scores, task)
 
 
 async def scores_of(
@@ -115,12 +140,12 @@ async def scores_of(
 
     Scores known in a run's folder are not computed again; new ones are written to the folders of the runs they are of.
     """
-    origin = {"task": provenance(task)["task"], "instances": instances_hash(task, "held-out")}
-    known = [KnownScores(run.folder, origin) for run in runs]
+    known = [KnownScores(run.folder, _origin(task)) for run in runs]
+    # each folder keeps the template's scores too, so that it is complete without the other runs
     wanted = [{task.template, *(candidate.source or "" for candidate in programs)} for programs in chosen]
     sources = set[str]().union(*wanted)
     scores = {source: score for each in known for source, score in each.of(sources).items()}
-    missing = sorted(sources - scores.keys())
+    missing = sorted(sources - scores.keys())  # sorted, as the order of a set of texts differs between processes
     verdicts = await asyncio.gather(*map(judge.evaluate, missing))
     scores |= {source: HeldOutScore.of(verdict) for source, verdict in zip(missing, verdicts, strict=True)}
     for each, own in zip(known, wanted, strict=True):
@@ -190,5 +215,6 @@ def _is_fallen(program: HeldOutProgram, run: Run) -> bool:
 
 
 def _mean(programs: Sequence[HeldOutProgram]) -> HeldOutMean:
+    """Return the means over the programs; None where there are none or one of them has no value."""
     gains, gaps = [each.improvement for each in programs], [each.gap for each in programs]
     return HeldOutMean(mean_of_all(gains), mean_of_all(gaps))

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from behavesim.state.verdict import Failure, Verdict
-from behavesim.store.folder import RunFolder
+from behavesim.store.folder import HELD_OUT, RunFolder
+from behavesim.task.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,24 @@ class HeldOutScore:
 class KnownScores:
     """Cache of held-out scores in a file of a run's folder.
 
-    `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a
-    damaged file. Failures are not stored, since a busy machine may have caused them.
+    `origin` has hashes of the task and its instances; scores stored under another origin are ignored, and so is a file
+    that is not JSON. Failures are not stored, since a busy machine may have caused them.
     """
 
     def __init__(self, folder: RunFolder, origin: Mapping[str, str]) -> None:
+        """Read the cache from the folder; it begins empty if there is none, or one that must be ignored."""
         self._folder = folder
         self._origin = dict(origin)
         self._scores: dict[str, list[Any]] = {}
         try:
-            found = json.loads(folder.read_held_out() or "{}")
+            found = json.loads(folder.kept(HELD_OUT) or "{}")
         except ValueError:  # damaged: the scores are computed again
             return
         if found.get("origin") == self._origin:
             self._scores = found["scores"]
 
     def of(self, sources: Collection[str]) -> dict[str, HeldOutScore]:
-        """Return the scores of those sources that are in the cache."""
+        """Return the scores of those sources that are in the cache, by source."""
         names = {source: _name(source) for source in sources}
         return {
             source: HeldOutScore(self._scores[name][0], tuple(self._scores[name][1]))
@@ -59,12 +60,16 @@ class KnownScores:
         }
 
     def keep(self, scores: Mapping[str, HeldOutScore]) -> None:
-        """Add scores, by source, and write the file if any is new; failures are left out."""
+        """Add scores, by source, and write the file if any is new; failures are left out.
+
+        Does nothing if the folder is not writable. Raises JournalError if the file cannot be written otherwise.
+        """
         fresh = {_name(source): [score.score, list(score.scores)] for source, score in scores.items() if score.scores}
         if fresh.keys() - self._scores.keys():
             self._scores |= fresh
-            self._folder.write_held_out(json.dumps({"origin": self._origin, "scores": self._scores}))
+            self._folder.keep(HELD_OUT, json.dumps({"origin": self._origin, "scores": self._scores}))
 
 
 def _name(source: str) -> str:
+    """Return the name of a program in the cache: 32 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(source.encode()).hexdigest()[:32]

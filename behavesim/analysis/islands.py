@@ -14,15 +14,16 @@ from behavesim.state.state import RunState
 class IslandSummary:
     """One island: the number of its programs (`size`), its best program and its mean score, in the task's unit.
 
-    Islands are numbered in the order in which they were created. `clusters` is the number of different scores, as in
-    FunSearch; it has nothing to do with behavioural clusters. `improved_at` is the candidate that last improved its
-    best score, -1 the template. `best` and `mean` are None while the island is empty, `improved_at` if it always was.
+    `island` is its number, from 0 in the order of creation; `name` is the method's name for it. `score_levels` is the
+    number of different scores of its programs, which FunSearch calls clusters; behavioural clusters are something else.
+    `improved_at` is the candidate that last improved its best score, -1 for the template. `best` and `mean` are None
+    while the island is empty; `improved_at` is None if it was empty at the last regrouping and got no program since.
     """
 
     island: int
     name: str
     size: int
-    clusters: int
+    score_levels: int
     best: Scored | None
     mean: float | None
     improved_at: int | None
@@ -44,20 +45,20 @@ def _summary(state: RunState, number: int, name: str) -> IslandSummary:
 
 
 def islands_table(found: tuple[IslandSummary, ...], diversity: Diversity) -> Table:
-    """Return a table with a row per island; `diversity` has a value in `intra` for each, in the same order."""
+    """Return a table with a row per island, in the given order; its caption has the mean distance between islands.
+
+    `diversity.intra` gives the distance inside each island, in the same order; ValueError if the lengths differ. The
+    caption leaves out what is unknown.
+    """
     columns = (
-        Column("island"),
-        Column("size", COUNT),
-        Column("clusters", COUNT),
-        Column("best", COUNT),
-        *COLUMNS,
-        Column("mean", SCORE),
-        Column("intra", DISTANCE, title="inside"),
+        *(Column("island"), Column("size", COUNT), Column("score_levels", COUNT, title="scores")),
+        *(Column("best", COUNT), *COLUMNS, Column("mean", SCORE), Column("intra", DISTANCE, title="inside")),
     )
     rows = (
-        (each.name, each.size, each.clusters, *cells(each.best), each.mean, distance)
+        (each.name, each.size, each.score_levels, *cells(each.best), each.mean, distance)
         for each, distance in zip(found, diversity.intra, strict=True)
     )
-    inside = ["inside: mean distance inside"] if diversity.inside is not None else []
+    inside = ["inside: mean distance of its programs"] if diversity.inside is not None else []
     between = [] if diversity.inter is None else [f"mean distance between islands {DISTANCE.text(diversity.inter)}"]
-    return Table("islands", "islands", columns, tuple(rows), "; ".join(inside + between))
+    caption = "; ".join(["scores: how many different", *inside, *between])
+    return Table("islands", "islands", columns, tuple(rows), caption)

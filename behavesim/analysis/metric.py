@@ -17,8 +17,7 @@ BetterEnd = Literal["lower", "higher", "task"]
 """Which values are better: lower ones, higher ones, or, for `task`, those that the task's objective prefers."""
 
 About = Literal["search", "held-out", "behaviour"]
-"""The table that shows a metric: results on the search's instances, results on held-out instances, or diversity of
-behaviour."""
+"""The table that shows a metric: results on search instances, on held-out instances, or diversity of behaviour."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Metric:
     nor higher values are better; then it is not tested. `about` is the table that shows it; None if only files have
     it. Tables leave it out if the metric named `instead_of` has values.
 
-    Raises UsageError if a field has a wrong type or value.
+    Raises UsageError if a field other than `instead_of` has a wrong type or value.
     """
 
     name: str
@@ -61,9 +60,9 @@ class Metric:
         return Column(self.name, self.unit, self.title)
 
     def value(self, run: RunReport) -> float | None:
-        """Return the metric of a run, a finite number, or None if the run has none.
+        """Return `of(run)`: a finite int or float, or None if the run has no value.
 
-        Raises UsageError, in one line, if `of` raises or returns anything else.
+        Raises UsageError, in one line, if `of` raises an exception or returns anything else, such as a bool.
         """
         try:
             found = self.of(run)
@@ -81,12 +80,12 @@ class Metric:
         return UsageError(one_line(f"metric {self.name!r} {what} for run {run.summary.run}; {expected}"))
 
     def is_shown(self, known: Collection[str]) -> bool:
-        """Whether tables show the metric if the metrics named in `known` have values."""
+        """Whether tables show the metric: `known`, the names of metrics with values, has it and not `instead_of`."""
         return self.name in known and self.instead_of not in known
 
 
 def measured(run: RunReport, metrics: Sequence[Metric]) -> RunReport:
-    """Return a copy of the report with the value of each metric; raises UsageError if one fails."""
+    """Return a copy of the report with only these metrics in `metrics`; raises UsageError as `Metric.value` does."""
     return replace(run, metrics={metric.name: metric.value(run) for metric in metrics})
 
 

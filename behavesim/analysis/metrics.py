@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from behavesim.analysis.diversity import Diversity
-from behavesim.analysis.held_out import HeldOut
-from behavesim.analysis.metric import Metric
+from behavesim.analysis.held_out import HeldOut, HeldOutMean
+from behavesim.analysis.metric import About, Metric
 from behavesim.analysis.report import RunReport
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.table import DISTANCE, FRACTION, MEAN_COUNT, RATIO, SCORE
@@ -22,32 +22,62 @@ def _score(program: Scored | None) -> float | None:
 
 
 def _tried(of: Callable[[HeldOut], float | None]) -> Callable[[RunReport], float | None]:
+    """Return a function for `Metric.of`: `of` of a run's held-out results, None for a run without any."""
     return lambda run: None if run.held_out is None else of(run.held_out)
 
 
 def _last(of: Callable[[Diversity], float | None]) -> Callable[[RunReport], float | None]:
-    """Take the diversity at the last tenth of the budget, since a restart after it may have emptied islands."""
+    """Return a function for `Metric.of`: `of` of a run's last `diversity_over_time`, None for a run without any.
+
+    The diversity now is not used: a restart may just have emptied islands.
+    """
     return lambda run: of(run.diversity_over_time[-1]) if run.diversity_over_time else None
 
 
-CHOICE_GAP = Metric(
-    "held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda tried: tried.recommended_gap_advantage), None
+def _on_held_out(
+    name: str, title: str, of: Callable[[HeldOut], HeldOutMean], about: About | None
+) -> tuple[Metric, ...]:
+    gap, gain = f"held_out_{name}_gap", f"held_out_{name}"
+    return (
+        Metric(gap, f"held-out gap of {title}", FRACTION, "lower", _tried(lambda found: of(found).gap), about),
+        Metric(
+            gain,
+            f"held-out gain of {title}",
+            FRACTION,
+            "higher",
+            _tried(lambda found: of(found).improvement),
+            about,
+            instead_of=gap,
+        ),
+    )
+
+
+HELD_OUT = (
+    _on_held_out("best", "best", lambda found: found.best, "held-out"),
+    _on_held_out("top10", "top 10", lambda found: found.top10, None),
+    _on_held_out("recommended", "recommended", lambda found: found.recommended, "held-out"),
 )
+"""Pairs of metrics on held-out instances, gap and gain: of the search's best, its ten best, and the recommended."""
+CHOICE_GAP = Metric(
+    "held_out_choice_gap", "gap", FRACTION, "higher", _tried(lambda found: found.recommended_gap_advantage), None
+)
+"""Metric: gap of the search's best − gap of the recommended program on held-out instances, a fraction."""
 CHOICE_GAIN = Metric(
     "held_out_choice",
     "gain on the template",
     FRACTION,
     "higher",
-    _tried(lambda tried: tried.recommended_gain_advantage),
+    _tried(lambda found: found.recommended_gain_advantage),
     None,
 )
+"""Metric: gain of the recommended program − gain of the search's best on held-out instances, a fraction."""
 
 
 def reaching(name: str) -> Metric | None:
     """Return the metric of a name such as `candidates_to_5` or `candidates_to_2_5`; None for any other name.
 
-    Its value is the number of candidates until the best had a gap of 5 % (2.5 %) or less, None if that never happened.
-    It has no better end and is not tested, since means would leave out the runs without a value.
+    Its value is the number of candidates up to the first one with a gap of 5 % (2.5 %) or less; None if there is none.
+    Its `direction` is None, so it is not tested: means would leave out runs without a value.
     """
     found = re.fullmatch(r"candidates_to_(\d+)(?:_(\d+))?", name)
     if found is None:
@@ -55,62 +85,20 @@ def reaching(name: str) -> Metric | None:
     per_cent = float(f"{found[1]}.{found[2] or 0}")
 
     def asked(run: RunReport) -> int | None:
-        return next(
-            (each.asked for each in run.improvements if each.gap is not None and 100 * each.gap <= per_cent), None
-        )
+        near = (each.asked for each in run.improvements if each.gap is not None and 100 * each.gap <= per_cent)
+        return next(near, None)
 
     return Metric(name, f"candidates to a gap of {per_cent:g} %", MEAN_COUNT, None, asked, "search")
 
 
 METRICS = (
-    Metric("best_gap", "best gap", FRACTION, "lower", lambda run: _gap(run.summary.best), "search"),
-    Metric("top10_gap", "top-10 gap", FRACTION, "lower", lambda run: run.summary.top10_gap, "search"),
-    Metric(
-        "recommended_gap", "recommended gap", FRACTION, "lower", lambda run: _gap(run.summary.recommended), "search"
-    ),
-    Metric("best_score", "best score", SCORE, "task", lambda run: _score(run.summary.best), "search", "best_gap"),
-    Metric("portfolio_gap", "gap of ten together", FRACTION, "lower", lambda run: run.portfolio.together_gap, "search"),
-    Metric(
-        "held_out_best_gap", "held-out gap of best", FRACTION, "lower", _tried(lambda tried: tried.best.gap), "held-out"
-    ),
-    Metric(
-        "held_out_top10_gap", "held-out gap of top 10", FRACTION, "lower", _tried(lambda tried: tried.top10.gap), None
-    ),
-    Metric(
-        "held_out_recommended_gap",
-        "held-out gap of recommended",
-        FRACTION,
-        "lower",
-        _tried(lambda tried: tried.recommended.gap),
-        "held-out",
-    ),
-    Metric(
-        "held_out_best",
-        "held-out gain of best",
-        FRACTION,
-        "higher",
-        _tried(lambda tried: tried.best.improvement),
-        "held-out",
-        "held_out_best_gap",
-    ),
-    Metric(
-        "held_out_top10",
-        "held-out gain of top 10",
-        FRACTION,
-        "higher",
-        _tried(lambda tried: tried.top10.improvement),
-        None,
-        "held_out_top10_gap",
-    ),
-    Metric(
-        "held_out_recommended",
-        "held-out gain of recommended",
-        FRACTION,
-        "higher",
-        _tried(lambda tried: tried.recommended.improvement),
-        "held-out",
-        "held_out_recommended_gap",
-    ),
+    Metric("best_gap", "best gap", FRACTION, "lower", lambda run: _gap(run.summary.best)),
+    Metric("top10_gap", "top-10 gap", FRACTION, "lower", lambda run: run.summary.top10_gap),
+    Metric("recommended_gap", "recommended gap", FRACTION, "lower", lambda run: _gap(run.summary.recommended)),
+    Metric("best_score", "best score", SCORE, "task", lambda run: _score(run.summary.best), instead_of="best_gap"),
+    Metric("portfolio_gap", "gap of ten together", FRACTION, "lower", lambda run: run.portfolio.together_gap),
+    *(gap for gap, _ in HELD_OUT),
+    *(gain for _, gain in HELD_OUT),
     CHOICE_GAP,
     CHOICE_GAIN,
     Metric("intra_distance", "distance inside islands", DISTANCE, None, _last(lambda then: then.inside), "behaviour"),

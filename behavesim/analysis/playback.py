@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from behavesim.analysis.run import Run
@@ -13,14 +14,17 @@ from behavesim.task import Bins, Disks, Picture, Route, Task, instances_of, pict
 from behavesim.trajectory import Kind, Trajectory, trajectories_of
 
 INSTANCES = 5
-"""Number of instances shown: the first ones."""
+"""Largest number of instances shown, the first ones: a page offers them in one menu."""
 NUMBERS = 40_000
-"""Largest total of numbers in all trajectories shown, so that a page stays small enough to send."""
+"""Largest total of numbers in all trajectories shown, 0.2 to 0.8 MB of text: a page stays small enough to send."""
 
 
 @dataclass(frozen=True)
 class Performance:
-    """What a program did on an instance: its score in the task's unit, and its states (`Trajectory.values`)."""
+    """What a program did on one instance: its score there, in the task's unit, and its states in order.
+
+    The states are plain values as `Trajectory.values` gives them: of prefixes the decisions, one a state.
+    """
 
     candidate: int
     score: float
@@ -42,71 +46,60 @@ class Scene:
     parting: tuple[tuple[int | None, ...], ...]
 
 
-def playback(run: Run, candidates: Sequence[int], pictured: bool = True) -> tuple[Scene, ...]:
-    """Return the scenes of the first five instances, for the given feasible candidates, in their order.
+def playback(run: Run, candidates: Sequence[int]) -> tuple[Scene, ...]:
+    """Return the scenes of the first five instances, without pictures, for feasible candidates in the given order.
 
-    Later candidates are left out once all trajectories together have more than `NUMBERS` numbers; it is empty if the
-    first one has. A program that draws at random is shown by its first run. Raises BehavesimError if the task cannot be
-    loaded, or its `picture` fails or does not fit the trajectories. Without `pictured` the task is not needed.
+    A candidate and all after it are left out once the trajectories together have more than NUMBERS numbers; there are
+    no scenes if the first one has. Of samples, only the first trajectory is shown. Raises JournalError if a candidate
+    is not feasible or the journal cannot be read.
     """
-    behaviours = _affordable(
-        [
-            tuple(trajectories_of(each)[0] for each in behaviour[:INSTANCES])
-            for behaviour in run.trajectories(candidates)
-        ]
+    did = [[trajectories_of(each)[0] for each in behaviour[:INSTANCES]] for behaviour in run.trajectories(candidates)]
+    sizes = accumulate(sum(each.data.size for each in behaviour) for behaviour in did)
+    affordable = [behaviour for behaviour, size in zip(did, sizes, strict=True) if size <= NUMBERS]
+    by_instance = zip(*affordable, strict=True)
+    return tuple(_scene(run, number, candidates, did) for number, did in enumerate(by_instance, 1))
+
+
+def with_pictures(task: Task, scenes: Sequence[Scene]) -> tuple[Scene, ...]:
+    """Return the scenes with the pictures of the task's instances; scenes of instances it no longer has are left out.
+
+    Raises TaskError if a picture does not fit the trajectories there, and BehavesimError if the task's code raises.
+    """
+    instances = instances_of(task, "search") if scenes else ()
+    # The task may have fewer instances today than those that the run was made on.
+    pictured = tuple(
+        replace(scene, picture=picture_of(task, instance)) for scene, instance in zip(scenes, instances, strict=False)
     )
-    if not behaviours:
-        return ()
-    by_instance = list(zip(*behaviours, strict=True))
-    pictures = _pictures(run.task(), by_instance) if pictured else [None] * len(by_instance)
-    return tuple(
-        _scene(run, index, picture, candidates, did)
-        for index, (picture, did) in enumerate(zip(pictures, by_instance, strict=False))
-    )
+    for scene in pictured:
+        if not all(_fits(scene, each.values) for each in scene.programs):
+            raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {scene.picture!r:.80}")
+    return pictured
 
 
-def _pictures(task: Task, by_instance: Sequence[Sequence[Trajectory]]) -> list[Picture | None]:
-    """Return the picture of each instance; raises TaskError if one does not fit the trajectories there."""
-    pictures = [picture_of(task, instance) for instance in instances_of(task, "search")[: len(by_instance)]]
-    for picture, did in zip(pictures, by_instance, strict=False):
-        if picture is not None and not all(_fits(picture, each) for each in did):
-            raise TaskError(f"`picture` of task {task.name!r} does not suit its trajectories: {picture!r:.80}")
-    return pictures
-
-
-def _fits(picture: Picture, did: Trajectory) -> bool:
-    """Whether every state of the trajectory can be drawn with this picture."""
-    match picture:
+def _fits(scene: Scene, values: Sequence[Any]) -> bool:
+    """Return whether every state of a trajectory with these values can be drawn with the scene's picture."""
+    match scene.picture:
         case Route(places):
-            return did.kind == "prefixes" and did.data.min() >= 0 and did.data.max() < len(places)
+            return scene.kind == "prefixes" and min(values) >= 0 and max(values) < len(places)
         case Bins(sizes):
-            return did.kind == "prefixes" and did.data.min() >= 0 and len(did) <= len(sizes)
+            return scene.kind == "prefixes" and min(values) >= 0 and len(values) <= len(sizes)
         case Disks():
-            return did.kind == "vectors" and did.data.shape[1] % 3 == 0
+            return scene.kind == "vectors" and len(values[0]) % 3 == 0
+        case None:
+            return True
 
 
-def _affordable(behaviours: Sequence[tuple[Trajectory, ...]]) -> list[tuple[Trajectory, ...]]:
-    room, kept = NUMBERS, []
-    for behaviour in behaviours:
-        room -= sum(each.data.size for each in behaviour)
-        if room < 0:
-            break
-        kept.append(behaviour)
-    return kept
-
-
-def _scene(
-    run: Run, index: int, picture: Picture | None, candidates: Sequence[int], did: Sequence[Trajectory]
-) -> Scene:
-    shown = zip(candidates, did, strict=False)  # `did` is shorter if the last candidates were left out
+def _scene(run: Run, number: int, candidates: Sequence[int], did: Sequence[Trajectory]) -> Scene:
+    shown = zip(candidates, did, strict=False)
     return Scene(
-        instance=index + 1,
+        instance=number,
         kind=did[0].kind,
-        picture=picture,
-        programs=tuple(Performance(c, run.candidate(c).scores[index], tuple(each.values())) for c, each in shown),
-        parting=tuple(tuple(_step(first_difference(a, b)) for b in did) for a in did),
+        picture=None,
+        programs=tuple(Performance(c, run.candidate(c).scores[number - 1], tuple(each.values())) for c, each in shown),
+        parting=tuple(tuple(_parting(a, b) for b in did) for a in did),
     )
 
 
-def _step(index: int | None) -> int | None:
+def _parting(one: Trajectory, other: Trajectory) -> int | None:
+    index = first_difference(one, other)
     return None if index is None else index + 1

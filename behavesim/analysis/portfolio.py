@@ -17,12 +17,12 @@ from behavesim.trajectory import AlgorithmRun, packed
 Scores = tuple[float, ...]
 """A program's scores, one per instance, in the task's unit."""
 AT_ONCE = 256
-"""Number of behaviours measured before each check whether enough programs are chosen; it bounds unneeded work."""
+"""Number of behaviours added between two checks whether enough programs are chosen; it bounds unneeded work."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A feasible program that may be chosen: its run and candidate, its source, score, scores and behaviour."""
+    """A feasible program that may be chosen; `run` is its run's name, `behaviour` has one item per instance."""
 
     run: str
     candidate: int
@@ -30,6 +30,8 @@ class Entrant:
     score: float
     scores: Scores
     behaviour: Sequence[AlgorithmRun]
+    program: str = ""
+    """The hash of its normal form, equal for equal programs; "" if it is unknown."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -52,8 +54,9 @@ class Clearing:
     def of(self, entrants: Sequence[Entrant], count: int) -> list[Entrant]:
         """Return at most `count` of the programs, best first, each far from all before it.
 
-        Of programs with equal behaviour only one can be chosen: the best; of equal scores the shorter, then the older.
-        A smaller `count` returns the first programs of a larger one. Raises DistanceError if the measure fails.
+        Of programs with equal behaviour only the best can be chosen. Ties go to the shorter source, then to the earlier
+        entrant. A smaller `count` returns the first programs of a larger one. Raises TrajectoryError if the measure
+        fails.
         """
         standing = self._standing(entrants)
         ranking = sorted(standing)
@@ -70,7 +73,7 @@ class Clearing:
         return [entrants[place] for place in chosen]
 
     def _standing(self, entrants: Sequence[Entrant]) -> list[Preference]:
-        """Return the preferred program of each behaviour, in the order in which behaviours first appear."""
+        """Return the sort key of the best program of each behaviour, in the order in which behaviours first appear."""
         standing: dict[bytes, Preference] = {}
         for place, each in enumerate(entrants):
             worth = (-self.objective.utility(each.score), len(each.source), place)
@@ -81,14 +84,14 @@ class Clearing:
 
 @dataclass(frozen=True)
 class PortfolioProgram:
-    """A program of a portfolio: its run and candidate, and its score and gap in the search.
+    """A program of a portfolio: its run and candidate, and its score, gap and `scores` on the search's instances.
 
     `together` is the mean over the search's instances of the best score among this program and those before it;
-    `together_gap` is the gap of that mean. `wins` are the instances, counted from 1, on which this program is the best
-    of the whole portfolio. `alike` is the number of programs with its behaviour, itself included. `nearest` is its
-    smallest distance 1 − BehaveSim to a program before it, None for the first. `validation` is its mean score on
-    validation instances, None if it was not tried there. `validation_together` is `together` on those instances, None
-    unless all programs were tried.
+    `together_gap` is the gap of that mean. Gaps are fractions, None if unknown. `wins` are the instances, counted from
+    1, on which this program is the best of the whole portfolio; ties go to the first. `alike` is the number of distinct
+    programs with its behaviour, itself included. `nearest` is its smallest distance 1 − BehaveSim to a program before
+    it, None for the first. `validation` is its mean score on validation instances, None if it was not tried there.
+    `validation_together` is `together` on those instances, None unless all programs were tried.
     """
 
     run: str
@@ -109,8 +112,7 @@ class PortfolioProgram:
 class Portfolio:
     """At most `wanted` programs that behave differently, best first; fewer if the runs have no more such programs.
 
-    `failed` are programs, by run and candidate, that were chosen but left out since they failed on validation
-    instances.
+    `failed` are pairs of run and candidate that were chosen but left out, since they failed on validation instances.
     """
 
     wanted: int
@@ -121,18 +123,19 @@ class Portfolio:
     def together_gap(self) -> float | None:
         """The gap, a fraction, of the mean over the search's instances of the best score of all programs.
 
-        None if the portfolio is empty or no best score is known.
+        None if the portfolio is empty, or if the best known score is missing or 0.
         """
         return self.members[-1].together_gap if self.members else None
 
     def tables(self) -> tuple[Table, ...]:
-        """Return `table()`, and `wins()` if the search has more than one instance."""
-        return (self.table(), self.wins()) if len(self._instances) > 1 else (self.table(),)
+        """Return a table of the programs and, if the search has several instances, one that says where each is best."""
+        has_several = bool(self.members) and len(self.members[0].scores) > 1
+        return (self.table(), self.wins()) if has_several else (self.table(),)
 
     def table(self) -> Table:
-        """Return a table with a row per program, and with the score of the portfolio up to that program."""
+        """Return a table with a row per program, which includes the score of the portfolio up to that program."""
         columns = (
-            Column("programs", COUNT),
+            Column("programs", COUNT, title="first"),
             Column("program"),
             Column("score", SCORE),
             Column("gap", FRACTION),
@@ -140,7 +143,7 @@ class Portfolio:
             Column("validation", SCORE, title="on validation"),
             Column("validation_together", SCORE, title="best so far there"),
             Column("nearest", DISTANCE, title="distance before"),
-            Column("alike", COUNT),
+            Column("alike", COUNT, title="programs"),
         )
         rows: list[tuple[Cell, ...]] = [
             (
@@ -152,32 +155,28 @@ class Portfolio:
         return Table("portfolio", "programs that behave differently", columns, tuple(rows), self._caption())
 
     def wins(self) -> Table:
-        """Return a table with a row per program: its score on each instance of the search, and where it is the best."""
-        scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in self._instances)
+        """Return a table with a row per program: its score on each instance of the search, and where it is the best.
+
+        Raises IndexError if the portfolio is empty.
+        """
+        instances = range(1, len(self.members[0].scores) + 1)
+        scores = (Column(f"instance_{number}", SCORE, title=str(number)) for number in instances)
         columns = (Column("program"), Column("wins", title="best on"), *scores)
         rows: list[tuple[Cell, ...]] = [
             (self._named(each), ", ".join(map(str, each.wins)), *each.scores) for each in self.members
         ]
         return Table("portfolio_wins", "their scores on the search's instances", columns, tuple(rows))
 
-    @property
-    def _instances(self) -> range:
-        """The numbers of the search's instances, from 1."""
-        return range(1, len(self.members[0].scores) + 1) if self.members else range(0)
-
     def _named(self, member: PortfolioProgram) -> str:
-        """Return the candidate's number, with its run's name if the programs come from several runs."""
         is_one = len({each.run for each in self.members}) == 1
         return str(member.candidate) if is_one else f"{member.run} {member.candidate}"
 
     def _caption(self) -> str:
-        """Return the sentences below the table: which programs are missing, and what to expect elsewhere."""
         said = []
         if self.failed:
             named = ", ".join(f"candidate {candidate} of {run}" for run, candidate in self.failed)
             said.append(f"Left out because they failed on validation instances: {named}.")
-        if len(self.members) + len(self.failed) < self.wanted:
-            found = len(self.members) + len(self.failed)
+        if (found := len(self.members) + len(self.failed)) < self.wanted:
             said.append(f"No other program behaves differently enough: {found} of {self.wanted}.")
         said.append(
             "These are scores on the search's instances, on which the programs were chosen; expect worse on others."
@@ -191,11 +190,11 @@ def portfolio(
     count: int,
     validation: Mapping[tuple[str, int], Scores | None] | None = None,
 ) -> Portfolio:
-    """Choose at most `count` of the programs, all on one task; raises UsageError if `count` is less than 1.
+    """Choose at most `count` of the programs, which must be of one task.
 
     `validation` maps programs, by run and candidate, to their scores on validation instances, or to None if they failed
-    there. A chosen program that failed is left out and not replaced; the choice does not depend on these scores
-    otherwise.
+    there. A chosen program that failed is left out and not replaced; these scores change nothing else in the choice.
+    Raises UsageError if `count` is less than 1, TrajectoryError if the measure fails.
     """
     if count < 1:
         raise UsageError(f"a portfolio holds one program or more; {count} were asked for")
@@ -203,9 +202,7 @@ def portfolio(
     chosen = clearing.of(entrants, count)
     failed = tuple(each.key for each in chosen if each.key in tried and tried[each.key] is None)
     kept = [each for each in chosen if each.key not in failed]
-    return Portfolio(
-        count, _members(kept, Counter(packed(each.behaviour) for each in entrants), clearing, tried), failed
-    )
+    return Portfolio(count, _members(kept, _programs(entrants), clearing, tried), failed)
 
 
 def _members(
@@ -217,6 +214,7 @@ def _members(
     objective = clearing.objective
     together = _together([each.scores for each in kept], objective)
     there = [validation.get(each.key) or () for each in kept]
+    # without a program that was not tried, the portfolio would look worse than it is
     there_together: Sequence[float | None] = _together(there, objective) if all(there) else [None] * len(kept)
     best = _best(objective)
     columns = list(zip(*(each.scores for each in kept), strict=True))
@@ -240,6 +238,12 @@ def _members(
     )
 
 
+def _programs(entrants: Sequence[Entrant]) -> Mapping[bytes, int]:
+    """Return the number of distinct programs with each behaviour; one whose hash is unknown counts as distinct."""
+    distinct = {(packed(each.behaviour), each.program or each.key) for each in entrants}
+    return Counter(behaviour for behaviour, _ in distinct)
+
+
 def _together(scores: Sequence[Scores], objective: Objective) -> list[float]:
     """Return for each program the mean over instances of the best score among it and those before."""
     best = _best(objective)
@@ -251,7 +255,6 @@ def _best(objective: Objective) -> Callable[[Iterable[float]], float]:
 
 
 def _nearest(entrant: Entrant, before: Sequence[Entrant], measure: BehaveSim) -> float | None:
-    """Return the smallest distance 1 − BehaveSim to the programs in `before`; None if there are none."""
     if not before:
         return None
     return 1.0 - float(measure.one_vs_many(entrant.behaviour, [each.behaviour for each in before]).max())

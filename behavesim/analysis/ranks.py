@@ -18,8 +18,8 @@ class Ranks:
     """The mean rank of each group in a metric, by label; rank 1 is the best.
 
     `blocks` is the number of pairs of task and seed that all groups have. `p` is the p-value of Friedman's test that
-    all groups rank alike; None for two groups, or if all values are equal. Two groups whose mean ranks differ by more
-    than `critical` differ at the 0.05 level (Nemenyi).
+    all groups rank alike; None for two groups, or if all groups have one value in every block. Two groups whose mean
+    ranks differ by more than `critical` differ at the 0.05 level (Nemenyi).
     """
 
     metric: str
@@ -30,9 +30,10 @@ class Ranks:
 
 
 def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
-    """Return the ranks of the groups by `metric`, which must be better lower or higher.
+    """Return the mean ranks of the groups by `metric`, whose `direction` is "lower" or "higher".
 
-    None if fewer than two groups have values, or if these share fewer than two pairs of task and seed.
+    Runs must have been given its value (`metric.measured`). Groups without any value are left out. None if fewer than
+    two groups remain, or if these share fewer than two pairs of task and seed.
     """
     values: dict[str, dict[tuple[Family, int], float]] = {}
     for group in groups:
@@ -42,13 +43,12 @@ def ranks(groups: Sequence[RunGroup], metric: Metric) -> Ranks | None:
     shared = sorted(set.intersection(*map(set, values.values()))) if values else []
     if len(values) < 2 or len(shared) < 2:
         return None
-    sign = -1 if metric.direction == "higher" else 1
+    sign = -1 if metric.direction == "higher" else 1  # rank 1 goes to the lowest value
     table = np.array([[sign * of_group[block] for of_group in values.values()] for block in shared])
     return _ranks(metric.name, list(values), table)
 
 
 def _ranks(metric: str, labels: Sequence[str], table: np.ndarray) -> Ranks:
-    """Return the ranks of a (blocks, groups) table of values; lower values are better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     blocks, size = table.shape

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.entrants import entrants_of
 from behavesim.analysis.gain import gain
 from behavesim.analysis.run import Run
 from behavesim.analysis.table import FRACTION, SCORE, Column, Table
 from behavesim.state.events import TEMPLATE, CandidateId, Recommended
 from behavesim.state.protocols import Judge
-from behavesim.state.verdict import Verdict
 from behavesim.task import Objective
+from behavesim.task.verdict import Verdict
 
-GAIN_RULE = (
+GAIN_RULE = (  # what the caption of the table of tried programs says
     "Chosen: the greatest gain on the template, the mean over all search and validation instances of the difference "
     "relative to the template's score there. Ties go to the template, then to the better score in the search."
 )
@@ -26,20 +27,23 @@ SCORE_RULE = (
 
 
 def shortlist(run: Run) -> list[Candidate]:
-    """Return at most `settings.shortlist` programs that behave differently, best score first (`Clearing`).
+    """Return at most `settings.shortlist` programs of the run, best score first, that behave differently.
 
-    Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+    The distance of any two is at least `settings.shortlist_radius` times the median distance of the run's first hundred
+    distinct behaviours (`Clearing`). The template is not among them. Raises UsageError if the task cannot be loaded,
+    JournalError if the journal cannot be read, TrajectoryError if the measure fails.
     """
-    chosen = run.clearing().of(run.entrants(), run.settings.shortlist)
+    chosen = run.clearing().of(entrants_of(run), run.settings.shortlist)
     return [run.candidate(each.candidate) for each in chosen]
 
 
 async def recommend(run: Run, validation: Judge) -> Recommended:
-    """Evaluate the shortlist and the template on validation instances and return the event that names the best.
+    """Evaluate the shortlist and the template with `validation`, and return the event that names the best program.
 
-    The best has the greatest gain on the template over search and validation instances together (`gain`); if the
-    template fails on validation instances, the best mean score. Ties go to the template, then to the first on the
-    list. Programs that fail there cannot be chosen. `choice` is None if the shortlist is empty or every program fails.
+    `validation` is a judge of the task's validation instances. The best has the greatest gain on the template over
+    search and validation instances together (`gain`); if the template fails on validation instances, the best mean
+    score. Ties go to the template, then to the first on the list. Programs that fail there cannot be chosen. `choice`
+    is None if the shortlist is empty or every program fails. Raises as `Judge.evaluate` and `shortlist` do.
     """
     listed = shortlist(run)
     if listed and run.template is not None:
@@ -57,7 +61,8 @@ async def recommend(run: Run, validation: Judge) -> Recommended:
 def worths(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) -> dict[CandidateId, float]:
     """Return each program's gain on the template, a fraction; higher is better (`gain`).
 
-    If the template (-1) is not in `scores`, return each program's mean score instead, turned so that higher is better.
+    `scores` maps candidate numbers to one score per instance. If the template (-1) is missing, return each program's
+    mean score instead, negated if scores are minimised.
     """
     if TEMPLATE in scores:
         return {number: gain(ours, scores[TEMPLATE], objective) for number, ours in scores.items()}
@@ -67,28 +72,30 @@ def worths(scores: Mapping[CandidateId, Sequence[float]], objective: Objective) 
 def shortlist_table(run: Run) -> Table:
     """Return a table of the programs tried on validation instances, with the gain or mean score that decided.
 
-    The chosen program is marked; a program without numbers failed on validation instances. The caption states the rule;
-    it is empty for older journals, which do not record the numbers. There are no rows if nothing was tried.
+    The chosen program is marked; a program without validation score failed there. The caption states the rule; it is
+    empty for older journals, which do not record the numbers that decided. There are no rows if nothing was tried.
     """
     event = run.state.recommended or Recommended(None, {})
+    is_gain = TEMPLATE in event.worth
+
+    def decided(number: CandidateId) -> float | None:
+        worth = event.worth.get(number)
+        return worth if worth is None or is_gain else run.state.objective.utility(worth)  # a utility's is the score
+
     columns = (
         Column("program"),
         Column("score", SCORE, title="score in the search"),
         Column("validation_score", SCORE, title="on validation instances"),
-        Column("gain", FRACTION, title="gain on the template") if TEMPLATE in event.worth else Column("mean", SCORE),
+        Column("gain", FRACTION, title="gain on both") if is_gain else Column("mean", SCORE),
+        Column("choice", title=""),
     )
     rows = tuple(
-        ("template" if number == TEMPLATE else str(number), run.candidate(number).score, score, _decided(run, number))
+        (
+            *("template" if number == TEMPLATE else str(number), run.candidate(number).score, score, decided(number)),
+            "chosen" if number == event.choice else None,
+        )
         for number, score in event.validation.items()
     )
     marked = frozenset(place for place, number in enumerate(event.validation) if number == event.choice)
-    caption = "" if not event.worth else GAIN_RULE if TEMPLATE in event.worth else SCORE_RULE
+    caption = "" if not event.worth else GAIN_RULE if is_gain else SCORE_RULE
     return Table("shortlist", f"programs tried for {run.folder.run}", columns, rows, caption, marked=marked)
-
-
-def _decided(run: Run, number: CandidateId) -> float | None:
-    """Return the gain on the template, or the mean score, that a program was judged by; None if it is not known."""
-    event = run.state.recommended
-    if event is None or number not in event.worth:
-        return None
-    return event.worth[number] if TEMPLATE in event.worth else run.state.objective.utility(event.worth[number])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
@@ -15,63 +15,32 @@ from behavesim.store.reading import read_events
 
 
 @dataclass(frozen=True)
-class Record:
-    """One candidate; a field is None if it is unknown or does not apply.
+class Record(Candidate):
+    """A candidate with its gap (a fraction, None if unknown) and its tokens.
 
-    `score` and `scores`, one per instance, are in the task's unit; `gap` is a fraction. `tokens` maps each of
-    TOKEN_KINDS to the sum over the candidate's requests, None if there were none or one did not report its tokens.
+    `tokens` maps each of TOKEN_KINDS to the sum over all answered requests of the candidate, repairs included. A sum is
+    None if there was no request, or if one of them did not report this kind.
     """
 
-    candidate: int
-    status: str
-    stage: str | None
-    reason: str | None
-    message: str
-    score: float | None
-    scores: tuple[float, ...]
-    gap: float | None
-    source: str | None
-    parents: tuple[int, ...]
-    operator: str
-    model: str | None
-    group: str | None
-    copy_of: int | None
-    tokens: Mapping[str, int | None]
+    gap: float | None = None
+    tokens: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def records(run: Run) -> Iterator[Record]:
-    """Yield a record for every candidate asked for, in order of number, without the template.
+    """Yield a record for every candidate asked for, open and rejected ones included, in order of number.
 
-    Raises JournalError if the run's journal cannot be read.
+    The template is left out. Raises JournalError, at the first record, if the run's journal cannot be read.
     """
     calls: dict[CandidateId, list[Usage]] = defaultdict(list)
     for _, _, event in read_events(run.folder.journal, only=(Responded,)):
         if isinstance(event, Responded):
             calls[event.candidate].extend(event.reply.calls)
-    for candidate in run.candidates:
-        yield _record(run, candidate, calls.get(candidate.candidate, ()))
-
-
-def _record(run: Run, candidate: Candidate, calls: Sequence[Usage]) -> Record:
-    return Record(
-        candidate=candidate.candidate,
-        status=candidate.status,
-        stage=candidate.stage,
-        reason=candidate.reason,
-        message=candidate.message,
-        score=candidate.score,
-        scores=candidate.scores,
-        gap=run.gap(candidate.score),
-        source=candidate.source or None,
-        parents=candidate.parents,
-        operator=candidate.operator,
-        model=candidate.model,
-        group=candidate.group,
-        copy_of=candidate.copy_of,
-        tokens={kind: _sum([getattr(call, kind) for call in calls]) for kind in TOKEN_KINDS},
-    )
+    for each in run.candidates:
+        tokens = {kind: _sum([getattr(call, kind) for call in calls[each.candidate]]) for kind in TOKEN_KINDS}
+        yield Record(**vars(each), gap=run.gap(each.score), tokens=tokens)
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
+    """Return the sum of the counts; None if one is None or there are none."""
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None

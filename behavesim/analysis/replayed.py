@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,9 @@ from behavesim.state.events import Added, Asked, CandidateId, Evaluated, Rejecte
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 
-ASPECTS = ("prompt", "program", "outcome", "score", "group")
+ASPECTS = ("prompt", "program", "outcome", "score", "island")
 """What is compared: the prompt's text, the program read from the reply, "feasible" or the reason of rejection, the
-score, and the group that the candidate was added to."""
+score, and the island that the candidate was added to."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,21 @@ class ReplayDifference:
     differing: dict[str, int]
     first: dict[str, CandidateId]
 
+    def lines(self) -> list[str]:
+        """Return a sentence for each aspect in which candidates differ, or one that says that all are equal."""
+        if not self.differing:
+            return [f"all {self.candidates} candidates are as in {self.of}"]
+        return [
+            f"{count} of {self.candidates} candidates have another {aspect} than in {self.of}, "
+            f"first candidate {self.first[aspect]}"
+            for aspect, count in self.differing.items()
+        ]
+
 
 def beside_original(run: Run) -> ReplayDifference | None:
     """Compare a replay with its original, which is looked up in the same runs folder; None if `run` is no replay.
 
-    Raises UsageError if the original does not exist, JournalError if a journal cannot be read.
+    Raises UsageError if the original is not found, JournalError if a journal cannot be read.
     """
     kind, _, original = run.settings.proposer.partition(":")
     return replayed(run.folder, RunFolder.find(run.folder.path.parent, original)) if kind == "replay" else None
@@ -43,26 +52,23 @@ def replayed(ours: RunFolder, theirs: RunFolder) -> ReplayDifference:
     """Compare the replay `ours` with the original `theirs`; raises JournalError if a journal cannot be read."""
     left, right = _candidates(ours), _candidates(theirs)
     both = sorted(left.keys() & right.keys())
-    differing: Counter[str] = Counter()
-    first: dict[str, CandidateId] = {}
-    for candidate in both:
-        for aspect in ASPECTS:
-            if left[candidate].get(aspect) != right[candidate].get(aspect):
-                differing[aspect] += 1
-                first.setdefault(aspect, candidate)
-    return ReplayDifference(theirs.run, len(both), {a: differing[a] for a in ASPECTS if differing[a]}, first)
+    found = {aspect: [c for c in both if left[c].get(aspect) != right[c].get(aspect)] for aspect in ASPECTS}
+    differing = {aspect: candidates for aspect, candidates in found.items() if candidates}
+    counts = {aspect: len(candidates) for aspect, candidates in differing.items()}
+    return ReplayDifference(theirs.run, len(both), counts, {aspect: each[0] for aspect, each in differing.items()})
 
 
 def _candidates(folder: RunFolder) -> dict[CandidateId, dict[str, Any]]:
+    """Return the known aspects of each candidate asked for, by name; the last prompt and outcome of a repaired one."""
     found: dict[CandidateId, dict[str, Any]] = {}
     for _, _, event in read_events(folder.journal, only=(Asked, Evaluated, Rejected, Added)):
         match event:
             case Asked(candidate):
                 found.setdefault(candidate, {})["prompt"] = event.prompt.text
-            case Evaluated(candidate) if candidate in found:
+            case Evaluated(candidate) if candidate in found:  # the template was not asked for
                 found[candidate] |= {"program": event.source, "outcome": "feasible", "score": event.score}
             case Rejected(candidate):
                 found[candidate] |= {"program": event.source, "outcome": event.reason}
             case Added(candidate):
-                found[candidate]["group"] = event.group
+                found[candidate]["island"] = event.group
     return found

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from behavesim.analysis.clusters import Cluster, Clustering, Join, clustering, clusters_table, joins_table
-from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
+from behavesim.analysis.clusters import Cluster, Clustering, clustering, clusters_table, joins_table
+from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, improvements
 from behavesim.analysis.distinct import DistinctCounts, distinct
 from behavesim.analysis.diversity import Diversity, DiversityAt, diversity, diversity_over_time, diversity_table
 from behavesim.analysis.failures import RejectionReason, failures, failures_table
@@ -17,12 +17,16 @@ from behavesim.analysis.islands import IslandSummary, islands, islands_table
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TOP, TopProgram, top, top_table
+from behavesim.analysis.splits import SplitScores, split_scores, splits_table
 from behavesim.analysis.standing import summary
 from behavesim.analysis.summary import Summary
 from behavesim.analysis.table import Table
+from behavesim.analysis.told import metrics_table
 from behavesim.base.config import Settings
 from behavesim.base.errors import BehavesimError
 from behavesim.base.text import one_line
+from behavesim.similarity.linkage import Join
+from behavesim.task import instances_made_anew
 
 T = TypeVar("T")
 
@@ -31,26 +35,33 @@ T = TypeVar("T")
 class Origin:
     """A run's folder and settings, and in `versions` the hashes of its "task", "instances" and "template".
 
-    A hash is None if the run did not record it.
+    A hash is None if the run did not record it. `has_held_out` says if the task has held-out instances; it is True if
+    that is unknown.
     """
 
     folder: Path
     settings: Settings
     versions: Mapping[str, str | None]
+    has_held_out: bool = True
 
 
+LONGEST_LOOK_S = 1.0
+"""Most CPU seconds for making held-out instances only to see if there are any."""
 UNMEASURED = "programs are not compared"
 """Beginning of the note that says why behaviour could not be measured."""
 NONE_CHOSEN = Portfolio(TOP, ())
-"""The portfolio of a run without programs, or without a measure."""
+"""The empty portfolio, which a report has if the run has no programs or its behaviours cannot be measured."""
 
 
 @dataclass(frozen=True)
 class RunReport:
     """The report of one run; `held_out` is None if its programs were not tried on held-out instances.
 
-    `notes` are sentences that say what could not be computed and why, for example because the task is missing.
-    `metrics` has the value of each metric by name, None if the run has none; it is empty until `metric.measured`.
+    `clusters` are behavioural, and `joins` say how they merge. `convergence` has the run at up to fifty numbers of
+    candidates, `improvements` every new best program. `splits` are the scores of the template, the best and the
+    recommended program on each set of instances. `notes` are sentences that say what could not be computed and why, for
+    example because the task is missing. `metrics` has the value of each metric by name, None if the run has none; it is
+    empty until `metric.measured` fills it.
     """
 
     origin: Origin
@@ -66,6 +77,7 @@ class RunReport:
     top: tuple[TopProgram, ...]
     improvements: tuple[Improvement, ...] = ()
     portfolio: Portfolio = NONE_CHOSEN
+    splits: tuple[SplitScores, ...] = ()
     held_out: HeldOut | None = None
     notes: tuple[str, ...] = ()
     metrics: Mapping[str, float | None] = field(default_factory=dict)
@@ -74,7 +86,9 @@ class RunReport:
         """Return the tables for a terminal, without those that have no rows."""
         recommended = None if self.summary.recommended is None else self.summary.recommended.candidate
         tables = (
+            splits_table(self.splits),
             top_table(self.top, [each.members for each in self.clusters], self.distinct.sentence),
+            metrics_table(self.top),
             islands_table(self.islands, self.diversity),
             clusters_table(self.clusters),
             *self.portfolio.tables(),
@@ -84,64 +98,59 @@ class RunReport:
         return tuple(table for table in tables if table.rows)
 
     def series(self) -> tuple[Table, ...]:
-        """Return the tables for files and figures, possibly without rows: convergence, diversity, joins of clusters."""
-        return (
-            convergence_table(self.convergence),
-            diversity_table(self.diversity_over_time),
-            joins_table(self.joins),
-        )
+        """Return the tables for files alone, possibly without rows: diversity over time, and how clusters join."""
+        return diversity_table(self.diversity_over_time), joins_table(self.joins)
 
 
 def report(run: Run, held_out: HeldOut | None = None) -> RunReport:
     """Return the report of a run as far as it has been read; `held_out` goes into it unchanged.
 
     If behaviour cannot be measured, for example without the task, the report has no clusters, diversity or portfolio,
-    and a note says why. Raises JournalError if the journal cannot be read.
+    and a note says why. Raises JournalError if the journal cannot be read, and UsageError if the settings in the run's
+    folder cannot be read or are invalid.
     """
     started, islands_found = run.state.started, islands(run.state)
-    measured, why = attempted(lambda: _measured(run), _unmeasured(len(islands_found)), UNMEASURED)
+    nothing: _Measured = Clustering(), Diversity((None,) * len(islands_found), None), (), NONE_CHOSEN
+    (clusters, now, over_time, chosen), why = attempted(lambda: _measured(run), nothing, UNMEASURED)
     versions = {} if started is None else {k: started.provenance.get(k) for k in ("task", "instances", "template")}
     return RunReport(
-        origin=Origin(run.folder.path, run.settings, versions),
+        origin=Origin(run.folder.path, run.settings, versions, _has_held_out(run)),
         summary=summary(run),
         convergence=convergence(run),
         islands=islands_found,
-        clusters=measured.clustering.clusters,
-        joins=measured.clustering.joins,
+        clusters=clusters.clusters,
+        joins=clusters.joins,
         failures=failures(run),
         distinct=distinct(run),
-        diversity=measured.diversity,
-        diversity_over_time=measured.over_time,
+        diversity=now,
+        diversity_over_time=over_time,
         top=top(run),
-        portfolio=measured.portfolio,
+        portfolio=chosen,
         improvements=improvements(run),
+        splits=split_scores(run, held_out),
         held_out=held_out,
         notes=why,
     )
 
 
-def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
-    """Return (find(), ()); if `find` raises BehavesimError, return `otherwise` and the note "<missing>: <error>"."""
-    try:
-        return find(), ()
-    except BehavesimError as error:
-        return otherwise, (one_line(f"{missing}: {error}"),)
+_Measured = tuple[Clustering, Diversity, tuple[DiversityAt, ...], Portfolio]
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """The parts of a report that need the run's measure, and so the task."""
-
-    clustering: Clustering
-    diversity: Diversity
-    over_time: tuple[DiversityAt, ...]
-    portfolio: Portfolio
+def _has_held_out(run: Run) -> bool:
+    found, _ = attempted(lambda: len(instances_made_anew(run.task(), "held-out", LONGEST_LOOK_S)) > 0, True, "")
+    return found
 
 
 def _measured(run: Run) -> _Measured:
-    return _Measured(clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP))
+    return clustering(run), diversity(run), diversity_over_time(run), run.portfolio(TOP)
 
 
-def _unmeasured(count: int) -> _Measured:
-    """Return empty parts for a run with `count` islands."""
-    return _Measured(Clustering(), Diversity((None,) * count, None), (), NONE_CHOSEN)
+def attempted(find: Callable[[], T], otherwise: T, missing: str) -> tuple[T, tuple[str, ...]]:
+    """Return (find(), ()); if `find` raises BehavesimError, return `otherwise` and a note.
+
+    The note is the text "<missing>: <error>" on one line, cut at 500 characters.
+    """
+    try:
+        return find(), ()  # a report says what can be known: the task's file may be gone, or its code raise
+    except BehavesimError as error:
+        return otherwise, (one_line(f"{missing}: {error}"),)

@@ -2,95 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, get_args
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.analysis.candidates import Candidate, Candidates
-from behavesim.base.errors import JournalError, UsageError
+from behavesim.analysis.told import frame, labelled_matrix
+from behavesim.analysis.which import Which, number_of
+from behavesim.base.errors import JournalError, UnknownCandidate
 from behavesim.base.plugins import failures_named
-from behavesim.engine.settings import settings_from_journal
-from behavesim.state.events import (
-    Added,
-    CandidateId,
-    Event,
-    NotAdded,
-    Recommended,
-    RunForked,
-    RunStarted,
-)
+from behavesim.base.score_source import ScoreSource
+from behavesim.state.events import TEMPLATE, Added, CandidateId, Event, NotAdded, Recommended, RunForked, RunStarted
+from behavesim.state.provenance import recorded_objective
+from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.activity import Activity
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_trajectories
-from behavesim.task import Direction, Objective, Task, TaskReference
+from behavesim.task import Task, TaskReference
 from behavesim.trajectory import Behaviour
 
 if TYPE_CHECKING:
     import pandas
 
-    from behavesim.analysis.portfolio import Clearing, Entrant, Portfolio, Scores
+    from behavesim.analysis.portfolio import Clearing, Portfolio, Scores
     from behavesim.similarity import BehaveSim
 
+
 MOMENTS = 10
-"""Number of evenly spaced moments of a run at which its islands are kept, for diversity over time."""
+"""Number of equal parts of the budget after each of which `Run.archives` gets an entry. A figure has room for ten."""
 
 
 class Run:
-    """A run: its settings, its state after the last event read, and all candidates."""
+    """A run as read from its journal: its settings, its state after the last event read, and all candidates."""
 
     def __init__(self, folder: RunFolder, events: Iterable[tuple[float, Event]], registered: int) -> None:
-        """Build the run from its events, each with the time of its commit, in seconds since the epoch.
+        """Build the run from its events in order, each with the time of its commit, in seconds since the epoch.
 
-        `registered` is the number of candidates that the events register; it may exceed the first budget. Raises
-        JournalError if the events are not those of a run.
+        `registered` is the number of candidates that the whole journal registers by now; it may exceed the first
+        budget. Raises JournalError if the first event is not RunStarted, or if an event cannot follow those before it.
+        Raises UsageError if recorded settings are invalid.
         """
         self.folder = folder
         self.events_at: list[float] = []
-        """When each event was committed, in seconds since the epoch."""
+        """The time at which each event read was committed, in the journal's order, in seconds since the epoch."""
         self._candidates = Candidates()
         self.archives: list[tuple[int, tuple[tuple[CandidateId, ...], ...]]] = []
-        """The islands' members at every tenth of the budget, with the number of candidates registered then."""
+        """(number of candidates registered, members of each island) after each tenth of the budget reached so far.
+
+        If more candidates than the first budget are registered at loading, their number counts as the budget. Members
+        are candidate numbers, -1 for the template.
+        """
         self._activity = Activity()
         self._behaviours: dict[CandidateId, Behaviour] = {}
         self._ranked: list[Candidate] | None = None
         self._task: Task | None = None
+        # The settings come first: without them no later event can be understood.
         pairs = iter(events)
         first = next(pairs, None)
         if first is None or not isinstance(first[1], RunStarted):
             raise JournalError(f"the journal of run {folder.run} does not begin with its settings")
         self.settings = settings_from_journal(first[1].settings)
         self._span = max(registered, self.settings.budget)
-        self.state = RunState(_objective(first[1].provenance))
+        self.state = RunState(recorded_objective(first[1].provenance))
         self._take(*first)
         for at, event in pairs:
             self._take(at, event)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Load a run by its folder (`runs/<id>`), or by its id in the folder `runs` of the current directory.
+        """Load a run by the path of its folder or journal, or by its id in the folder `runs` of the current directory.
 
-        Raises UsageError if there is no such run, JournalError if its journal cannot be read.
+        The beginning of one id alone is enough. Raises UsageError if no run or several runs match, or if recorded
+        settings are invalid. Raises JournalError if the journal cannot be read.
         """
         folder = RunFolder.find(Path("runs"), str(path))
-        with closing(read_events(folder.journal)) as events:
+        with closing(read_events(folder.journal)) as events:  # else an event that is refused leaves the file open
             return cls(folder, ((at, event) for _, at, event in events), count_registered(folder.journal))
 
     def follow(self) -> None:
-        """Read the events committed since the last read; raises JournalError if the journal cannot be read."""
+        """Update the run by the events committed since the last read.
+
+        Raises JournalError if the journal cannot be read, UsageError if recorded settings are invalid.
+        """
         for _, at, event in read_events(self.folder.journal, after=len(self.events_at)):
             self._take(at, event)
 
     @property
     def instances(self) -> str:
-        """The hash of the task's instances that the run recorded; empty if it did not."""
+        """The hash of the task's instances that the run recorded; "" if it recorded none."""
         return "" if self.state.started is None else self.state.started.provenance.get("instances", "")
+
+    @property
+    def score_source(self) -> ScoreSource:
+        """Who computed the scores: "trusted" code, or an evaluator beside the programs ("self-reported")."""
+        return "trusted" if self.state.started is None else self.state.started.score_source
 
     @property
     def active_s(self) -> float:
@@ -100,21 +111,24 @@ class Run:
     @property
     def template(self) -> Candidate | None:
         """The program that the search starts from, which is not in `candidates`; None until it is evaluated."""
-        return self._candidates.template
+        return self._candidates.get(TEMPLATE)
 
     @property
     def candidates(self) -> list[Candidate]:
-        """All candidates asked for, in the order of asking."""
+        """All candidates asked for, open and rejected ones included, in the order of asking, without the template."""
         return self._candidates.all()
 
     @property
     def feasible(self) -> list[Candidate]:
-        """The candidates with a score, in the order of asking."""
+        """The candidates with a score, in the order of asking, without the template."""
         return [candidate for candidate in self.candidates if candidate.status == "feasible"]
 
     @property
     def best(self) -> Candidate | None:
-        """The best candidate so far, the oldest if scores are equal; None while none is feasible."""
+        """The candidate with the best score so far, the oldest if several have it; None while none is feasible.
+
+        The template does not count.
+        """
         ranked = self.ranked()
         return ranked[0] if ranked else None
 
@@ -124,49 +138,63 @@ class Run:
         event = self.state.recommended
         return None if event is None or event.choice is None else self._candidates.get(event.choice)
 
-    def candidate(self, number: CandidateId) -> Candidate:
-        """Return a candidate by its number, -1 for the template; raises UsageError if there is none."""
+    def candidate(self, which: Which) -> Candidate:
+        """Return a candidate by its number, -1 for the template, or by any value that has one.
+
+        Raises UnknownCandidate, a UsageError and a KeyError, if the run has no candidate of this number.
+        """
+        number = number_of(which)
         program = self._candidates.get(number)
         if program is None:
             asked = f"0 to {self.state.asked - 1}" if self.state.asked else "none yet"
             template = "" if self.template is None else ", and -1 is the template"
-            raise UsageError(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
+            raise UnknownCandidate(f"run {self.folder.run} has no candidate {number}; there are {asked}{template}")
         return program
 
     def ranked(self) -> list[Candidate]:
-        """Return the distinct programs, best first, each as the first candidate with it.
+        """Return the distinct feasible programs, best score first, each as the first candidate with it.
 
-        Programs are equal if their normal forms are; among equal scores the older candidate comes first.
+        Programs are equal if their hashes are; one without a hash, as in old journals, counts as distinct. Among equal
+        scores the older candidate comes first. The template is left out.
         """
         if self._ranked is None:
             seen: dict[str, Candidate] = {}
             for candidate in self.feasible:
+                # Without a hash, as in old journals, a program counts as its own.
                 seen.setdefault(candidate.program_hash or str(candidate.candidate), candidate)
             self._ranked = sorted(seen.values(), key=lambda c: (-self.utility(c), c.candidate))
-        return self._ranked.copy()
+        return self._ranked.copy()  # callers may sort or cut theirs
 
     def utility(self, candidate: Candidate) -> float:
-        """Return the score of a feasible candidate, negated if scores are minimised: higher is better."""
+        """Return the score of a candidate, negated if scores are minimised: higher is better.
+
+        Raises AssertionError if the candidate is not feasible.
+        """
         assert candidate.score is not None, "a feasible candidate has a score"
         return self.state.objective.utility(candidate.score)
 
     def gap(self, score: float | None) -> float | None:
-        """Return a score's gap to the best known score, a fraction; None if either is unknown."""
+        """Return a score's gap to the best known score: 0.1 is 10 % worse, negative is better.
+
+        None for None, or if the best known score is unknown or 0.
+        """
         return None if score is None else self.state.objective.gap(score)
 
-    def trajectories(self, candidates: Sequence[CandidateId] | None = None) -> list[Behaviour]:
-        """Return the behaviour of each of these feasible candidates, of all of them if None.
+    def trajectories(self, candidates: Sequence[Which] | None = None) -> list[Behaviour]:
+        """Return the behaviour of each of these feasible candidates, in the given order; -1 is the template.
 
-        A behaviour has one trajectory per instance of the search. Raises JournalError if the journal cannot be read.
+        Candidates are named by number, or by values that have one. None stands for all feasible candidates, in the
+        order of asking. A behaviour has for each instance of the search a trajectory, or samples of several. Raises
+        UnknownCandidate, JournalError if a candidate is not feasible, or if the journal cannot be read.
         """
-        chosen = [c.candidate for c in self.feasible] if candidates is None else candidates
+        chosen = [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
         fresh = [candidate for candidate in dict.fromkeys(chosen) if candidate not in self._behaviours]
         if fresh:
             self._behaviours.update(zip(fresh, read_trajectories(self.folder.journal, fresh), strict=True))
         return [self._behaviours[candidate] for candidate in chosen]
 
     def task(self) -> Task:
-        """Return the run's task; the run's own copy of a task file is used if the file is gone or changed.
+        """Return the run's task, loaded once; the run's own copy of a task file is used if the file is gone or changed.
 
         Raises UsageError if the task cannot be loaded.
         """
@@ -177,7 +205,8 @@ class Run:
     def measure(self) -> BehaveSim:
         """Return BehaveSim with the run's own settings, clipped to [0, 1] and not strict.
 
-        Not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded.
+        Not strict: what the search accepted is not rejected here. Raises UsageError if the task cannot be loaded,
+        PartError if a user's task raises an error of its own.
         """
         from behavesim.similarity import BehaveSim
 
@@ -186,19 +215,25 @@ class Run:
             normaliser = task.normaliser
         return BehaveSim(**self.settings.measuring(normaliser), clip=True, strict=False)
 
-    def matrix(self, candidates: Sequence[CandidateId] | None = None) -> NDArray[np.float64]:
+    @overload
+    def matrix(
+        self, candidates: Sequence[Which] | None = None, *, labelled: Literal[False] = False
+    ) -> NDArray[np.float64]: ...
+    @overload
+    def matrix(self, candidates: Sequence[Which] | None = None, *, labelled: Literal[True]) -> pandas.DataFrame: ...
+    def matrix(
+        self, candidates: Sequence[Which] | None = None, *, labelled: bool = False
+    ) -> NDArray[np.float64] | pandas.DataFrame:
         """Return the (N, N) similarities, in [0, 1], of these feasible candidates, of all of them if None.
 
-        Raises UsageError if the task cannot be loaded, DistanceError if the measure fails.
+        Rows and columns are in the order of `trajectories(candidates)`. With `labelled`, the matrix is a data frame
+        whose rows and columns have the candidates' numbers. For a matrix that does not fit in memory, use
+        `measure().rows(trajectories())`, which yields it in blocks. Raises as `measure` and `trajectories` do, and
+        TrajectoryError if the measure fails; ImportError if labelled without pandas.
         """
-        return self.measure().matrix(self.trajectories(candidates))
-
-    def rows(self, candidates: Sequence[CandidateId] | None = None, size: int = 256) -> Iterator[NDArray[np.float64]]:
-        """Yield that matrix from top to bottom in blocks of (size, N), if it does not fit in memory.
-
-        Raises as `matrix` does, and TrajectoryError if `size` is not an integer of 1 or more.
-        """
-        return self.measure().rows(self.trajectories(candidates), size)
+        chosen = [each.candidate for each in (self.feasible if candidates is None else map(self.candidate, candidates))]
+        found = self.measure().matrix(self.trajectories(chosen))
+        return labelled_matrix(found, chosen) if labelled else found
 
     def portfolio(
         self,
@@ -210,41 +245,42 @@ class Run:
 
         `validation` has scores on validation instances by run and candidate, None for a program that failed there
         (`analysis.portfolio`). This run's measure and radius decide. Raises UsageError if the runs' tasks or instances
-        differ, if two runs have one name, or if `count` is less than 1.
+        differ, if two runs have one name, if the task cannot be loaded, or if `count` is less than 1. Raises
+        JournalError if a journal cannot be read, TrajectoryError if the measure fails.
         """
+        from behavesim.analysis.entrants import entrants_of, refuse_different_problems
         from behavesim.analysis.portfolio import portfolio
 
-        _check_one_problem((self, *others))
-        entrants = [entrant for run in (self, *others) for entrant in run.entrants()]
+        refuse_different_problems((self, *others))
+        entrants = [entrant for run in (self, *others) for entrant in entrants_of(run)]
         return portfolio(entrants, self.clearing(), count, validation)
 
-    def entrants(self) -> list[Entrant]:
-        """Return the feasible programs with their behaviours, in the order of asking."""
-        from behavesim.analysis.portfolio import Entrant
-
-        feasible = self.feasible
-        behaviours = self.trajectories([candidate.candidate for candidate in feasible])
-        return [
-            Entrant(self.folder.run, each.candidate, each.source or "", each.score, each.scores, behaviour)
-            for each, behaviour in zip(feasible, behaviours, strict=True)
-            if each.score is not None
-        ]
-
     def clearing(self) -> Clearing:
-        """Return the rule that chooses programs that behave differently, with the run's measure and radius."""
+        """Return the rule that chooses programs that behave differently, with the run's measure and radius.
+
+        The radius is the setting `shortlist_radius`. Raises as `measure` does.
+        """
         from behavesim.analysis.portfolio import Clearing
 
         return Clearing(self.state.objective, self.measure(), self.settings.shortlist_radius)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame with a row per candidate, indexed by number; its columns are the fields of `Candidate`.
+    def to_pandas(self, *, template: bool = False) -> pandas.DataFrame:
+        """Return a data frame with a row per candidate, indexed by number; raises ImportError without pandas.
 
-        Raises ImportError without the `pandas` extra.
+        Its columns are the fields of `Candidate`, then `gap` (a fraction), `prompt_tokens` and `completion_tokens`, of
+        all its requests. In place of `scores` there is a column for each instance of the search, from "score.1" on, and
+        in place of `metrics` one for each metric, such as "metrics.length"; NaN where a candidate lacks it. With
+        `template`, the first row is the template's, -1. Raises JournalError if the journal cannot be read.
         """
-        import pandas
+        return frame(self, self.template if template else None)
 
-        columns = [field.name for field in fields(Candidate)]
-        return pandas.DataFrame([vars(each) for each in self.candidates], columns=columns).set_index("candidate")
+    def __repr__(self) -> str:
+        best = self.best
+        gap = None if best is None else self.gap(best.score)
+        worth = "none feasible" if best is None else f"best {best.score:.6g} (candidate {best.candidate})"
+        known = "" if gap is None else f", gap {100 * gap:.2f} %"
+        parts = f"{self.settings.task}, {self.settings.method}, seed {self.settings.seed}"
+        return f"<run {self.folder.run}: {parts}; {self.state.asked} candidates, {worth}{known}>"
 
     def _take(self, at: float, event: Event) -> None:
         self.state.apply(event)
@@ -253,44 +289,12 @@ class Run:
         self._ranked = None
         self.events_at.append(at)
         match event:
-            case Added() | NotAdded():
-                self._remember()
+            case Added() | NotAdded() if self.state.registered * MOMENTS // self._span > len(self.archives):
+                islands = tuple(tuple(group.members) for group in self.state.islands.values())
+                self.archives.append((self.state.registered, islands))
             case Recommended(choice, validation) if choice is not None:
                 program = self._candidates.get(choice)
                 if program is None or program.score is None or validation.get(choice) is None:
                     raise JournalError(f"candidate {choice} is recommended, and has no score to be recommended for")
-            case RunForked():
+            case RunForked():  # which may name other settings, and so another task file
                 self.settings, self._task = settings_from_journal(event.settings), None
-
-    def _remember(self) -> None:
-        """Keep the islands' members at every tenth of the run's final budget."""
-        if self.state.registered * MOMENTS // self._span > len(self.archives):
-            islands = tuple(tuple(group.members) for group in self.state.islands.values())
-            self.archives.append((self.state.registered, islands))
-
-
-def _check_one_problem(runs: Sequence[Run]) -> None:
-    """Check that programs of these runs can be told apart and compared; raises UsageError if they cannot."""
-    tasks = sorted({run.settings.task for run in runs})
-    if len(tasks) > 1:
-        raise UsageError(f"programs of different tasks make no portfolio: {', '.join(tasks)}")
-    if len({run.instances for run in runs}) > 1:
-        known = ", ".join(f"{run.folder.run} ({run.instances[:8] or 'unknown'})" for run in runs)
-        raise UsageError(
-            f"programs of runs on different instances of {tasks[0]} make no portfolio; "
-            f"name runs whose instances have one hash: {known}"
-        )
-    if len({run.folder.run for run in runs}) < len(runs):
-        folders = ", ".join(str(run.folder.path) for run in runs)
-        raise UsageError(f"a portfolio names each program by its run; name runs of different names, not {folders}")
-
-
-def _objective(provenance: Mapping[str, str]) -> Objective:
-    direction, best_known = provenance.get("direction"), provenance.get("best_known")
-    if direction not in get_args(Direction):
-        raise JournalError(f"the journal says {direction!r} where it should say which scores are better")
-    try:
-        known = float(best_known) if best_known else None
-    except ValueError:
-        raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None
-    return Objective("maximise" if direction == "maximise" else "minimise", known)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, Cell, Column, Table
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a list of runs needs Scored, and neither of these slow imports
     from behavesim.analysis.candidates import Candidate
     from behavesim.analysis.run import Run
 
@@ -22,7 +22,7 @@ COLUMNS = (Column("score", SCORE), Column("gap", FRACTION))
 class Scored:
     """A feasible candidate: its number, -1 for the template, its score in the task's unit, and its gap.
 
-    The gap is a fraction; None if no best score is known.
+    The gap is a fraction; None if the best known score is missing or 0.
     """
 
     candidate: int
@@ -34,7 +34,9 @@ class Scored:
 class TopProgram(Scored):
     """The best of the distinct programs with one behaviour; `programs` is the number of these programs.
 
-    `group` is the group that it was added to; None if it was added to none. `model` is None if no model wrote it.
+    `group` names the island that it was added to; None if it was added to none. `operator` is the kind of request that
+    asked for it, `model` the model that wrote it, None if unknown. `parents` are the candidates that its prompt showed.
+    `metrics` are those that the task or evaluator reported, by name.
     """
 
     source: str
@@ -43,6 +45,7 @@ class TopProgram(Scored):
     operator: str = ""
     model: str | None = None
     parents: tuple[int, ...] = ()
+    metrics: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def lines(self) -> int:
@@ -50,75 +53,55 @@ class TopProgram(Scored):
         return sum(bool(line.strip()) for line in self.source.splitlines())
 
 
-def scored(run: Run, candidate: Candidate) -> Scored:
-    """Return a feasible candidate of the run with its score and gap; AssertionError if it has no score."""
+def number_score_gap(run: Run, candidate: Candidate) -> tuple[int, float, float | None]:
+    """Return the fields of Scored for a candidate of the run; raises AssertionError if it is not feasible."""
     assert candidate.score is not None, "a feasible candidate has a score"
-    return Scored(candidate.candidate, candidate.score, run.gap(candidate.score))
+    return candidate.candidate, candidate.score, run.gap(candidate.score)
+
+
+def scored(run: Run, candidate: Candidate) -> Scored:
+    """Return a candidate of the run with its score and gap; raises AssertionError if it is not feasible."""
+    return Scored(*number_score_gap(run, candidate))
 
 
 def top(run: Run) -> tuple[TopProgram, ...]:
-    """Return the best program of each of the ten best behaviours, best first.
+    """Return the best distinct program of each of the ten best behaviours, best score first; fewer if there are fewer.
 
-    Behaviours are equal if all their trajectories are.
+    Behaviours are equal if all their trajectories are. Raises JournalError if the journal cannot be read.
     """
     ranked = run.ranked()
     alike: dict[bytes, list[Candidate]] = {}
     for program, behaviour in zip(ranked, run.trajectories([each.candidate for each in ranked]), strict=True):
         alike.setdefault(behaviour.packed, []).append(program)
-    return tuple(_top_program(run, programs) for programs in list(alike.values())[:TOP])
+    return tuple(_top_program(run, *programs) for programs in list(alike.values())[:TOP])
 
 
-def _top_program(run: Run, alike: list[Candidate]) -> TopProgram:
-    best = alike[0]
-    worth = scored(run, best)
-    return TopProgram(
-        worth.candidate,
-        worth.score,
-        worth.gap,
-        source=best.source or "",
-        programs=len(alike),
-        group=best.group,
-        operator=best.operator,
-        model=best.model,
-        parents=best.parents,
-    )
+def _top_program(run: Run, best: Candidate, *others: Candidate) -> TopProgram:
+    known = number_score_gap(run, best)
+    size = 1 + len(others)
+    source, shown, told = best.source or "", best.parents, best.metrics
+    return TopProgram(*known, source, size, best.group, best.operator, best.model, shown, told)
 
 
 def top_table(programs: tuple[TopProgram, ...], clusters: Sequence[Collection[int]], caption: str) -> Table:
     """Return a table with a row per program, in the given order, with the behavioural cluster that it is in.
 
-    `clusters` has the members of each cluster; clusters are numbered from 1.
+    `clusters` has the members of each cluster, which are numbered from 1; the cell of a program in no cluster is None.
+    `caption` stands below the table.
     """
     number = {candidate: number for number, members in enumerate(clusters, 1) for candidate in members}
     columns = (
-        Column("rank", COUNT),
-        Column("candidate", COUNT),
-        *COLUMNS,
-        Column("cluster", COUNT),
-        Column("programs", COUNT, title="alike"),
-        Column("lines", COUNT),
-        Column("island"),
-        Column("operator"),
-        Column("model"),
-        Column("parents"),
+        *(Column("rank", COUNT), Column("candidate", COUNT), *COLUMNS),
+        *(Column("cluster", COUNT), Column("programs", COUNT), Column("lines", COUNT)),
+        *(Column(name) for name in ("island", "operator", "model", "parents")),
     )
-    rows = (
-        (
-            rank,
-            *cells(each),
-            number.get(each.candidate),
-            each.programs,
-            each.lines,
-            each.group,
-            each.operator,
-            each.model,
-            " ".join(map(str, each.parents)) or None,
-        )
-        for rank, each in enumerate(programs, 1)
-    )
+    rows = []
+    for rank, each in enumerate(programs, 1):
+        origin = each.group, each.operator, each.model, " ".join(map(str, each.parents)) or None
+        rows.append((rank, *cells(each), number.get(each.candidate), each.programs, each.lines, *origin))
     return Table("top", "the ten best behaviours", columns, tuple(rows), caption, keys=2)
 
 
 def cells(best: Scored | None) -> tuple[Cell, Cell, Cell]:
-    """Return the number, score and gap of a program as cells of a row, three times None for None."""
+    """Return the number, score and gap of a program as cells of a row; (None, None, None) for None."""
     return (None, None, None) if best is None else (best.candidate, best.score, best.gap)

@@ -18,8 +18,9 @@ Matrix = tuple[tuple[float, ...], ...]
 class ProgramSimilarities:
     """The (N, N) similarities of N programs over all instances, and in `per_instance` on each instance alone.
 
-    For behaviour, `metric` is the measure that aligned the trajectories and `settings` its other settings. For source,
-    `metric` is the metric's name, and `settings` and `per_instance` are empty.
+    `labels` name the programs, in the order of the rows. For behaviour, `metric` is BehaveSim's setting `measure`, such
+    as "dtw", and `settings` has normaliser, truncate, skip and clip. For source, `metric` is the metric's name, and
+    `settings` and `per_instance` are empty.
     """
 
     labels: tuple[str, ...]
@@ -46,9 +47,9 @@ class ProgramSimilarities:
 def similarities(
     labels: Sequence[str], behaviours: Sequence[tuple[AlgorithmRun, ...]], measure: BehaveSim
 ) -> ProgramSimilarities:
-    """Return the similarities of programs by behaviour; each has one trajectory, or several runs, per instance.
+    """Return the similarities by behaviour of at least one program; each has a trajectory or samples per instance.
 
-    Raises DistanceError if the measure fails.
+    Raises TrajectoryError if the behaviours cannot be compared or the measure fails.
     """
     settings = {name: getattr(measure, name) for name in ("normaliser", "truncate", "skip", "clip")}
     matrix, per_instance = measure.matrix(behaviours), measure.per_instance(behaviours)
@@ -60,7 +61,8 @@ def similarities(
 def similarities_of_source(programs: Sequence[tuple[str, str]], metric: str) -> ProgramSimilarities:
     """Return the similarities of at least one program, each a label and a source, by the named source metric.
 
-    Raises UsageError if the metric's package is not installed, or if it needs Python and a program is not Python.
+    Raises UsageError if the metric's package is not installed, or if it needs Python and a program is not Python;
+    KeyError for an unknown metric.
     """
     labels, sources = zip(*programs, strict=True)
     return ProgramSimilarities(labels, _frozen(source_matrix(of_source(metric, sources), sources).tolist()), metric)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from behavesim.analysis.run import Run
-from behavesim.analysis.scored import TOP, scored
+from behavesim.analysis.scored import TOP, number_score_gap, scored
 from behavesim.analysis.statistics import mean_of_all
-from behavesim.analysis.summary import TOKEN_KINDS, RecommendedProgram, State, Summary
+from behavesim.analysis.summary import KILLED, TOKEN_KINDS, RecommendedProgram, State, Summary
 from behavesim.base.config import Settings
 from behavesim.base.tokens import Price, Spending, Tokens
-from behavesim.engine.settings import settings_from_journal
 from behavesim.proposers.installed import keeps_requests, models_asked
 from behavesim.proposers.prices import Prices
 from behavesim.state.events import TEMPLATE
+from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
+
+ENDED: Mapping[str, State] = {"budget": "finished", "failed": "failed"}
+"""A run's state by the reason for which it ended; for every other reason, such as a cap, it is "stopped"."""
 
 
 def summary(run: Run) -> Summary:
@@ -28,7 +31,7 @@ def summary(run: Run) -> Summary:
     return Summary(
         run=run.folder.run,
         state=stands,
-        stopped_by="killed" if stands == "stopped" and state.stopped is None else state.stopped,
+        stopped_by=KILLED if stands == "stopped" and state.stopped is None else state.stopped,
         task=settings.task,
         method=settings.method,
         proposer=settings.proposer,
@@ -40,36 +43,36 @@ def summary(run: Run) -> Summary:
         best=None if best is None else scored(run, best),
         gain=state.gain,
         recommended=_recommended(run),
-        top10_gap=_top_gap(run),
-        tokens=tokens(state),
+        top10_gap=mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]]),
+        tokens=_tokens(state),
         cost_usd=_reported_cost(state.tally.tokens, price),
         estimated=spending if spending.estimated else None,
         unanswered=state.tally.unanswered + given_up(run),
         isolation=state.isolation,
+        score_source=run.score_source,
         seconds=round(run.active_s, 3),
         digest=state.digest(),
+        failure=state.failure or None,
     )
 
 
 def state_of(run: Run) -> State:
-    """Return how the run ended; "running" if it has not ended and a process holds it, "stopped" if that was killed."""
-    match run.state.stopped:
-        case None:
-            return "running" if run.folder.is_running() else "stopped"  # its process was killed; nothing in it failed
-        case "budget":
-            return "finished"
-        case "failed":
-            return "failed"
-        case _:
-            return "stopped"
+    """Return how the run ended: "finished" (budget spent), "failed", or "stopped" for any other recorded reason.
+
+    If it recorded no end, it is "running" while a process holds its folder, else "stopped": its process was killed.
+    """
+    if run.state.stopped is None:
+        return "running" if run.folder.is_running() else "stopped"  # its process was killed; nothing in it failed
+    return ENDED.get(run.state.stopped, "stopped")
 
 
 def given_up(run: Run) -> int:
     """Return the number of requests that were under way when the run ended and may have been billed.
 
-    It is 0 for a running run, if no model was asked, or if the proposer keeps its requests. If the run was killed and
-    could not count them, it is an upper bound.
+    It is 0 for a running run, if no model was asked, or if the proposer keeps its requests, as batches are. A killed
+    run could not count them: then it is an upper bound, at most the number of connections.
     """
+    # A proposer of one's own may ask models that no setting names: then earlier answers show it.
     asks = bool(models_asked(run.settings)) or any(used.calls for used in run.state.tally.tokens.values())
     is_lost = asks and state_of(run) != "running" and not keeps_requests(run.settings)
     if not is_lost:
@@ -77,10 +80,11 @@ def given_up(run: Run) -> int:
     return min(run.state.waiting, run.settings.connections) if run.state.under_way is None else run.state.under_way
 
 
-def tokens(state: RunState) -> dict[str, int | None]:
-    """Return the tokens of all requests by kind (TOKEN_KINDS); all None if no answer reported its tokens.
+def _tokens(state: RunState) -> dict[str, int | None]:
+    """Return the sum of the tokens of all answered requests for each of TOKEN_KINDS.
 
-    Answers that did not report theirs count as 0. All are 0 if there were no requests.
+    An answer that did not report its tokens counts as 0. If no answer reported them, all are None; if there was no
+    answer, all are 0.
     """
     used = state.tally.tokens.values()
     calls, unreported = sum(each.calls for each in used), sum(each.unreported for each in used)
@@ -89,10 +93,11 @@ def tokens(state: RunState) -> dict[str, int | None]:
 
 
 def in_force(run: Run) -> Settings:
-    """Return the settings in the run's folder, or those of the journal if the folder has none.
+    """Return the settings in the run's folder, which are those of the last session, or the journal's if it has none.
 
-    The folder's are those of the last session, which may name prices that the first did not.
+    The last session may name prices that the first did not. Raises UsageError if they cannot be read or are invalid.
     """
+    # Written by this program, as a journal's settings are: so they are read by the same rules.
     return settings_from_journal(run.folder.read_settings()) if run.folder.settings.is_file() else run.settings
 
 
@@ -100,15 +105,11 @@ def _recommended(run: Run) -> RecommendedProgram | None:
     event, chosen = run.state.recommended, run.recommended
     if event is None or chosen is None:
         return None
-    best, validation = scored(run, chosen), event.validation[chosen.candidate]
+    validation = event.validation[chosen.candidate]
     assert validation is not None, "what failed on validation instances is not recommended"
+    # Without the template's worth, worths are mean scores and no gains (`recommendation.worths`).
     gained = event.worth.get(chosen.candidate) if TEMPLATE in event.worth else None
-    return RecommendedProgram(best.candidate, best.score, best.gap, validation, gained)
-
-
-def _top_gap(run: Run) -> float | None:
-    """Return the mean gap of the ten best distinct programs, or of all if fewer; None if gaps are unknown."""
-    return mean_of_all([run.gap(candidate.score) for candidate in run.ranked()[:TOP]])
+    return RecommendedProgram(*number_score_gap(run, chosen), validation, gained)
 
 
 def _reported_cost(tokens: Mapping[str, Tokens], price: Price) -> float | None:
@@ -118,7 +119,7 @@ def _reported_cost(tokens: Mapping[str, Tokens], price: Price) -> float | None:
     """
     total = 0.0
     for model, used in tokens.items():
-        cost = price(model, used) if used.calls else 0.0
+        cost = price(model, used) if used.calls else 0.0  # proposers without requests, such as genetic, have no price
         if cost is None or (used.calls and used.unreported == used.calls):
             return None
         total += cost

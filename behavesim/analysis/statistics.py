@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIGNIFICANCE = 0.05
-"""Level of the tests, and 1 − the coverage of the intervals: the convention of the field."""
+"""A difference is significant if its p-value is below this; intervals cover 1 − this (95 %). The field's convention."""
 RESAMPLES = 10_000
 """Number of bootstrap samples behind an interval, a usual choice."""
 EXACT = 100
@@ -74,7 +74,7 @@ def mean_of_known(values: Sequence[float | None]) -> float | None:
 
 
 def paired(differences: Sequence[float]) -> Paired:
-    """Summarise at least one difference."""
+    """Return the summary of differences within pairs, at least one."""
     whole = sample(differences)
     return Paired(whole.mean, whole.low, whole.high, signed_rank(differences))
 
@@ -99,7 +99,7 @@ def signed_rank(differences: Sequence[float]) -> float | None:
 
 
 def sample(values: Sequence[float]) -> Sample:
-    """Summarise at least one value."""
+    """Return at least one value with mean, standard deviation (n − 1) and 95 % bootstrap interval of the mean."""
     mean = float(np.mean(values))
     if len(values) < 2:
         return Sample(tuple(values), mean, None, None, None)
@@ -108,7 +108,7 @@ def sample(values: Sequence[float]) -> Sample:
 
 
 def mean_difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Return how the values of a and b differ, a − b; each must have at least one."""
+    """Return how the values of two groups of runs differ, mean of a − mean of b; each must have at least one value."""
     between = float(np.mean(a) - np.mean(b))
     if len(a) < 2 or len(b) < 2:
         return MeanDifference(between, None, None, None, None)
@@ -139,7 +139,10 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def share_greater(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return P(a > b): the share of pairs, in [0, 1], in which the value of a is greater; ties count half."""
+    """Return P(a > b): of all pairs of a value of `a` and a value of `b`, the share in which that of `a` is greater.
+
+    It is in [0, 1]; ties count half (Vargha and Delaney's A). `a` and `b` must have at least one value each.
+    """
     levels = np.array(_levels([*a, *b]))
     left, right = levels[: len(a), None], levels[None, len(a) :]
     return float(((left > right) + 0.5 * (left == right)).mean())
@@ -165,17 +168,19 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     A test without a p-value keeps None and does not count towards the family's size.
     """
-    order = sorted((index for index, p in enumerate(p_values) if p is not None), key=lambda index: p_values[index] or 0)
-    corrected: list[float | None] = [None] * len(p_values)
+    ascending = sorted(p for p in p_values if p is not None)
+    corrected: dict[float | None, float] = {}  # equal p-values get one correction: the first of them decides
     least = 0.0
-    for place, index in enumerate(order):
-        least = max(least, min(1.0, (len(order) - place) * (p_values[index] or 0.0)))
-        corrected[index] = least
-    return corrected
+    for place, p in enumerate(ascending):
+        corrected[p] = least = max(least, min(1.0, (len(ascending) - place) * p))
+    return [corrected.get(p) for p in p_values]
 
 
 def _resampled_means(values: Sequence[float], stream: int) -> NDArray[np.float64]:
-    """Return means of samples drawn with replacement; the seed is fixed, so that reports are reproducible."""
+    """Return the means of RESAMPLES bootstrap samples, each drawn from the values with replacement.
+
+    The seed is fixed, so that reports are reproducible. Two samples that are subtracted need different streams.
+    """
     rng = np.random.default_rng([len(values), stream])
     picks = rng.integers(len(values), size=(RESAMPLES, len(values)))
     return np.asarray(np.asarray(values, dtype=np.float64)[picks].mean(axis=1))

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from behavesim.analysis.scored import Scored
+from behavesim.base.score_source import ScoreSource
 from behavesim.base.tokens import Spending
 
 State = Literal["running", "finished", "stopped", "failed"]
-"""running: a process holds it; finished: its budget is spent; stopped: a cap, a person or a kill ended it; failed: an
-error ended it."""
+"""running: a process holds the run; finished: its budget is spent; stopped: a cap, a person or a kill ended it; failed:
+an error ended it."""
 
+KILLED = "killed"
+"""What `stopped_by` says if no end was recorded and no process holds the run any more."""
 TOKEN_KINDS = ("prompt", "cached", "completion", "reasoning")
 """Kinds of tokens; prompt tokens include the cached ones, completion tokens those of reasoning."""
 
@@ -32,12 +35,17 @@ class RecommendedProgram(Scored):
 class Summary:
     """A run at a glance: scores in the task's unit, gaps as fractions; a field is None if unknown or not applicable.
 
-    `stopped_by` names what ended the run. `rejected` counts candidates by reason. `gain` is how much better than the
-    template `best` is, in the task's unit. `top10_gap` is the mean gap of the ten best distinct programs.
+    `stopped_by` names what ended the run, "killed" if its process was; None while it runs. `failure` says what went
+    wrong if an error ended it. `asked` and `feasible` count
+    candidates; `rejected` counts them by reason. `gain` is how much better than the template's score
+    the best one is, relative to it: a fraction, negative if it is worse; if the template scores 0, it is the plain
+    difference. `top10_gap` is the mean gap of the ten best distinct programs, of all if fewer.
     `tokens` maps each of TOKEN_KINDS to a sum, None if no answer reported it; `cost_usd` is the cost of these tokens.
-    `estimated` is both with estimates for answers that did not report; None if all did. `unanswered` is the number of
-    requests that were sent and given up, which may have been billed. `seconds` is active time, without pauses between
-    sessions. `digest` is a hash of all candidates' results.
+    `estimated` has tokens and cost with estimates for answers that did not report theirs; None if all did. `unanswered`
+    is the number of requests that were sent and given up, which may have been billed. `isolation` names how well the
+    sandbox shuts candidates off. `score_source` is "self-reported" if an evaluator in the sandbox computes the scores,
+    where programs could change them, else "trusted". `seconds` is active time, without pauses between sessions.
+    `digest` is a SHA-256 of all registered candidates' sources, scores and islands, as hexadecimal digits.
     """
 
     run: str
@@ -60,8 +68,18 @@ class Summary:
     estimated: Spending | None
     unanswered: int
     isolation: str
+    score_source: ScoreSource
     seconds: float
     digest: str
+    failure: str | None = None
+
+    @property
+    def beats_template(self) -> bool:
+        """Whether the best candidate is the best program; false if the template scores as high or higher.
+
+        True also if there is no best candidate or no template.
+        """
+        return self.template is None or self.best is None or self.gain is None or self.gain > 0
 
     @property
     def rejections(self) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How numbers are shown to people: multiplied by `factor`, then formatted with `style`, a format specification.
+    """How numbers are shown to people: multiplied by `factor`, then formatted with `style`, such as ".2f".
 
-    `symbol` stands in the column's heading, such as "%".
+    `style` is a format specification of Python. `symbol` stands in the column's heading, such as "%"; "" for none.
     """
 
     style: str = ""
@@ -18,21 +19,27 @@ class Unit:
     factor: float = 1.0
 
     def text(self, value: float | str | None) -> str:
-        """Return the number as text, without the symbol; "" for None, and text unchanged."""
+        """Return the number, times `factor`, as text without the symbol; "" for None, and text unchanged.
+
+        Raises ValueError if the number cannot be formatted with `style`, such as 0.5 with "d".
+        """
         if value is None or isinstance(value, str):
             return value or ""
-        return format(value if self.factor == 1 else self.factor * value, self.style)
+        return format(
+            value if self.factor == 1 else self.factor * value, self.style
+        )  # "d" takes no float, as 1.0 * 5 is
 
 
 WORDS = Unit()
 """Column of text: left-aligned."""
 WRITTEN = Unit()
-"""Column of preformatted numbers: right-aligned."""
+"""Column of preformatted numbers: right-aligned. Equal to WORDS, so alignment compares identities."""
+# The units of all tables: two decimals where a difference of less means nothing, four for p-values.
 COUNT = Unit("d")
 MEAN_COUNT = Unit(".1f")
-SCORE = Unit(".6g")
+SCORE = Unit(".6g")  # six digits tell good programs apart; files have all
 FRACTION = Unit(".2f", "%", 100.0)
-POINTS = Unit(".2f", "(points)", 100.0)
+POINTS = Unit(".2f", "(points)", 100.0)  # differences of fractions, which "%" would make look relative
 DISTANCE = Unit(".3f")
 RATIO = Unit(".2f")
 PROBABILITY = Unit(".4f")
@@ -41,7 +48,10 @@ SECONDS = Unit(".3f")
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `name` is its name in files, `title` its title for people, None if it is the name."""
+    """A column: `name` is its name in files, `title` its title for people, None if it is the name.
+
+    `unit` says how its numbers are shown; the default is a column of text.
+    """
 
     name: str
     unit: Unit = WORDS
@@ -96,8 +106,9 @@ Cell = str | int | float | Estimate | None
 class Table:
     """A table: each row has one cell per column. `name` is its name in files, `title` its title for people.
 
-    `marked` has the indices of highlighted rows; `best` has (row, column) of highlighted cells. The first `keys`
-    columns say what a row is about: a table that is too wide is split into parts that all begin with them.
+    `caption` is a sentence below the table. `marked` has the indices of highlighted rows; `best` has (row, column) of
+    highlighted cells. The first `keys` columns say what a row is about: a table that is too wide is split into parts
+    that all begin with them.
     """
 
     name: str
@@ -116,7 +127,7 @@ class Table:
 
     @property
     def known(self) -> Table:
-        """The table without columns that are None in every row; unchanged if it has no rows."""
+        """The table without columns whose cells are None in every row; unchanged if it has no rows."""
         places = range(len(self.columns))
         return self._of(
             [place for place in places if not self.rows or any(row[place] is not None for row in self.rows)]
@@ -124,23 +135,38 @@ class Table:
 
     @property
     def turned(self) -> Table:
-        """The transposed table, for a table with one key column: a row per column and a column per row."""
+        """The transposed table, for a table with one key column: a row per column and a column per row.
+
+        Its cells are texts already, since a column of it holds numbers of several units.
+        """
         key, *others = self.columns
         columns = (key, *(Column(key.text(row[0]), WRITTEN) for row in self.rows))
         rows = tuple(
             (column.heading, *(column.text(row[place]) or None for row in self.rows))
             for place, column in enumerate(others, 1)
         )
-        best = {(place - 1, row + 1) for row, place in self.best if place}
-        best |= {(place, row + 1) for row in self.marked for place in range(len(others))}
-        return replace(self, columns=columns, rows=rows, best=frozenset(best), marked=frozenset())
+        cells = product(range(len(self.rows)), range(len(others)))
+        best = frozenset((place, row + 1) for row, place in cells if self.is_bold(row, place + 1))
+        return replace(self, columns=columns, rows=rows, best=best, marked=frozenset())
+
+    def is_bold(self, row: int, column: int) -> bool:
+        """Whether a cell stands out: its row is marked, or it is one of the best; both are indices from 0."""
+        return row in self.marked or (row, column) in self.best
 
     def part(self, start: int, stop: int) -> Table:
         """Return the table with only the key columns and those from `start` up to but without `stop`."""
         return self._of([*range(self.keys), *range(max(start, self.keys), stop)])
 
+    def without(self, *names: str) -> Table:
+        """Return the table without the columns of these names."""
+        return self._of([place for place, column in enumerate(self.columns) if column.name not in names])
+
     def _of(self, kept: Sequence[int]) -> Table:
-        """Return the table with only the columns at these indices, in this order."""
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         best = frozenset((row, kept.index(place)) for row, place in self.best if place in kept)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows, best=best)
+
+
+def facts_table(name: str, title: str, facts: Mapping[str, str]) -> Table:
+    """Return a table with a row for each fact, a name and a value, in order; it has no headings for people."""
+    return Table(name, title, (Column("what", title=""), Column("value", title="")), tuple(facts.items()))

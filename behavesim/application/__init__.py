@@ -1,1 +1,1 @@
-"""What the commands do, to be called from Python as well: nothing here reads a command line."""
+"""What the commands do, as functions that Python can call too: nothing here reads a command line."""

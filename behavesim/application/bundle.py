@@ -37,15 +37,16 @@ elif __name__ == "__main__":
         found = solve(instance)
         print(f"instance {{number}}: {{found.score:g}}, by program {{found.program}}")
 '''
+"""Template of the end of portfolio.py: the programs, the task's files, and what a user calls or runs."""
 
 
 def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], seconds: float) -> str:
-    """Return the text of portfolio.py: headline, code that runs programs, the programs, and the files of the task.
+    """Return the text of portfolio.py: a comment, the code of `bundled`, the programs, and the files of the task.
 
-    `programs` maps a line about each program to its source; `headline` has the lines of the comment on top. `seconds`
-    is the default time limit per instance.
+    `programs` maps a line about each program to its source, in the order in which they run. `headline` has the lines
+    of the comment. `seconds` is the default time limit for one instance. Raises OSError if a file of the task is gone.
     """
-    _, _, running = inspect.getsource(bundled).partition('"""\n')
+    _, _, running = inspect.getsource(bundled).partition('"""\n')  # without the docstring, in place of the headline
     headed = "\n".join(map(comment, headline))
     listed = "".join(f"    {comment(line)}\n    {_quoted(source)},\n" for line, source in programs.items())
     files = "".join(f"    {name!r}: {_quoted(source)},\n" for name, source in _files(task).items())
@@ -54,9 +55,9 @@ def bundle(task: Task, programs: Mapping[str, str], headline: Sequence[str], sec
 
 
 def _files(task: Task) -> dict[str, str]:
-    """Return the source files of the task's class and its base classes by module name, base classes first.
+    """Return the sources of the files that define the task's class and its base classes, by module name.
 
-    Modules of behavesim itself are left out, since `bundled` replaces them.
+    Files of base classes come first. Modules of behavesim itself are left out: `bundled` replaces them.
     """
     names = dict.fromkeys(kind.__module__ for kind in reversed(type(task).__mro__))
     own = [name for name in names if name not in ("builtins", "abc") and not name.startswith("behavesim.")]
@@ -64,7 +65,6 @@ def _files(task: Task) -> dict[str, str]:
 
 
 def _quoted(source: str) -> str:
-    """Return a Python literal of the text that keeps its lines."""
     text = source.strip() + "\n"
     if "\\" in text or "'''" in text:
         return "".join(["(\n", *(f"        {line!r}\n" for line in text.splitlines(keepends=True)), "    )"])

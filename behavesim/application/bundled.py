@@ -1,4 +1,7 @@
-"""Runs several programs on an instance and keeps the best solution; its text is part of every portfolio.py."""
+"""Runs several programs on an instance and keeps the best solution.
+
+This file's text is part of every portfolio.py, so it imports nothing of behavesim.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,19 @@ from typing import IO, Any
 import numpy as np
 
 MEMBER = "--member"
-"""First command-line argument of a process that runs one program."""
+"""First command-line argument of portfolio.py where it runs as the process of one program."""
 PREFIX = struct.Struct("<II")
-"""Beginning of an encoded solution: the lengths of its header and of its arrays, in bytes."""
+"""Beginning of an encoded solution: the lengths in bytes of its header and of its arrays, 32-bit little-endian."""
 HEADER_BYTES, SOLUTION_BYTES = 1 << 16, 1 << 26
-"""Largest header and largest arrays of a solution, in bytes; longer ones are not read, to bound memory."""
+"""Largest header (64 KiB) and largest arrays (64 MiB) of a solution, in bytes: longer ones are not read."""
 TYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
 """Types of arrays that are decoded: plain numbers and booleans, which cannot execute anything."""
 BEHAVESIM = ("behavesim", "behavesim.task", "behavesim.trajectory")
-"""Modules that tasks import from behavesim, replaced by the classes below."""
+"""Modules of behavesim from which tasks import; `files_of` replaces their contents by the classes below."""
 
 
 class InvalidSolution(ValueError):
-    """A solution that breaks the task's rules."""
+    """Raised by a task's code for a solution that breaks its rules; replaces `behavesim.task.InvalidSolution`."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,11 @@ class Objective:
 
 
 class Task:
-    """Base class of tasks, without the methods of behavesim's own, which nothing here calls."""
+    """Base class of tasks in place of `behavesim.task.Task`, without its methods, since nothing here calls them."""
 
 
 class Unused:
-    """Stands in for everything else that tasks import from behavesim, which nothing here uses."""
+    """Stands in for everything else that tasks import from behavesim, such as what only a search calls."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,10 @@ class Found:
 
 
 def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
-    """Execute the task's files, given as sources by module name, and return their modules.
+    """Execute the task's files, given as sources by module name, in that order; return their modules by name.
 
-    The classes above replace what the files import from behavesim; `sys.modules` is restored afterwards.
+    The classes above replace what the files import from behavesim. `sys.modules` is as before afterwards, except for
+    the files' own modules and packages that were not there. Raises whatever a file raises.
     """
     known = {"InvalidSolution": InvalidSolution, "Objective": Objective, "Task": Task, "__getattr__": _unused}
     before = dict(sys.modules)
@@ -80,6 +84,7 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
         file.__package__ = name.rpartition(".")[0]
         sys.modules.setdefault(file.__package__, types.ModuleType(file.__package__))
         sys.modules[name] = file
+        # optimize=0 keeps asserts, on which a task's checks may rely, whatever PYTHONOPTIMIZE says
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True, optimize=0), vars(file))
     for name in BEHAVESIM:
         del sys.modules[name]
@@ -88,6 +93,7 @@ def files_of(modules: Mapping[str, str]) -> dict[str, types.ModuleType]:
 
 
 def _unused(name: str) -> type[Unused]:
+    """Return `Unused` for any name that a module lacks; raises AttributeError for Python's own, such as `__path__`."""
     if name.startswith("__"):
         raise AttributeError(name)
     return Unused
@@ -98,8 +104,9 @@ def best_of(
 ) -> Found:
     """Run the programs one after another, each in its own processes, and return the best solution; ties: the first.
 
-    `place` is the path of the file with the programs, and `programs` their number. Each program gets an equal share of
-    the time that is left of `seconds`. Raises RuntimeError if no program finds a valid solution.
+    `place` is the path of portfolio.py, which has this number of `programs`. `files` are the modules of the task's
+    files. Each program gets an equal share of the time that is left of `seconds`, for all programs together. Raises
+    RuntimeError if no program finds a valid solution.
     """
     sign = 1 if task.objective.direction.startswith("maxim") else -1
     ends = time.monotonic() + seconds
@@ -121,12 +128,13 @@ def best_of(
 def be_member(program: str, entry_point: str, task: Any, cpu_s: int) -> None:
     """Solve the pickled instance on standard input with a program, and write its solution to standard output.
 
-    The program runs in a child process: if it kills its parent, it kills this process and not the caller's. Its CPU
-    time is limited to `cpu_s` seconds. What it prints is discarded.
+    `program` is its source, and `entry_point` the name of its function. It runs in a child process: if it kills its
+    parent, it kills this process and not the caller's. Its CPU time is limited to `cpu_s` seconds. What it prints is
+    discarded. Nothing, or an incomplete solution, is written if the program fails.
     """
     instance = pickle.load(sys.stdin.buffer)
     answer = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the program prints must not mix with its solution
     if (child := os.fork()) == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))  # it also ends a program that left the process group
         _answer(answer, program, entry_point, task, instance)
@@ -136,6 +144,7 @@ def be_member(program: str, entry_point: str, task: Any, cpu_s: int) -> None:
 
 
 def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -> None:
+    """Run a program on an instance and write its encoded solution to a file descriptor; raises what it raises."""
     random.seed(0)  # the same seed as in the search, so that random programs behave as they did there
     np.random.seed(0)
     module = types.ModuleType("candidate")
@@ -147,9 +156,10 @@ def _answer(fd: int, program: str, entry_point: str, task: Any, instance: Any) -
 
 
 def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
-    """Return the pickled instance for a program's process.
+    """Return an instance as the bytes that a program's process unpickles.
 
-    There the task's files are modules. Here other modules may have their names, so they are swapped in if needed.
+    An instance may be of a class in one of the task's `files`, which pickle looks up by its module's name. If it finds
+    another module there, the files' modules stand in `sys.modules` for a second attempt.
     """
     try:
         return pickle.dumps(instance)
@@ -163,7 +173,7 @@ def _pickled(instance: Any, files: Mapping[str, types.ModuleType]) -> bytes:
 
 
 def _score(task: Any, instance: Any, solution: Any) -> float | None:
-    """Return the score of a solution; None if it is not a finite number, or if the task's `score` raises."""
+    """Return the score of a solution; None if that is not a finite number, or if the task's `score` raises."""
     try:
         score = float(task.score(instance, solution))
     except Exception:  # noqa: BLE001 (an error of `score` means that the program's solution is not valid)
@@ -172,14 +182,19 @@ def _score(task: Any, instance: Any, solution: Any) -> float | None:
 
 
 def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> Any | None:
-    """Return a program's solution; None if it takes longer than `seconds`, fails, or sends no valid solution."""
+    """Run a program's process and return its solution; None if it takes too long, fails, or sends no valid solution.
+
+    `command` are Python's arguments, `question` is its standard input, and `seconds` its time limit by the clock.
+    Afterwards the process and its children are killed.
+    """
+    # the program imports what this process can import; relative paths would mean other folders
     paths = os.pathsep.join(path for path in sys.path if path.startswith(os.sep))
     process = subprocess.Popen(
         [sys.executable, *command],
         stdin=question,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},
-        start_new_session=True,
+        start_new_session=True,  # a process group of its own, so that its children can be killed with it
     )
     assert process.stdout is not None, "it is a pipe"
     try:
@@ -194,9 +209,9 @@ def _solution(command: Sequence[str], question: IO[bytes], seconds: float) -> An
 
 
 def _read(fd: int, ends: float) -> bytes:
-    """Read one encoded solution; `ends` is the deadline on the monotonic clock, in seconds.
+    """Read one encoded solution from a file descriptor; `ends` is the deadline in seconds of the monotonic clock.
 
-    Raises TimeoutError if it is not complete by then, ValueError if it is too long or incomplete.
+    Raises TimeoutError if it is not complete by then, ValueError if it is too long or the writer closes it too early.
     """
     data, size = bytearray(), PREFIX.size
     while len(data) < size:
@@ -215,7 +230,11 @@ def _read(fd: int, ends: float) -> bytes:
 
 
 def _encoded(solution: Any) -> bytes:
-    """Encode a solution, an array or a mapping of arrays, as bytes: `PREFIX`, a JSON header, the arrays' bytes."""
+    """Encode a solution as bytes: `PREFIX`, a JSON header, and the arrays' bytes.
+
+    It is an array, or a mapping from names to arrays. The header is [[name, dtype, shape], …]; a lone array has the
+    name "".
+    """
     given = solution if isinstance(solution, Mapping) else {"": solution}
     arrays = {str(name): np.ascontiguousarray(array) for name, array in given.items()}
     header = json.dumps([[name, array.dtype.str, np.shape(given[name])] for name, array in arrays.items()]).encode()
@@ -224,7 +243,10 @@ def _encoded(solution: Any) -> bytes:
 
 
 def _decoded(frame: bytes) -> Any:
-    """Decode a solution without executing anything; raises ValueError if the bytes are not a valid solution."""
+    """Decode a solution, an array or a mapping of arrays, without executing anything.
+
+    Raises ValueError if the bytes are not what `_encoded` returns.
+    """
     size, _ = PREFIX.unpack_from(frame)
     data = memoryview(frame)[PREFIX.size + size :]
     arrays = {}

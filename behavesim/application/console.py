@@ -27,7 +27,6 @@ from behavesim.proposers.prices import Prices
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
 from behavesim.state.state import RunState
-from behavesim.task import TaskReference
 
 if TYPE_CHECKING:
     from behavesim.analysis.run import Run
@@ -37,7 +36,9 @@ REFRESH_S = 0.25
 MAX_CPU_SHARE = 0.03
 """Largest fraction of a core's time for the live view: it is drawn more rarely if drawing takes long."""
 LINE_S = 5.0
-"""Seconds between two plain lines."""
+"""Least seconds between two plain lines about a run, where stderr is not a terminal."""
+QUIET_S = 60.0
+"""Seconds after which there is a plain line though nothing has changed: a log of hours stays short."""
 RATED_S = 300.0
 """Seconds over which the rate is averaged: long enough for several slow replies."""
 POLL_S = 0.5
@@ -46,9 +47,9 @@ POLL_S = 0.5
 
 @asynccontextmanager
 async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
-    """Show the run on stderr until the block ends: live on a terminal, as plain lines elsewhere.
+    """Show a run on stderr until the block ends: a live view on a terminal, plain lines elsewhere.
 
-    `moment` is called again and again and returns the run as it is now. Failures of the view do not stop the block.
+    `moment` returns the run as it is now; it is called for each drawing. If the view fails, the block goes on without.
     """
     outlet = Outlet(sys.stderr)
     console = Console(file=cast(IO[str], outlet), markup=False, emoji=False, highlight=False)
@@ -58,8 +59,8 @@ async def shown(moment: Callable[[], Moment]) -> AsyncIterator[None]:
         yield
     finally:
         view.cancel()
-        await asyncio.gather(view, return_exceptions=True)
-        await asyncio.to_thread(outlet.close)
+        await asyncio.gather(view, return_exceptions=True)  # a view that failed does not end the run
+        await asyncio.to_thread(outlet.close)  # which waits for a slow terminal
 
 
 async def _live(console: Console, moment: Callable[[], Moment]) -> None:
@@ -85,18 +86,39 @@ async def _live(console: Console, moment: Callable[[], Moment]) -> None:
 
 
 async def _lines(console: Console, moment: Callable[[], Moment]) -> None:
-    """Print a line on the run every LINE_S seconds, and notices within REFRESH_S, until cancelled."""
-    shown = looks = 0
+    """Print a line on the run when `Pace` says so, and notices within REFRESH_S, until cancelled."""
+    shown, pace = 0, Pace()
     try:
         while True:
             await asyncio.sleep(REFRESH_S)
-            looks += 1
             now = moment()
             shown = _print_notices(console, now, shown)
-            if looks % round(LINE_S / REFRESH_S) == 0:
+            if pace.is_due(now):
                 console.print(f"{datetime.now():%H:%M:%S} {line(now)}", soft_wrap=True)
     finally:
         _print_notices(console, moment(), shown)
+
+
+class Pace:
+    """Decides when a plain line is printed: once something that matters has changed, and else every QUIET_S seconds.
+
+    What matters are the template, the best program, and whether the comparison is being loaded. The first line comes
+    after LINE_S seconds, and no two lines are closer than that.
+    """
+
+    def __init__(self) -> None:
+        self._seen: tuple[object, ...] = ()
+        self._looks = 0
+
+    def is_due(self, now: Moment) -> bool:
+        """Whether a line is printed now; this is to be called every REFRESH_S seconds."""
+        best = now.state.best
+        seen = (now.state.template is None, None if best is None else best.candidate, now.is_warming)
+        self._looks += 1
+        if self._looks * REFRESH_S < (QUIET_S if seen == self._seen else LINE_S):
+            return False
+        self._seen, self._looks = seen, 0
+        return True
 
 
 def _print_notices(console: Console, moment: Moment, after: int) -> int:
@@ -107,35 +129,36 @@ def _print_notices(console: Console, moment: Moment, after: int) -> int:
 
 
 class Rate:
-    """Measures registered candidates per second over about the last RATED_S seconds."""
+    """Measures how many candidates per second a run registers, over about the last RATED_S seconds."""
 
     def __init__(self, registered: int) -> None:
         self._seen = deque([(time.monotonic(), registered)])
 
     def of(self, registered: int) -> float:
-        """Note that `registered` candidates are registered now; return the mean candidates per second.
+        """Take note that `registered` candidates are registered now; return the mean number of new ones per second.
 
         The mean is over about the last RATED_S seconds, or since this object was made if that is shorter.
         """
         now = time.monotonic()
         self._seen.append((now, registered))
-        while now - self._seen[1][0] > RATED_S:
+        while now - self._seen[1][0] > RATED_S:  # one reading older than that stays, as the beginning
             self._seen.popleft()
         since, before = self._seen[0]
         return (registered - before) / (now - since) if now > since else 0.0
 
 
 def shown_search(launch: Launch, search: Search) -> AbstractAsyncContextManager[None]:
-    """Return a context that shows a search of this process until its block ends."""
+    """Return a context that shows a search of this process on stderr until its block ends."""
     return shown(moment_of_search(launch, search))
 
 
 def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
-    """Return a function that returns the present state of a search of this process; its rate counts from now on."""
+    """Return a function that returns what to show of a search of this process now; its rate is measured from now."""
     rate = Rate(search.state.registered)
 
     def moment() -> Moment:
         state, caps = search.state, search.caps
+        of_cluster = {"cluster": launch.sights[-1]()} if launch.sights else {}
         return Moment(
             run=launch.folder.run,
             settings=launch.settings,
@@ -143,7 +166,7 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
             active_s=caps.active_s(),
             rate=rate.of(state.registered),
             cost_usd=caps.spending(state).cost_usd,
-            facts=_facts(search.method, state),
+            facts={**_facts(search.method, state), **of_cluster},
             is_warming=search.is_warming,
             notices=tuple(launch.notices.said),
         )
@@ -154,7 +177,7 @@ def moment_of_search(launch: Launch, search: Search) -> Callable[[], Moment]:
 async def watch(run: Run) -> None:
     """Show a run of any process, read from its journal, until no process holds it any more.
 
-    `run` is up to date afterwards. Raises JournalError if the journal cannot be read when the run has ended.
+    `run` has all events afterwards. Raises JournalError if the journal cannot be read when the run has ended.
     """
     rate, decides, notices = Rate(run.state.registered), _method_of(run), LoggedNotices(run.folder.log)
 
@@ -167,7 +190,7 @@ async def watch(run: Run) -> None:
     async with shown(moment):
         while run.folder.is_running():
             await asyncio.sleep(POLL_S)
-    run.follow()
+    run.follow()  # events may have been committed between the last drawing and the end
 
 
 def moment_of(run: Run, rate: float = 0.0) -> Moment:
@@ -177,6 +200,7 @@ def moment_of(run: Run, rate: float = 0.0) -> Moment:
 
 
 def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
+    """Return the method's own lines for the live view; raises PartError if the method's code raises."""
     with failures_named(type(method), "method"):
         return method.facts(state)
 
@@ -184,6 +208,6 @@ def _facts(method: Method[Any], state: RunState) -> Mapping[str, str]:
 def _method_of(run: Run) -> Method[Any] | None:
     """Return the run's method; None if it or the task is not on this machine. The run can be watched without it."""
     try:
-        return method(run.settings, TaskReference(run.folder.with_task_at_hand(run.settings).task).load())
+        return method(run.settings, run.task())
     except BehavesimError:
         return None

@@ -2,55 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.base.config import Settings
 from behavesim.base.text_file import read_text_file
-from behavesim.engine.build import judging
-from behavesim.programs.extract import extract
+from behavesim.engine.judging import judging
 from behavesim.programs.fences import fenced
+from behavesim.programs.form import form_of
 from behavesim.state.events import Stage
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Split, Task
+from behavesim.task.evaluated import first_program
+from behavesim.task.verdict import Failure, Verdict
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of one program: the last stage it reached, its verdict or failure, and the sandbox's isolation."""
+    """The result of evaluating one program of a user."""
 
     file: str
+    """The name that was given with the program."""
     stage: Stage
+    """"extraction" if no program could be read from the text, else "evaluation"."""
     verdict: Verdict | Failure
+    """The scores and trajectories, or a Failure if the program was rejected at `stage`."""
     isolation: str
+    """The sandbox's isolation level: "strong+", "strong", "partial" or "process", strongest first."""
 
 
 def read_program(file: Path, task: Task) -> str:
-    """Return the source in a file, or the task's own template if the path is `template`.
+    """Return the source in a file or in a folder of files, or the task's own template if the path is `template`.
 
-    Raises UsageError if the file cannot be read as text.
+    Raises UsageError if it cannot be read as text.
     """
     if str(file) == "template":
         return task.template
-    return read_text_file(file, "program")
+    return first_program(file) if file.is_dir() else read_text_file(file, "program")
 
 
 async def evaluate(
     settings: Settings, task: Task, programs: Iterable[tuple[str, str]], split: Split = "search"
 ) -> list[Evaluation]:
-    """Evaluate programs, each a file's name and its source, one after another in one sandbox.
+    """Evaluate programs on a split's instances in one sandbox, `settings.workers` at once; return results in order.
 
-    Return their results in the same order; a rejected program has a `Failure` and does not stop the others. Raises
-    SandboxError if the sandbox cannot be started, UsageError if its isolation is weak and the settings forbid that.
+    Each program is a pair of a name and a text, from which the program is extracted as from a model's reply. A rejected
+    program has a `Failure` and does not stop the others. Raises SandboxError if the sandbox cannot be started,
+    UsageError if its isolation is weak and the settings forbid that.
     """
-    evaluations = []
     async with judging(settings, task, split) as judge:
-        for file, source in programs:
-            program = extract(fenced(source), task.template, task.entry_point)
+
+        async def one(file: str, source: str) -> Evaluation:
+            # extracted as from a model's reply, so that a person's program meets the same conditions
+            program = form_of(task).read(fenced(source), task.template)
             if isinstance(program, Failure):
-                evaluations.append(Evaluation(file, "extraction", program, judge.isolation))
-            else:
-                verdict = await judge.evaluate(program.source)
-                evaluations.append(Evaluation(file, "evaluation", verdict, judge.isolation))
-    return evaluations
+                return Evaluation(file, "extraction", program, judge.isolation)
+            return Evaluation(file, "evaluation", await judge.evaluate(program.source), judge.isolation)
+
+        return await asyncio.gather(*(one(*program) for program in programs))

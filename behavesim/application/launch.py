@@ -1,4 +1,4 @@
-"""What a run is launched with, made from plain arguments: names, numbers and paths."""
+"""Turns plain arguments (names, numbers and paths) into settings and launches of runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from behavesim.application.injection import first_events
-from behavesim.application.machine import cores, has_endpoint
+from behavesim.application.machine import cores
+from behavesim.base.config import Settings
 from behavesim.base.errors import UsageError
 from behavesim.engine.build import Launch
-from behavesim.engine.settings import changed_settings, resolve, settings_from_journal
+from behavesim.engine.settings import changed_settings, settings_from_person
 from behavesim.proposers.installed import proposer_type
+from behavesim.proposers.openai_settings import has_endpoint
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
-from behavesim.task import TaskReference
+from behavesim.task import Task, TaskReference
+
+
+def task_settings(
+    task: str,
+    given: Mapping[str, Any],
+    assignments: list[str] | None = None,
+    file: Path | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> tuple[Settings, Task]:
+    """Return settings for a task, which is a name or a file's path, and the task; the path is made absolute.
+
+    Values by name in `given` beat `assignments` ("key=value"), these the TOML `file`, and this the `defaults`. Values
+    that are None were not given. Raises TaskError if the task cannot be loaded, UsageError if a setting does not fit.
+    """
+    reference = TaskReference(task).absolute()  # the run may be resumed from another folder
+    loaded = reference.load()
+    return settings_from_person({**given, "task": reference.text}, assignments, file, loaded, defaults), loaded
 
 
 def new_launch(
@@ -24,21 +44,22 @@ def new_launch(
     assignments: list[str] | None = None,
     file: Path | None = None,
     name: str | None = None,
+    suggested: Mapping[str, Any] | None = None,
+    needs_key: bool = True,
 ) -> Launch:
-    """A run of a task, by its name or the path of its file, under the settings given for it.
+    """Return the launch of a new run in `runs_dir`; nothing is written yet.
 
-    `given` are settings by name, None where one was not given; it beats `assignments` (`key=value`), these the TOML
-    `file`. A proposer that is not given, or "auto", is a model where one is named or the environment has an endpoint,
-    else the offline one. The run is called by the task and the time unless it has a `name`. Raises UsageError.
+    Arguments are as in `task_settings`; `suggested` are defaults that beat the usual ones. The run's id is `name`; None
+    means the task's name and the time. A proposer that is "auto" or not given is "openai" if `given` names models or
+    the environment has an endpoint, else "genetic". `needs_key` is False for a dry run, which asks no model. Raises
+    TaskError if the task cannot be loaded. Raises UsageError if a setting does not fit, the proposer lacks a key that
+    it needs, the run's folder exists or cannot be made, or `start_with` brings no programs.
     """
-    reference = TaskReference(task).resolved()
-    loaded = reference.load()
-    flags = {**given, "task": reference.text}
-    if flags.get("proposer") == "auto":
-        del flags["proposer"]
+    flags = {name: value for name, value in given.items() if (name, value) != ("proposer", "auto")}
     unsaid = "openai" if flags.get("models") or has_endpoint() else "genetic"  # who names a model wants it asked
-    settings = resolve(flags, assignments, file, loaded, {"workers": cores(), "proposer": unsaid})
-    if missing := proposer_type(settings.proposer).missing():
+    defaults = {"workers": cores(), "proposer": unsaid, **(suggested or {})}
+    settings, loaded = task_settings(task, flags, assignments, file, defaults)
+    if needs_key and (missing := proposer_type(settings.proposer).missing()):
         raise UsageError(f"{missing}; --proposer genetic needs nothing")
     folder = RunFolder.named(runs_dir, name or RunFolder.fresh_name(loaded.name, datetime.now()))
     folder.refuse_at_once()
@@ -51,15 +72,16 @@ def next_launch(
     assignments: list[str] | None = None,
     fork: RunFolder | None = None,
 ) -> Launch:
-    """A run gone on with under its own settings but for the changes, in its own folder or that of a fork.
+    """Return the launch that continues a run with some settings changed, in its folder or in that of a `fork`.
 
-    What is None among the changes was not given. Where the file of its task is gone, the run's own copy stands in.
-    Raises UsageError where a change is none.
+    `changes` are settings by name, None where one was not given; they beat `assignments` ("key=value"). If the task's
+    file is gone, the run's own copy is used. Raises TaskError if the task cannot be loaded, UsageError if the settings
+    cannot be read or a change does not fit.
     """
     before = settings_from_journal(folder.read_settings())
-    if not Path(before.task).is_file():
+    if not before.task.endswith(".py") or not Path(before.task).is_file():  # a changed .py file is refused by name
         before = folder.with_task_at_hand(before)
     if task := changes.get("task"):
-        changes = {**changes, "task": TaskReference(task).resolved().text}
+        changes = {**changes, "task": TaskReference(task).absolute().text}
     settings = changed_settings(before, changes, assignments)
     return Launch(settings, TaskReference(settings.task).load(), fork or folder)

@@ -1,4 +1,4 @@
-"""A run for scripts and notebooks: with plots and a summary table."""
+"""A run for scripts and notebooks: with its summary, its convergence and plots."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ from typing import TYPE_CHECKING
 from behavesim.analysis.run import Run
 
 if TYPE_CHECKING:
+    from behavesim.analysis.convergence import Checkpoint
+    from behavesim.analysis.summary import Summary
     from behavesim.reports.plots import Plots
 
 
 class LoadedRun(Run):
-    """A run with plots; a notebook shows it as its summary table."""
+    """A run with figures; a notebook shows it as its summary table. Its length is the number of its candidates."""
+
+    def __len__(self) -> int:
+        """Return the number of candidates asked for, without the template."""
+        return self.state.asked
+
+    def __bool__(self) -> bool:
+        """Return True: a run without candidates is a run."""
+        return True
+
+    @property
+    def summary(self) -> Summary:
+        """State, results and costs as `behavesim report` shows them; raises UsageError if its prices are invalid."""
+        from behavesim.analysis.standing import summary  # a slow import, which loading a run does not need
+
+        return summary(self)
+
+    @property
+    def convergence(self) -> tuple[Checkpoint, ...]:
+        """The best score, its gap and the mean gap of the ten best at up to fifty numbers of candidates."""
+        from behavesim.analysis.convergence import convergence  # a slow import, as above
+
+        return convergence(self)
 
     @property
     def plot(self) -> Plots:
@@ -22,16 +46,15 @@ class LoadedRun(Run):
         return Plots(self)
 
     def _repr_html_(self) -> str:
-        from behavesim.analysis.standing import summary
-        from behavesim.reports.markup import html
-        from behavesim.reports.summary import summary_table
+        from behavesim.reports.markup import html_tables
+        from behavesim.reports.summary_tables import summary_table
 
-        return html([summary_table(summary(self), {})])
+        return html_tables([summary_table(self.summary, {})])
 
 
 def load_run(path: str | Path) -> LoadedRun:
-    """Load a run by its folder (`runs/<id>`), or by its id in the folder `runs` of the current directory.
+    """Load a run, ended or going on, by its folder, or by its id (or the beginning of it) in the folder `runs`.
 
-    Raises UsageError if there is no such run, JournalError if its journal cannot be read.
+    Raises UsageError if no run matches, or several do, JournalError if its journal cannot be read.
     """
     return LoadedRun.load(path)

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlsplit
 
-from behavesim.base.errors import BehavesimError, nearest
+from behavesim.base.errors import BehavesimError, SandboxError, nearest
 from behavesim.base.version import __version__
-from behavesim.engine.settings import resolve
-from behavesim.proposers.openai_settings import base_url
+from behavesim.engine.settings import settings_from_person
+from behavesim.proposers.openai_settings import base_url, has_endpoint
 from behavesim.proposers.price_list import PriceList, name_of_list
 from behavesim.proposers.prices import as_setting
 from behavesim.task import TaskReference
 
 OFFLINE = "not set: the offline proposer is used unless OPENAI_API_KEY or OPENAI_BASE_URL is set"
+"""What `findings` says of the key if the environment has neither a key nor an endpoint."""
 KEYLESS = "not set: the endpoint of OPENAI_BASE_URL is asked without one"
+"""What `findings` says of the key if the environment has an endpoint and no key."""
+
+
+def _is_unserved(name: str, what: str | int) -> bool:
+    return name.startswith("model ") and str(what).startswith(("not served", "ended"))
+
+
+NOT_ASKED = "not asked"
+"""What `findings` says of the endpoint if the environment names none."""
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of CPU cores that this process may use, or of all cores if the system does not tell."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def has_endpoint() -> bool:
-    """Whether the environment names a model's endpoint, or a key for the usual one."""
-    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
 @dataclass(frozen=True)
@@ -38,21 +44,38 @@ class Findings:
     found: Mapping[str, str | int]
     broken: tuple[str, ...] = ()
 
+    @property
+    def verdict(self) -> str:
+        """One line that says what this machine is ready for, or what must be repaired first."""
+        offline = "ready for offline runs; NOT READY for"
+        if "sandbox" in self.broken:
+            return "NOT READY: the sandbox must be repaired first; its line says why"
+        if self.broken:
+            return f"{offline} {' and '.join(self.broken)}: see below"
+        unserved = [name for name, what in self.found.items() if _is_unserved(name, what)]
+        if unserved:
+            return f"{offline} {' and '.join(unserved)}: see below"
+        weak = "" if str(self.found["sandbox"]).startswith("strong") else "; isolation is weak: --allow-weak-isolation"
+        asked = "endpoint" in self.found and self.found["endpoint"] != NOT_ASKED
+        ready = "ready for runs with a model" if asked else "ready for offline runs; to ask a model, set OPENAI_API_KEY"
+        return f"{ready}{weak}"
+
 
 async def findings(models: Sequence[str]) -> Findings:
-    """Check the machine, the endpoint with these models, and the sandbox; the key itself is never in the result.
+    """Check the machine, the endpoint with these models, and both kinds of sandbox.
 
-    A check that fails is in `broken`, and its error message is in `found`; nothing is raised.
+    The key itself is never in the result. The endpoint is not asked if the environment names none. A check that fails
+    with a BehavesimError is in `broken`, and its message is in `found`.
     """
     given: dict[str, str | int] = {
         "behavesim": __version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
-        "key": _key(),
+        "key": "set" if os.environ.get("OPENAI_API_KEY") else KEYLESS if has_endpoint() else OFFLINE,
     }
     broken: list[str] = []
-    parts = {"endpoint": _endpoint(models), "sandbox": _sandbox()}
+    parts = {"endpoint": _endpoint(models), "sandbox": _sandbox(), "evaluators": _evaluators()}
     for name, part in parts.items():
         try:
             given |= await part
@@ -62,16 +85,13 @@ async def findings(models: Sequence[str]) -> Findings:
     return Findings(given, tuple(broken))
 
 
-def _key() -> str:
-    if os.environ.get("OPENAI_API_KEY"):
-        return "set"
-    return KEYLESS if has_endpoint() else OFFLINE
-
-
 async def _endpoint(models: Sequence[str]) -> dict[str, str]:
-    """Return remarks on the endpoint and on each model; raises BehavesimError if it gives no list of models."""
+    """Return remarks by "endpoint", "prices" and "model NAME" for each model.
+
+    Without an endpoint nothing is asked: {"endpoint": "not asked"}. Raises BehavesimError if it lists no models.
+    """
     if not has_endpoint():
-        return {"endpoint": "not asked"}
+        return {"endpoint": NOT_ASKED}
     from behavesim.proposers.openai_models import listed_models  # openai and aiohttp take half a second to load
 
     listed = await listed_models()
@@ -82,10 +102,11 @@ async def _endpoint(models: Sequence[str]) -> dict[str, str]:
 
 
 def remarks(model: str, listed: Mapping[str, str | None], prices: PriceList, today: str) -> list[str]:
-    """Return remarks on a model: whether it is served, when it ends, and what to do if its price is unknown.
+    """Return one to three remarks on a model: whether it is served and until when, and what is unusual about it.
 
-    `listed` maps the endpoint's models to the day on which each ends (YYYY-MM-DD), None if it is not known; `today` is
-    such a day.
+    The others are that its vendor is going to end it, and that its price is unknown and how to give it. `listed` maps
+    the endpoint's models to the day on which each ends (YYYY-MM-DD), None if that is not known. `today` is in that
+    form.
     """
     remarks = [_served(model, listed, today)]
     if prices.deprecates(model):
@@ -104,10 +125,25 @@ def _served(model: str, listed: Mapping[str, str | None], today: str) -> str:
     return f"{'served, and ends' if day > today else 'ended'} on {day}; choose another with --model"
 
 
+async def _evaluators() -> dict[str, str]:
+    """Return the isolation of the sandbox for evaluators, and notes on it, or that it needs Linux."""
+    from behavesim.sandbox import Limits  # slow imports, which users of `cores` do not need
+    from behavesim.sandbox.tree.pool import TreePool
+    from behavesim.task.verdict import Failure
+
+    if sys.platform != "linux":
+        return {"evaluators": "they need Linux: their processes cannot be confined here"}
+    limits = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
+    async with TreePool("behavesim.sandbox.tree.trial:load", "", 1, limits, allow_weak_isolation=True) as pool:
+        sent, _ = await pool.evaluate("")
+    if isinstance(sent, Failure):
+        raise SandboxError(f"an evaluation that does nothing failed: {sent.message}")
+    return {"evaluators": "; ".join((pool.isolation, *pool.notes))}
+
+
 async def _sandbox() -> dict[str, str]:
-    """Return the isolation of the sandbox and notes on it; raises BehavesimError if the sandbox does not work."""
-    from behavesim.engine.build import sandbox  # a slow import, which users of `cores` do not need
+    from behavesim.engine.judging import sandbox  # a slow import, which users of `cores` do not need
 
     task = TaskReference("tsp").load()
-    async with sandbox(resolve({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
+    async with sandbox(settings_from_person({"task": "tsp", "allow_weak_isolation": True}), task) as pool:
         return {"sandbox": "; ".join((pool.isolation, *pool.notes))}

@@ -6,19 +6,19 @@ import io
 import os
 import select
 import threading
-from collections import deque
+from queue import SimpleQueue
 from typing import TextIO
 
 LIMIT = 1 << 16
-"""Most characters that wait to be written: a text that would exceed this is dropped. That is many screens of text."""
+"""Largest number of characters that wait to be written: many screens. A text that would exceed it is dropped."""
 PATIENCE_S = 1.0
-"""Seconds that `close` waits at most for the waiting text to be written."""
+"""Seconds that `close` waits at most for the waiting text to be written: a stopped terminal must not delay the end."""
 
 
 class Outlet(io.TextIOBase):
     """A text stream whose writes never wait and never fail: a thread writes the text to a file descriptor.
 
-    A search and its display share one thread. Without this, a terminal stopped by Ctrl-S would stop the search.
+    A search and its display share a thread, so without this a terminal stopped by Ctrl-S would stop the search.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -28,11 +28,11 @@ class Outlet(io.TextIOBase):
         """
         self._stream = stream
         self._descriptor = os.dup(stream.fileno())  # the thread may outlive the stream, whose number is then reused
-        self._waiting: deque[str] = deque()
-        self._size = 0
-        self._is_open = True
-        self._changed = threading.Condition()
-        threading.Thread(target=self._pass_on, daemon=True).start()
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._size = 0  # characters that wait; both threads change it
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+        self._thread.start()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -48,37 +48,31 @@ class Outlet(io.TextIOBase):
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Queue the text for the thread, or drop all of it if too much is waiting; return its length in either case."""
-        with self._changed:
-            if self._size + len(text) <= LIMIT or not self._waiting:
-                self._waiting.append(text)
+        """Queue the text for the thread, or drop all of it if it would exceed LIMIT; return its length in either case.
+
+        A single text is queued, however long it is, if nothing else waits.
+        """
+        with self._lock:
+            if self._size + len(text) <= LIMIT or not self._size:
+                self._waiting.put(text)
                 self._size += len(text)
-                self._changed.notify_all()
         return len(text)
 
     def close(self) -> None:
-        """End the thread, once all queued text is written; wait for that for PATIENCE_S at most.
+        """Let the thread end once all queued text is written, and wait for that for PATIENCE_S at most.
 
         The stream given at the start stays open.
         """
-        with self._changed:
-            self._is_open = False
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not self._waiting, PATIENCE_S)
+        self._waiting.put(None)
+        self._thread.join(PATIENCE_S)
 
     def _pass_on(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or not self._is_open)
-                if not self._waiting:
-                    os.close(self._descriptor)
-                    return
-                text = self._waiting[0]
+        """Write the queued texts until None comes, in the thread, and close the descriptor."""
+        while (text := self._waiting.get()) is not None:
             self._write(text.encode(self.encoding, "backslashreplace"))
-            with self._changed:
-                self._waiting.popleft()
+            with self._lock:
                 self._size -= len(text)
-                self._changed.notify_all()
+        os.close(self._descriptor)
 
     def _write(self, data: bytes) -> None:
         """Write all bytes, and wait for the file if needed; drop the rest if the file refuses it."""

@@ -1,4 +1,4 @@
-"""Shortens the interpreter's own pauses: replies must be committed soon after they arrive, on the event loop."""
+"""Shortens the interpreter's own pauses, so that replies are committed soon after they arrive."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import gc
 import sys
 
 SWITCH_S = 0.001
-"""Seconds after which a computing thread yields the interpreter; the event loop needs about twelve turns per reply."""
+"""Seconds after which a computing thread lets another run; the event loop needs about twelve turns for a reply.
+
+Python's default is 0.005.
+"""
 FULL_COLLECTION_AFTER = 1000
-"""Number of middle collections before a full one; a full one stops all threads for 0.1 s and frees almost nothing."""
+"""Number of garbage collections of the middle generation before a full one, which stops all threads for 0.1 s and frees
+almost nothing."""
 
 
 def shorten_pauses() -> None:

@@ -1,42 +1,42 @@
-"""A search from Python: the same folder, journal and results as the command, in a script or a notebook."""
+"""Searches from a script or a notebook; they make the same folder, journal and results as the command."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.application import session
 from behavesim.application.console import moment_of_search
 from behavesim.application.launch import new_launch, next_launch
 from behavesim.application.loaded import LoadedRun
+from behavesim.application.own_loop import in_a_loop_of_its_own
 from behavesim.base.errors import UsageError
 from behavesim.base.plugins import Kind
 from behavesim.engine.build import Launch
-from behavesim.engine.loop import Search, Show
-from behavesim.methods.installed import METHODS
+from behavesim.engine.loop import Search
 from behavesim.methods.method import Method
-from behavesim.proposers.installed import PROPOSERS
 from behavesim.proposers.proposer import Proposer
 from behavesim.reports.panels import line
 from behavesim.state.events import Event
+from behavesim.state.settings import METHODS, PROPOSERS
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.task import TASKS, Task
 
 OnEvent = Callable[[Event, RunState], None]
-"""Told of every event once it is committed and the state has it; it must not change the state."""
-T = TypeVar("T")
+"""Called with each new event after its commit, and the run's state with that event; it must not change the state."""
+SettingValue = str | int | float | bool | Sequence[str] | Mapping[str, object] | None
+"""The value of a setting, as a settings file may hold it."""
 
 PROGRESS_S = 1.0
-"""How often a notebook's line is written anew."""
+"""Seconds between two updates of the line that a notebook shows below its cell."""
 
 
 async def search(
@@ -48,16 +48,18 @@ async def search(
     runs_dir: str | Path = "runs",
     name: str | None = None,
     on_event: OnEvent | None = None,
-    **settings: Any,
+    **settings: SettingValue,
 ) -> LoadedRun:
     """Search for a program as `behavesim run` does, and return the run once it has ended.
 
-    A task, method or proposer is a name, the path of a file, or the object that such a file names; an object has to
-    stand in a file, since the sandbox and a resumed run load it again. `settings` are those of `behavesim settings`.
-    Cancelling stops the search in order: everything that has arrived is kept, and `resume` goes on.
+    A task, method or proposer is a name, a file's path, or an object that a file assigns to `task`, `method` or
+    `proposer`. Other processes load such an object again from its file. The proposer "auto" is "openai" if `settings`
+    name models or the environment has an endpoint, else "genetic". None means the task's budget and the default method.
+    The run's folder is `name` in `runs_dir`; None means the task's name and the time. `settings` are those that
+    `behavesim settings` lists. Cancelling keeps all that has arrived; `resume` goes on.
 
-    Raises UsageError where a part or a setting does not fit, ProposerError where the model's side fails for good; the
-    run can then be resumed.
+    Raises UsageError if a part or a setting does not fit or the folder exists, and TaskError if the template fails.
+    Raises ProposerError if the endpoint fails in a way that retries do not solve; the run can then be resumed.
     """
     given = {
         "budget": budget,
@@ -69,66 +71,57 @@ async def search(
     return (await session.begin(launch, _view(on_event), _quiet)).run
 
 
-async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: Any) -> LoadedRun:
-    """Go on with a run from its last event, as `behavesim resume` does; `changes` are settings that may change.
+async def resume(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: SettingValue) -> LoadedRun:
+    """Continue a run from its last event, as `behavesim resume` does, and return it once it has ended.
 
-    Raises UsageError where there is no such run, or where its task, its method or a setting that matters changed.
+    `run` is a loaded run, a run's folder, or its id (or the beginning of it) in the folder `runs`. `changes` are
+    settings by name, such as a larger `budget`. Raises UsageError if there is no such run, or if a change would alter
+    what the run finds, and ProposerError as `search` does.
     """
     folder = run.folder if isinstance(run, Run) else RunFolder.find(Path("runs"), str(run))
     return (await session.resume(next_launch(folder, changes), _view(on_event), _quiet)).run
 
 
-def search_sync(task: str | Task, **arguments: Any) -> LoadedRun:
-    """Call `search` without `await`, also where a loop is running already, as in a notebook.
+def search_sync(
+    task: str | Task,
+    *,
+    budget: int | None = None,
+    method: str | type[Method[Any]] | None = None,
+    proposer: str | type[Proposer[Any]] = "auto",
+    runs_dir: str | Path = "runs",
+    name: str | None = None,
+    on_event: OnEvent | None = None,
+    **settings: SettingValue,
+) -> LoadedRun:
+    """Call `search` without `await`, even if an event loop is already running, as in a notebook.
 
-    Ctrl-C, and a notebook's stop button, stop the search in order and raise KeyboardInterrupt; `resume_sync` goes on.
+    The arguments are those of `search`. Ctrl-C or a notebook's stop button stops the search in order and raises
+    KeyboardInterrupt; `resume_sync` goes on.
     """
-    return _in_a_loop_of_its_own(search(task, **arguments))
+    return in_a_loop_of_its_own(
+        search(
+            task,
+            budget=budget,
+            method=method,
+            proposer=proposer,
+            runs_dir=runs_dir,
+            name=name,
+            on_event=on_event,
+            **settings,
+        )
+    )
 
 
-def resume_sync(run: str | Path | Run, **arguments: Any) -> LoadedRun:
-    """Call `resume` without `await`, as `search_sync` does for `search`."""
-    return _in_a_loop_of_its_own(resume(run, **arguments))
-
-
-def _in_a_loop_of_its_own(work: Coroutine[Any, Any, T]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread:
-        return _in_a_thread(thread, work)
-
-
-def _in_a_thread(thread: Executor, work: Coroutine[Any, Any, T]) -> T:
-    """Run the work in a thread and return its result; Ctrl-C cancels the work there, and then ends the call.
-
-    Python raises KeyboardInterrupt in the main thread alone, which only waits here. A second one cancels again.
-    """
-    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-    loop = runner.get_loop()
-    working = loop.create_task(work)
-
-    async def worked() -> T:
-        return await working
-
-    def run() -> T:
-        with runner:
-            return runner.run(worked())
-
-    running = thread.submit(run)
-    while True:
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            with suppress(RuntimeError):  # the loop may just have been closed
-                loop.call_soon_threadsafe(working.cancel)
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+def resume_sync(run: str | Path | Run, *, on_event: OnEvent | None = None, **changes: SettingValue) -> LoadedRun:
+    """Call `resume` without `await`, even if an event loop is running; Ctrl-C acts as in `search_sync`."""
+    return in_a_loop_of_its_own(resume(run, on_event=on_event, **changes))
 
 
 def _reference(kind: Kind, part: object) -> str:
-    """The name or the path by which a part is found again; raises UsageError for one that stands in no file."""
+    """Return the text by which other processes load a part again: a text as it is, else a name or a file's path.
+
+    Raises UsageError if no installed name and no file refers to the part.
+    """
     if isinstance(part, str):
         return part
     for point in entry_points(group=kind.group):
@@ -146,12 +139,18 @@ def _reference(kind: Kind, part: object) -> str:
 
 
 def _view(on_event: OnEvent | None) -> session.View:
-    """Shows a search to whoever asked for its events, and as a line in a notebook."""
+    """Return a view that calls `on_event` for each event, unless it is None, and shows a line if in a notebook."""
 
     @asynccontextmanager
     async def view(launch: Launch, search: Search) -> AsyncIterator[None]:
         if on_event is not None:
-            search.show = _both(search.show, on_event)
+            first, then = search.show, on_event
+
+            def show(event: Event, state: RunState) -> None:
+                first(event, state)
+                then(event, state)
+
+            search.show = show
         drawing = asyncio.create_task(_line(launch, search)) if "ipykernel" in sys.modules else None
         try:
             yield
@@ -162,16 +161,8 @@ def _view(on_event: OnEvent | None) -> session.View:
     return view
 
 
-def _both(first: Show, second: Show) -> Show:
-    def show(event: Event, state: RunState) -> None:
-        first(event, state)
-        second(event, state)
-
-    return show
-
-
 async def _line(launch: Launch, search: Search) -> None:
-    """One line below a notebook's cell, written anew as the run goes on."""
+    """Show one line on the run below a notebook's cell, updated every PROGRESS_S seconds until cancelled."""
     display = import_module("IPython.display").display
     moment = moment_of_search(launch, search)
     shown = display({"text/plain": line(moment())}, raw=True, display_id=True)
@@ -184,4 +175,4 @@ async def _line(launch: Launch, search: Search) -> None:
 
 
 def _quiet(text: str) -> None:
-    """Nobody reads a terminal here; what matters is in the run's log."""
+    """Drop a text for a terminal: a script or notebook has none, and the run's log holds what matters."""

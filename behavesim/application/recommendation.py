@@ -1,57 +1,80 @@
-"""Chooses the recommended program or a portfolio of runs, records it in the journal and writes it to the folder."""
+"""Chooses the recommended program of a run, or a portfolio of several runs; records it and writes it to the folder."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
-from behavesim.analysis.portfolio import Portfolio, PortfolioProgram, Scores
+from behavesim.analysis.portfolio import Portfolio, Scores
 from behavesim.analysis.recommendation import recommend
 from behavesim.analysis.run import Run
 from behavesim.application.bundle import bundle
 from behavesim.base.errors import UsageError
-from behavesim.engine.build import judging
-from behavesim.reports.program import named
-from behavesim.reports.words import percent
-from behavesim.state.events import TEMPLATE, PortfolioChosen, Recommended
+from behavesim.engine.judging import judging
+from behavesim.reports.words import named, percent
+from behavesim.state.events import TEMPLATE, Event, PortfolioChosen, Recommended
 from behavesim.state.protocols import Judge
-from behavesim.state.verdict import Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
+from behavesim.store.writing import replace_file
 from behavesim.task import Task, instances_of
+from behavesim.task.verdict import Verdict
 
 SECONDS = 60.0
-"""Time limit of portfolio.py per instance, in seconds, unless its user gives another."""
+"""Default time limit of portfolio.py for one instance, in seconds, which all its programs share."""
 
 
-async def record_recommendation(run: Run, task: Task) -> None:
-    """Choose the recommended program of a run, append it to the journal and write recommended.py.
+async def record_recommendation(run: Run, task: Task, **changed: Any) -> None:
+    """Choose the recommended program of a run, append the choice to the journal and write recommended.py.
 
-    `run` reads new events of its journal before and after. If no program works on the validation instances, a line in
-    the run's log says so. Raises UsageError if the task has no validation instances, BehavesimError if another process
-    holds the run.
+    `changed` are settings by name that differ from the run's, such as its workers. `run` reads new events of its
+    journal before and after. If no program works on the validation instances, the choice is none, and recommended.py is
+    not written. Raises UsageError if the task has no validation instances, BehavesimError if another process holds the
+    run, SandboxError if the sandbox cannot be started.
     """
-    folder = run.folder
-    if not len(instances_of(task, "validation")):
-        raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
-    with folder.locked():
-        run.follow()
-        async with judging(folder.with_task_at_hand(run.settings), task, "validation") as judge:
+    with run.folder.locked():
+        run.follow()  # another process may have written since the run was read
+        async with validating(run, task, **changed) as judge:
+            if judge is None:
+                raise UsageError(f"the task {task.name!r} has no validation instances to choose a program on")
             event = await recommend(run, judge)
-        async with SqliteJournal(folder.journal) as journal:
-            await journal.append([event])
+        await _append(run.folder, event)
         run.follow()
         _write(run, event)
 
 
+@asynccontextmanager
+async def validating(run: Run, task: Task, **changed: Any) -> AsyncIterator[Judge | None]:
+    """Yield a judge on the task's validation instances, under the run's settings; None if there are no such instances.
+
+    `changed` are settings by name that differ from the run's. Raises SandboxError if the sandbox cannot be started,
+    UsageError if its isolation is too weak.
+    """
+    if not len(instances_of(task, "validation")):
+        yield None
+        return
+    settings = run.folder.with_task_at_hand(run.settings).model_copy(update=changed)
+    async with judging(settings, task, "validation") as judge:
+        yield judge
+
+
+async def _append(folder: RunFolder, event: Event) -> None:
+    async with SqliteJournal(folder.journal) as journal:
+        await journal.append([event])
+
+
 def _write(run: Run, event: Recommended) -> None:
+    """Write the recommended program into the run's folder, unless there is none, and a line into its log."""
     folder, chosen = run.folder, run.recommended
     if chosen is None:
         folder.note("no program on the shortlist works on the validation instances")
         return
     validation = event.validation[chosen.candidate]
-    gained = f", gain on the template {percent(event.worth[chosen.candidate])}" if TEMPLATE in event.worth else ""
+    gain = event.worth[chosen.candidate] if TEMPLATE in event.worth else None
+    together = "on search and validation instances together"
+    gained = "" if gain is None else f"; gain on the template {percent(gain)} {together}"
     headline = (
         f"run {folder.run}, {named(chosen.candidate)}: score {chosen.score!r}, "
         f"gap {percent(run.gap(chosen.score))}, on validation instances {validation!r}{gained}"
@@ -60,34 +83,37 @@ def _write(run: Run, event: Recommended) -> None:
     folder.note(f"recommended {named(chosen.candidate)} of {sorted(event.validation)}")
 
 
-async def record_portfolio(folders: Sequence[RunFolder], task: Task, count: int) -> Portfolio:
-    """Choose at most `count` programs of the runs that behave differently, and return them as a portfolio.
+async def record_portfolio(folders: Sequence[RunFolder], task: Task, count: int, **changed: Any) -> Portfolio:
+    """Choose at most `count` programs of the runs that behave differently, and return them as a portfolio, best first.
 
-    It is recorded in the first run's journal and written to its portfolio.py, except for online tasks. Programs that
-    fail on validation instances are left out; the scores there do not affect the choice otherwise. Raises UsageError if
-    the runs' tasks or instances differ, if two runs have one name, or if `count` is less than 1; BehavesimError if
-    another process holds the first run.
+    The choice is appended to the first run's journal. Its portfolio.py is written too, unless the task is online or no
+    program is chosen. Programs that fail on validation instances are left out; otherwise the scores there do not affect
+    the choice. `changed` are settings by name that differ from the first run's, such as its workers. Raises UsageError
+    if the runs' tasks or instances differ, if two runs have one name, or if `count` is
+    less than 1. Raises BehavesimError if another process holds the first run.
     """
     with folders[0].locked():
         run, *others = [Run.load(folder.path) for folder in folders]
-        sources = {each.folder.run: each for each in (run, *others)}
-        async with AsyncExitStack() as stack:
-            event = await choose_portfolio(run, others, count, await _validating(run, task, stack))
-        async with SqliteJournal(folders[0].journal) as journal:
-            await journal.append([event])
+        runs = {each.folder.run: each for each in (run, *others)}
+        async with validating(run, task, **changed) as judge:
+            event = await choose_portfolio(run, others, count, judge)
+        await _append(run.folder, event)
+        # without validation instances the event has programs and no scores, so the lengths may differ
         found = run.portfolio(count, others, dict(zip(event.programs, event.validation, strict=False)))
         if found.members and not task.online:
-            written = [sources[each.run].candidate(each.candidate).source or "" for each in found.members]
-            folders[0].write_portfolio(_bundled(task, found, written))
-        folders[0].note(f"a portfolio of {[f'{each.run} {each.candidate}' for each in found.members]}")
+            said = [f"run {each.run}, candidate {each.candidate}: score {each.score!r}" for each in found.members]
+            sources = [runs[each.run].candidate(each.candidate).source or "" for each in found.members]
+            programs = dict(zip(said, sources, strict=True))
+            replace_file(run.folder.portfolio, bundle(task, programs, _headline(task, found), SECONDS))
+        run.folder.note(f"a portfolio of {[f'{each.run} {each.candidate}' for each in found.members]}")
     return found
 
 
 async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validation: Judge | None) -> PortfolioChosen:
-    """Return the event of choosing at most `count` programs from a run and others, with their validation scores.
+    """Return the event of choosing at most `count` programs from a run and others that behave differently.
 
-    A program that fails on validation instances has None for its scores. Without a judge there are no such scores.
-    Raises UsageError as `Run.portfolio` does.
+    `validation` evaluates the chosen programs; the event holds their scores, None for a program that fails. Without it,
+    the event holds no scores. Raises UsageError as `Run.portfolio` does.
     """
     runs = {each.folder.run: each for each in (run, *others)}
     chosen = [(each.run, each.candidate) for each in run.portfolio(count, others).members]
@@ -99,25 +125,13 @@ async def choose_portfolio(run: Run, others: Sequence[Run], count: int, validati
     return PortfolioChosen(count, tuple(chosen), scores, tuple(each.folder.run for each in others))
 
 
-async def _validating(run: Run, task: Task, stack: AsyncExitStack) -> Judge | None:
-    """Return a judge on the validation instances, closed when the stack exits; None if the task has none."""
-    if not len(instances_of(task, "validation")):
-        return None
-    settings = run.folder.with_task_at_hand(run.settings)
-    return await stack.enter_async_context(judging(settings, task, "validation"))
-
-
-def _bundled(task: Task, found: Portfolio, sources: Sequence[str]) -> str:
-    last = found.members[-1]
-    count = len(found.members)
-    headline = (
+def _headline(task: Task, found: Portfolio) -> list[str]:
+    first, last, count = found.members[0], found.members[-1], len(found.members)
+    validated = f"On validation instances: {first.validation!r} alone, {last.validation_together!r} together."
+    return [
         f"{count} programs for the task {task.name!r} that behave differently; the best of their solutions counts.",
-        f"On the search's instances the best alone scored {found.members[0].score!r}, all together {last.together!r}.",
-        *(
-            [f"On validation instances: {found.members[0].validation!r} alone, {last.validation_together!r} together."]
-            if last.validation is not None
-            else []
-        ),
+        f"On the search's instances the best alone scored {first.score!r}, all together {last.together!r}.",
+        *([] if last.validation is None else [validated]),
         f"An instance costs {count} times the work of one program. It needs numpy, and what the programs import.",
         "",
         "    import portfolio",
@@ -125,11 +139,4 @@ def _bundled(task: Task, found: Portfolio, sources: Sequence[str]) -> str:
         "    found.solution, found.score, found.program    # the kinds of instances are in portfolio.task_file",
         "",
         "or `python portfolio.py [search|validation|held-out]`, which solves the task's own instances.",
-    )
-    return bundle(
-        task, {_said(each): source for each, source in zip(found.members, sources, strict=True)}, headline, SECONDS
-    )
-
-
-def _said(member: PortfolioProgram) -> str:
-    return f"run {member.run}, candidate {member.candidate}: score {member.score!r}"
+    ]

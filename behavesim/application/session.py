@@ -1,9 +1,10 @@
-"""A session of a run: its search, from its first candidate or its last event to an end, and the choice of a program.
+"""A session of a run: it begins, resumes or forks the run, searches until something ends it, and recommends a program.
 
-Each function returns the run as it is then, and what ended the search. `tell` is told, in half a sentence, what is
-begun that takes a while. Cancelled, it waits for the replies that are under way, unless `launch.requests.abandon` is
-called, and stops the search in order, so that everything that has arrived is kept, before it ends as cancelled;
-cancelled twice, it leaves at once, and the run can be resumed as after a kill.
+`begin`, `fork` and `resume` share these rules. A program is recommended if the settings say so and the task has
+validation instances. `view` shows the search while it goes on. `tell` gets a line when something begins that takes a
+while. If cancelled once, a session sends no more requests, waits up to REPLIES_S for the replies under way (until
+`launch.requests.abandon` is called), commits all that has arrived, and raises CancelledError. If cancelled twice, it
+raises CancelledError at once. The run can be resumed in both cases.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from behavesim.engine.admission import refuse_changes
 from behavesim.engine.build import Launch, forked_search, new_search, resumed_search
+from behavesim.engine.judging import shared_cluster
 from behavesim.engine.loop import Search
 from behavesim.store.database import count_registered
 from behavesim.store.folder import RunFolder
@@ -28,37 +30,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ended:
-    """What ended a search: "budget", "finished" where nothing was left of it, or the cap that was reached; and the run.
-
-    A long run takes a moment to read: whoever goes on with it need not do so again.
-    """
+    """The end of a session: why it ended, and the run, read from its journal after the end."""
 
     reason: str
+    """"budget", a cap's name such as "max_cost", "interrupted", or "finished" if nothing was left to search."""
     run: LoadedRun
 
 
 View = Callable[[Launch, Search], AbstractAsyncContextManager[None]]
-"""Shows a search for as long as it goes on."""
+"""Returns a context that shows the launch's search to a person until its block ends."""
 Tell = Callable[[str], None]
+"""Shows a person one line of text."""
 
 REPLIES_S = 30.0
-"""Seconds that a cancelled session waits for replies to its requests, which may be billed in any case."""
+"""Seconds that a cancelled session waits for replies under way: they may be billed even if nobody waits."""
 LOOK_S = 0.5
-"""Seconds between two looks into the inbox."""
+"""Seconds between two looks into the inbox: a person hardly waits, and a look costs one listing of a folder."""
 
 
 async def begin(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Make a run; raises UsageError where its folder exists, TaskError where the template fails."""
+    """Make a new run in the launch's folder, search, and recommend a program.
+
+    Raises UsageError if the folder exists or cannot be made, TaskError if the template fails, and what `Search.run`
+    raises.
+    """
     return await _session(launch, new_search(launch), view, tell)
 
 
 async def fork(launch: Launch, source: RunFolder, view: View, tell: Tell) -> Ended:
-    """Make a run that continues another; raises UsageError where a changed setting forbids it."""
+    """Make a new run from a copy of the journal of `source`, search under the launch's settings, and recommend.
+
+    Raises UsageError if a setting changed that a fork must keep, and what `Search.run` raises.
+    """
     return await _session(launch, forked_search(launch, source), view, tell)
 
 
 async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
-    """Continue a run from its last event; raises UsageError where its task or a decisive setting changed."""
+    """Continue a run from its last event; if its budget is used up, only recommend a program if none is recommended.
+
+    Raises UsageError if its task or a setting that decides what it finds has changed, and what `Search.run` raises.
+    """
     if count_registered(launch.folder.journal) < launch.settings.budget:
         return await _session(launch, resumed_search(launch), view, tell)
     refuse_changes(launch.folder, launch.settings, launch.task)
@@ -69,21 +80,26 @@ async def resume(launch: Launch, view: View, tell: Tell) -> Ended:
 
 
 def interrupted(launch: Launch) -> Ended:
-    """Return the run as a cancelled session left it."""
+    """Return the end of a session that was cancelled: the reason "interrupted", and the run as it was left."""
     return Ended("interrupted", _read(launch))
 
 
 async def _session(launch: Launch, beginning: AbstractAsyncContextManager[Search], view: View, tell: Tell) -> Ended:
-    async with beginning as search, view(launch, search):
-        reason = await _ended_in_order(launch, search)
-    run = _read(launch)
-    await _recommend(launch, run, tell)
+    """Open a search, run it to its end while `view` shows it, and recommend a program."""
+    async with shared_cluster(launch.settings.workers):
+        async with beginning as search, view(launch, search):
+            reason = await _ended_in_order(launch, search)
+        run = _read(launch)
+        await _recommend(launch, run, tell)
     return Ended(reason, run)
 
 
 @asynccontextmanager
 async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
-    """Inject the programs of the inbox into the search, now and as they come; remove each once it is committed."""
+    """Inject the inbox's programs into the search before and during the block; remove each once it is committed.
+
+    One that comes too late for this search stays in the inbox for the next session.
+    """
 
     async def look() -> None:
         for name, source in await asyncio.to_thread(inbox.waiting):
@@ -95,7 +111,7 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
             await asyncio.sleep(LOOK_S)
             await look()
 
-    await look()  # or a run of which little is left would spend that on questions
+    await look()  # before the search, which could spend a small remaining budget on questions
     looking = asyncio.create_task(look_again())
     try:
         yield
@@ -105,6 +121,8 @@ async def _taking_from(inbox: Inbox, search: Search) -> AsyncIterator[None]:
 
 
 async def _ended_in_order(launch: Launch, search: Search) -> str:
+    """Run the search and return why it ended; when cancelled, stop it in order, and raise CancelledError."""
+    # a task of its own, shielded, so that a cancellation reaches this function and not the search
     running = asyncio.create_task(_searched(launch.folder.inbox, search))
     try:
         return await asyncio.shield(running)
@@ -113,7 +131,7 @@ async def _ended_in_order(launch: Launch, search: Search) -> str:
             await _settled(launch)
             search.stop("interrupted")
             await running
-        finally:  # cancelled again
+        finally:  # it has ended, unless this is a second cancellation
             running.cancel()
             await asyncio.wait([running])
         raise
@@ -125,7 +143,7 @@ async def _searched(inbox: Inbox, search: Search) -> str:
 
 
 async def _settled(launch: Launch) -> None:
-    """Wait for the replies that are under way; meanwhile the search goes on, and sends no request."""
+    """Wait for the replies under way, for REPLIES_S at most; the search goes on meanwhile, but sends no request."""
     if under_way := launch.requests.under_way:
         replies = "the reply" if under_way == 1 else f"{under_way} replies"
         launch.notices(f"waiting for {replies} under way (at most {REPLIES_S:g} s); Ctrl-C again to leave now")
@@ -133,12 +151,13 @@ async def _settled(launch: Launch) -> None:
 
 
 def _read(launch: Launch) -> LoadedRun:
-    from behavesim.application.loaded import load_run  # whose modules no request waits for
+    from behavesim.application.loaded import load_run  # imported late: the first request does not wait for it
 
     return load_run(launch.folder.path)
 
 
 async def _recommend(launch: Launch, run: LoadedRun, tell: Tell) -> None:
+    """Recommend a program of the run, if the settings want it and the task has validation instances."""
     if launch.settings.recommend and len(instances_of(launch.task, "validation")):
         from behavesim.application.recommendation import record_recommendation
 

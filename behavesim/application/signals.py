@@ -1,4 +1,4 @@
-"""How a process ends on SIGINT, SIGTERM and SIGHUP."""
+"""Ends the work of a process in order on SIGINT, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from behavesim.base.errors import INTERRUPTED
 
 T = TypeVar("T")
 SHOW_CURSOR = b"\x1b[?25h"
+"""The terminal's control sequence that shows the cursor, which a live view hides."""
 
 
 @contextmanager
 def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` on SIGINT, SIGTERM and SIGHUP; a signal that is ignored, as by nohup, stays ignored."""
+    """Call `act` on each SIGINT, SIGTERM and SIGHUP during the block; signals ignored before (nohup) stay ignored."""
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in asked}
     heard = [number for number in asked if before[number] is not signal.SIG_IGN]
@@ -34,17 +35,17 @@ def _when_asked_to_end(act: Callable[[], object]) -> Iterator[None]:
 
 
 def _leave() -> NoReturn:
+    """End the process at once with exit code 130, without waiting for threads or the event loop."""
     if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), SHOW_CURSOR)  # which a live view has hidden
-    os._exit(INTERRUPTED)
+        os.write(sys.stderr.fileno(), SHOW_CURSOR)
+    os._exit(INTERRUPTED)  # sys.exit would wait for threads
 
 
 def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], object] = lambda: None) -> T:
-    """Run some work to its end, or cancel it, once, when this process is asked to end; return its result.
+    """Run the work in a new event loop; return its result, or raise what it raises: CancelledError if cancelled.
 
-    `again` is called when it is asked once more. Asked a third time the process ends as by a kill, whatever holds it
-    up: a task's own code can be waiting for ever, in a thread or on the event loop, which then hears nothing. Raises
-    CancelledError where the work was cancelled.
+    The first SIGINT, SIGTERM or SIGHUP cancels the work, and the second calls `again` in the event loop. The third ends
+    the process at once with exit code 130: a task's own code may block a thread or the event loop for ever.
     """
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
@@ -54,11 +55,8 @@ def run_until_asked_to_end(work: Coroutine[Any, Any, T], again: Callable[[], obj
     def end() -> None:
         if (act := next(acts, None)) is None:
             _leave()
-        if not loop.is_closed():
+        if not loop.is_closed():  # the work may have ended just before
             loop.call_soon_threadsafe(act)
 
-    async def worked() -> T:
-        return await working
-
     with _when_asked_to_end(end), runner:
-        return runner.run(worked())
+        return loop.run_until_complete(working)

@@ -8,16 +8,18 @@ from typing import Any
 from behavesim.audit.inputs import contradiction
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError, PartError
+from behavesim.engine.admission import method_of_run
 from behavesim.engine.caps import is_capped
 from behavesim.engine.due import Permits, Rules, due
 from behavesim.engine.outcome import extracted, injected_reply, with_comparison_checked
-from behavesim.methods.installed import method
 from behavesim.methods.method import Measurement
 from behavesim.programs.extract import Program
+from behavesim.programs.form import form_of
 from behavesim.proposers.installed import proposer_type
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     INJECTED,
+    TEMPLATE,
     Asked,
     CandidateId,
     Evaluated,
@@ -30,8 +32,8 @@ from behavesim.state.events import (
     RunForked,
 )
 from behavesim.state.state import RunState
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
 
 SHOWN = 160
 """Most characters of a value in a discrepancy; longer texts are cut and end with "…"."""
@@ -59,29 +61,26 @@ class Audit:
     def __init__(self, settings: Settings, task: Task, later: Settings | None = None) -> None:
         """Begin an audit under `settings`.
 
-        later: the settings of a later session of the same run, which may cap it; None if there is none.
+        later: the settings of a later session of the same run, which may limit its cost, tokens or time; None if there
+        is none.
         """
         self.state = RunState(task.objective)
         self._task = task
         self._settings = settings
         self._behaviours = Behaviours.of_run(settings, task)
-        self._method = method(settings, task, proposer_type(settings.proposer).writes_text)
+        self._method = method_of_run(settings, task)
         self._rules = Rules.of(settings)
         self._is_capped = is_capped(settings) or (later is not None and is_capped(later))
         self._tried: dict[str, CandidateId] = {}  # by a program's text, the first candidate with it
-        self._forms: set[tuple[CandidateId, str]] = set()  # candidates with the normal forms they were tried in
 
     def take(self, event: Event) -> None:
         """Fold an event into the audit's state; raises JournalError if it cannot follow those before it."""
         self.state.apply(event)
         if isinstance(event, RunForked):  # results from before a fork are not reused after it
             self._tried.clear()
-            self._forms.clear()
         elif isinstance(event, Evaluated | Rejected) and event.source:
             self._tried.setdefault(event.source, event.candidate)
-            self._forms.add((event.candidate, event.program_hash))
-        if self._behaviours is not None:
-            self._behaviours.apply(event, self.state.members)
+        self._behaviours.apply(event, self.state.members)
 
     def due(self, event: Event) -> Event | None:
         """Return the decision that the method makes at the place of the decision `event`; None if none is due there.
@@ -92,31 +91,30 @@ class Audit:
         try:
             decision = due(self.state, self._method, self._rules, self._permits(event))
             return decision.decide(self._behaviours) if isinstance(decision, Measurement) else decision
+        # a forged or damaged journal can bring the method into a state that it never has in a run
         except (LookupError, ValueError, AssertionError, AttributeError, TypeError, PartError) as error:
             raise JournalError(f"nothing can be decided after the events before it: {type(error).__name__}") from error
 
     def with_comparison_checked(self, verdict: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict as the search would record it.
 
-        If the method compares behaviour, trajectories that cannot be compared turn a verdict into a failure.
+        If the run needs behaviour, for decisions or prompts, trajectories that cannot be compared turn it into a
+        failure.
         """
         return with_comparison_checked(verdict, self._behaviours) if self._method.needs_behaviour else verdict
-
-    def asked(self, event: Responded) -> Asked | None:
-        """Return the question that a reply answers; None if its candidate is not open."""
-        candidate = self.state.open.get(event.candidate)
-        return None if candidate is None else candidate.asked
 
     def reply(self, event: Responded) -> Responded:
         """Return the reply that had to be recorded.
 
         For an injected program it is derived from the question. Any other came from outside: it is `event` itself.
         """
-        asked = self.asked(event)
-        return event if asked is None or asked.prompt.operator != INJECTED else injected_reply(asked)
+        candidate = self.state.open.get(event.candidate)
+        if candidate is None or candidate.asked.prompt.operator != INJECTED:
+            return event
+        return injected_reply(candidate.asked)
 
     def contradiction(self, event: Event) -> str:
-        """Return, for people, what an event from outside should have held; empty if nothing contradicts it."""
+        """Return, for people, the first thing that an event from outside should contain and lacks; empty if none."""
         brings_time = proposer_type(self._settings.proposer).brings_time
         return contradiction(event, self.state, 0.0 if brings_time else self._method.clock_every_s)
 
@@ -127,22 +125,20 @@ class Audit:
         """
         return self._tried.get(program.source)
 
-    def may_be_older_copy(self, event: Evaluated | Rejected) -> bool:
-        """Whether the outcome is a valid copy by an older version's rule: the same normal form, and 0 s of CPU time."""
-        return event.cpu_s == 0.0 and (event.copy_of, event.program_hash) in self._forms
-
     def program(self, event: Evaluated | Rejected) -> Program | Rejected:
-        """Return the program in the reply of the outcome's candidate, or its rejection if the reply holds none.
+        """Return the program of the outcome's candidate, or its rejection if its reply holds none.
 
-        Raises JournalError if the candidate is not open or has no reply yet.
+        For the template it is the task's own. Raises JournalError if the candidate is not open or has no reply yet.
         """
+        if event.candidate == TEMPLATE:
+            return Program(self._task.template, "", form_of(self._task).hash(self._task.template))
         candidate = self.state.open.get(event.candidate)
         if candidate is None or candidate.reply is None:
             raise JournalError(f"candidate {event.candidate} has an outcome before it has a reply")
-        return extracted(self._task, candidate.asked, candidate.reply)
+        return extracted(self._task, candidate.asked, candidate.reply, candidate.shown)
 
     def _permits(self, event: Event) -> Permits:
-        """Return what the search may decide at `event`: all that it did, and a repair wherever it asks."""
+        """Return what the search may decide at `event`: what it did, and without a cap all that the budget allows."""
         is_repair = isinstance(event, Asked) and event.candidate in self.state.open
         asks = isinstance(event, Asked | NoteAsked) and not is_repair
         within = self.state.registered < self._settings.budget
@@ -174,21 +170,20 @@ def discrepancy(seq: int, expected: Event | None, recorded: Event) -> Discrepanc
 
 
 def _apart(name: str, ours: Any, theirs: Any) -> tuple[str, str]:
-    """Return a field's two values as text; two long texts begin shortly before their first difference."""
+    """Return both values of the field `name` as "name=value", ours first.
+
+    Two texts begin 20 characters before their first difference, so that it is not cut off.
+    """
     if isinstance(ours, Prompt) and isinstance(theirs, Prompt) and ours.operator == theirs.operator:
         ours, theirs = ours.text, theirs.text
     start = 0
     if isinstance(ours, str) and isinstance(theirs, str):
         same = (k for k, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
         start = max(0, next(same, min(len(ours), len(theirs))) - 20)
-    return _shown(name, ours, start), _shown(name, theirs, start)
+    return f"{name}={_brief(ours, start)}", f"{name}={_brief(theirs, start)}"
 
 
-def _shown(name: str, value: Any, start: int) -> str:
+def _brief(value: object, start: int = 0) -> str:
+    """Return the value's `repr`, cut after `SHOWN` characters; `start` characters of a text are left out before it."""
     text = repr(value[start:] if isinstance(value, str) else value)
-    return f"{name}={'…' if start else ''}{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}"
-
-
-def _brief(event: Event) -> str:
-    text = repr(event)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return f"{'…' if start else ''}{text[:SHOWN]}{'…' if len(text) > SHOWN else ''}"

@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 
 from behavesim.base.config import Settings
-from behavesim.engine.build import judging
+from behavesim.engine.judging import judging
 from behavesim.proposers.installed import argument, proposer, proposer_type
-from behavesim.proposers.proposer import Errand
+from behavesim.proposers.proposer import ProposerContext
 from behavesim.sandbox import Limits
 from behavesim.state.protocols import Judge, Responder
 from behavesim.store.folder import RunFolder
 from behavesim.task import Task
 
+ON_A_CLUSTER = 256
+"""Programs that are run again at once on a cluster, whose size is not known here."""
 
+
+@dataclass(frozen=True)
 class Bench:
-    """A run's folder, its task as it is now, and the judges and proposers of its settings; `stack` closes them."""
+    """What a verification needs to run programs again: a run's folder, its task as it is now, judges and proposers."""
 
-    def __init__(self, folder: RunFolder, task: Task, task_name: str, workers: int, stack: AsyncExitStack) -> None:
-        self.folder = folder
-        self.task = task
-        self.workers = workers
-        self._task_name = task_name
-        self._stack = stack
-        self._judges: dict[Limits, Judge] = {}
+    folder: RunFolder
+    task: Task
+    task_name: str
+    """The task's name or file, from which the sandbox loads it."""
+    workers: int | str
+    """Programs that each judge runs at once, or a cluster's name."""
+    stack: AsyncExitStack
+    """Closes the judges and proposers."""
+    _judges: dict[Limits, Judge] = field(default_factory=dict)
+
+    @property
+    def at_once(self) -> int:
+        """The number of programs to run again at once: enough for all workers, few enough for the memory."""
+        return 2 * self.workers if isinstance(self.workers, int) else ON_A_CLUSTER
 
     async def judge(self, settings: Settings) -> Judge:
         """Return a judge with the time and memory limits of these settings; equal limits share one judge.
@@ -32,8 +44,8 @@ class Bench:
         """
         limits = Limits.of(settings)
         if limits not in self._judges:
-            here = settings.model_copy(update={"task": self._task_name, "workers": self.workers})
-            self._judges[limits] = await self._stack.enter_async_context(judging(here, self.task))
+            here = settings.model_copy(update={"task": self.task_name, "workers": self.workers})
+            self._judges[limits] = await self.stack.enter_async_context(judging(here, self.task))
         return self._judges[limits]
 
     async def writer(self, settings: Settings) -> Responder | None:
@@ -43,5 +55,5 @@ class Bench:
         """
         if not proposer_type(settings.proposer).is_pure:
             return None
-        errand = Errand(self.task, settings.seed, settings.connections, argument(settings.proposer))
-        return await self._stack.enter_async_context(proposer(settings, errand))
+        context = ProposerContext(self.task, settings.seed, settings.connections, argument(settings.proposer))
+        return await self.stack.enter_async_context(proposer(settings, context))

@@ -1,6 +1,7 @@
 """Checks of the events that no decision leads to: starts, forks, resumes, stops, clock readings, injected programs.
 
-Most of what these events say came from outside, so a journal cannot prove it. docs/durability.md lists what.
+Most of what these events say came from outside, so a journal cannot prove it.
+docs/explanation/durability.md lists what.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MEASURED = ("direction", "best_known")
 
 
 def contradiction(event: Event, state: RunState, clock_every_s: float) -> str:
-    """Return, for people, what an event should have held; empty if nothing contradicts it.
+    """Return, for people, the first thing that an event should have contained and lacks; empty if there is none.
 
     state: the fold of all events before it. clock_every_s: active seconds between restarts of the method; 0 if it never
     restarts by the clock, or replays the clock readings of an earlier run.
@@ -62,7 +63,7 @@ def _contradictions(event: Event, state: RunState, clock_every_s: float) -> Iter
 def opening_contradictions(
     event: RunStarted | RunForked, opened: Settings, now: Settings, is_resumed: bool, origin: dict[str, str]
 ) -> Iterator[str]:
-    """Yield, for people, what the last start or fork of a run should have held; nothing if all is as it should be.
+    """Yield, for people, what the last start or fork of a run should have contained; nothing if all is as it should be.
 
     opened: the settings recorded in `event`. now: those of the run's settings.toml. is_resumed: whether the run was
     ever resumed; then adjustable settings may have changed and the budget may be larger. origin: the provenance as
@@ -71,6 +72,9 @@ def opening_contradictions(
     for key in MEASURED:
         if key in event.provenance and event.provenance[key] != origin.get(key):
             yield f"provenance {key}={origin.get(key)!r}, as the task has it now"
+    # a journal without the key is an older one, of a trusted task; one that lost it must not pass for trusted
+    if event.provenance.get("score_source", "trusted") != (source := origin.get("score_source", "trusted")):
+        yield f"provenance score_source={source!r}, as the task has it now"
     moved = differences(opened.model_copy(update={"budget": now.budget, "task": now.task}), now)
     if not is_resumed:
         ours, theirs = opened.flat(), now.flat()

@@ -12,11 +12,12 @@ from behavesim.audit.salvage import Salvage, stretched, unbroken
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.admission import run_provenance
-from behavesim.engine.build import evaluated_template, judging, wired
+from behavesim.engine.admission import method_of_run, run_provenance
+from behavesim.engine.build import evaluated_template, wired
 from behavesim.engine.caps import Caps
+from behavesim.engine.judging import judging
 from behavesim.engine.loop import Search
-from behavesim.engine.settings import settings_from_journal
+from behavesim.evaluators.judge import EvaluatorJudge
 from behavesim.methods.method import Measurement, Method
 from behavesim.programs.fences import fenced
 from behavesim.sandbox import SandboxJudge
@@ -37,19 +38,21 @@ from behavesim.state.events import (
 )
 from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Judge
+from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
 from behavesim.store.salvage import salvaged
 from behavesim.task import Task, TaskReference
+from behavesim.task.files import separated
+from behavesim.task.verdict import Failure, Verdict
 
 LOST = "lost"
 """Finish reason of the empty reply that replaces one that cannot be read."""
 POLL_S = 0.02
-"""Seconds between two looks at whether a recovery has used all replies; short, as nothing else waits for it."""
+"""Seconds between two looks at whether the new run has used all saved replies; short, as nothing else waits for it."""
 
 
 @dataclass(frozen=True)
@@ -61,26 +64,23 @@ class Recovery:
     events: int
     """Events of the damaged run that could be read."""
     replies: int
-    """Replies among those events."""
+    """Replies among the events that could be read."""
     lost: tuple[CandidateId, ...]
-    """Candidates, ascending, whose replies could not be read and will not be asked for again; notes are below -1."""
+    """Candidates (from 0) and notes (below -1), ascending, whose lost replies will not be asked for again."""
     missing: int
     """Events before the last readable one that could not be read."""
-    proved: bool
-    """Whether each event that could be read had the seal (checksum) that behavesim writes with it."""
 
 
-async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Recovery:
+async def recover(folder: RunFolder, target: RunFolder, workers: int | str = 1) -> Recovery:
     """Write the new run `target` from all that can be read of the run `folder`, which stays as it is.
 
     Events up to the last fork before which none is missing are copied. After it, replies and verdicts are reused and
     decisions are taken again, under the settings of their time. A candidate that was registered but whose reply is lost
     is rejected; any other without a reply is asked for again on resume. Programs without a verdict are run again, in
-    `workers` sandboxes. Raises JournalError if no reply can be read, UsageError if the target exists, TaskError if the
-    task cannot be loaded, SandboxError if the sandbox fails.
+    `workers` sandboxes. Raises JournalError if no reply can be read, OSError if there is no journal, UsageError if the
+    target exists, TaskError if the task cannot be loaded, SandboxError if the sandbox fails.
     """
-    found = salvaged(folder.journal)
-    events = {seq: event for seq, (_, event) in found.events.items()}
+    events = {seq: event for seq, (_, event) in salvaged(folder.journal).items()}
     replies = sum(isinstance(event, Responded | NoteReceived) for event in events.values())
     if not replies:
         raise JournalError(f"no reply can be read in {folder.journal}; start the run anew")
@@ -94,11 +94,14 @@ async def recover(folder: RunFolder, target: RunFolder, workers: int = 1) -> Rec
     settings = [each.model_copy(update={"task": last.task, "workers": workers}) for each in known]
     lost = await _rerun(kept, list(zip(stretches, settings, strict=True)), target)
     target.note(f"recovered from {folder.path}: {len(events)} events could be read")
-    return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events), found.proved)
+    return Recovery(target.run, len(events), replies, tuple(sorted(lost)), max(events) - len(events))
 
 
 async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Settings]], target: RunFolder) -> set[int]:
-    """Write the new run, one stretch between forks after the other; return the candidates whose replies are lost."""
+    """Write the new run into the folder `target`; return the candidates whose replies are lost.
+
+    kept: the events that are copied. stretches: what was salvaged from one fork to the next, with its settings.
+    """
     lost = set[int]()
     final, settings = stretches[-1]
     task = TaskReference(settings.task).load()
@@ -116,8 +119,10 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
                     known = SalvagedJudge(judge, salvage.verdicts)
                     is_last = salvage is final
                     budget = settings.budget if is_last else salvage.asks
-                    caps, files = Caps(budget, lambda model, tokens: 0.0, Heartbeat()), RunFiles(target, target.note)
-                    search = wired(settings, task, proposer, known, journal, caps, files)
+                    caps = Caps(budget, lambda model, tokens: 0.0, Heartbeat())
+                    files = RunFiles(target, target.note, task.suffix, separated)
+                    method = SalvagedMethod(method_of_run(settings, task), salvage.asked)
+                    search = wired(settings, task, proposer, known, journal, caps, files, method=method)
                     await _take_up(search, salvage, target)
                     await _run_dry(search, proposer, max(salvage.replies, default=-1) + 1 if is_last else budget)
                     await search.record(*(each for each in salvage.late if each.candidate in search.state.open))
@@ -125,26 +130,32 @@ async def _rerun(kept: Sequence[Event], stretches: Sequence[tuple[Salvage, Setti
     return lost
 
 
-async def _beginning(salvage: Salvage, settings: Settings, task: Task, judge: SandboxJudge) -> list[Event]:
+async def _beginning(
+    salvage: Salvage, settings: Settings, task: Task, judge: SandboxJudge | EvaluatorJudge
+) -> list[Event]:
+    """Return the first two events of the new run: its start and the template's result, which is run again if lost."""
     template = salvage.template or await evaluated_template(task, judge)
     made_of = run_provenance(settings, task) if salvage.opening is None else salvage.opening.provenance
     return [RunStarted(settings.flat(), made_of, judge.isolation), template]
 
 
 async def _take_up(search: Search, salvage: Salvage, target: RunFolder) -> None:
-    """Fold the new journal into the search, then record this stretch's injected programs and clock readings."""
-    search.method = SalvagedMethod(search.method, salvage.asked)
-    search.clock_every_s = 0.0  # the old run's clock readings are used
+    """Fold the events of the journal of `target` into the search, and let it use what was salvaged.
+
+    Record the injected programs and clock readings of `salvage`, but not programs that are waiting already.
+    """
     for _, _, event in read_events(target.journal):
         search.fold(event)
     waiting = {program.source for program in search.state.injected}
-    await search.record(*(each for each in salvage.put_in if each.source not in waiting), *salvage.readings)
+    await search.record(*(each for each in salvage.injections if each.source not in waiting), *salvage.readings)
 
 
 async def _run_dry(search: Search, proposer: SalvagedProposer, replied: CandidateId) -> None:
-    """Run the search until every saved reply is used and all open candidates wait for replies that are not saved.
+    """Run the search until no saved reply is left to use, then stop it with the reason "recovered".
 
-    replied: the candidates that must be asked for before the search may stop, unless the budget is smaller.
+    Then each open candidate has an outcome or waits in `proposer` for a reply that was not saved. The search has also
+    asked for at least `replied` candidates, or for its whole budget if that is less. `replied` is one more than the
+    last candidate with a saved reply. A candidate that keeps the search from getting there counts as lost.
     """
 
     def is_stuck() -> bool:
@@ -154,10 +165,11 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
 
     async def stop_when_dry() -> None:
         while not (is_stuck() and search.state.asked >= min(replied, search.caps.budget)):
-            if is_stuck() and not _asks_more(search):  # later replies show that the candidate waited for was registered
+            # later candidates have replies, so the one that is waited for was registered: its reply is lost
+            if is_stuck() and not _asks_more(search):
                 proposer.waiting.pop(search.state.registered).set()
             await asyncio.sleep(POLL_S)
-        search.stop("recovered")
+        search.stop("recovered")  # replies that are not saved are asked for when the new run is resumed
 
     watching = asyncio.create_task(stop_when_dry())
     try:
@@ -169,15 +181,16 @@ async def _run_dry(search: Search, proposer: SalvagedProposer, replied: Candidat
 
 
 def _asks_more(search: Search) -> bool:
-    """Whether the search asks for another candidate before it registers the next one."""
+    """Whether the search can ask for another candidate before it registers the next one, by its window and method."""
     state = search.state
     return state.asked < state.registered + search.rules.window and search.method.ask(state, state.asked) is not None
 
 
 class SalvagedProposer:
-    """A proposer that answers with the saved replies of a damaged run."""
+    """A proposer that answers with the replies that could be read of a damaged run."""
 
     def __init__(self, salvage: Salvage) -> None:
+        """`salvage` has the replies, the known programs, and how many candidates were registered."""
         self.lost: set[CandidateId] = set()  # candidates and notes whose replies could not be read
         self.waiting: dict[CandidateId, asyncio.Event] = {}  # those that had no reply yet; setting one gives it up
         self._replies = {number: list(replies) for number, replies in salvage.replies.items()}
@@ -185,10 +198,11 @@ class SalvagedProposer:
         self._registered = salvage.registered
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the next saved reply to a candidate or note; the prompt is ignored.
+        """Return the next saved reply to the candidate `number`, or to a note if it is below -1; `prompt` is ignored.
 
-        Without one, a candidate that was never registered waits until its event in `waiting` is set. A lost reply
-        becomes a reply with the program if that is known, else an empty reply with finish reason `LOST`.
+        If no saved reply is left, a candidate that the damaged run had not registered first waits until somebody sets
+        its event in `waiting`. Then its reply counts as `lost`. The result is the candidate's program in a fenced block
+        if it is known, else an empty reply with finish reason `LOST`.
         """
         if replies := self._replies.get(number):
             return replies.pop(0)
@@ -201,25 +215,40 @@ class SalvagedProposer:
 
 
 class SalvagedJudge:
-    """A judge that returns the saved verdicts of a damaged run and runs only programs without one."""
+    """A judge that returns the verdicts that could be read of a damaged run, and runs only programs without one."""
 
     def __init__(self, judge: Judge, verdicts: Mapping[str, Verdict | Failure]) -> None:
+        """`verdicts` has the saved verdicts by a program's text; `judge` runs any other program in the sandbox."""
         self._judge = judge
         self._verdicts = verdicts
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """Return the saved verdict on a program; run it in the sandbox if there is none. Raises SandboxError."""
+        """Return the saved verdict on the program `source`, or run it in the sandbox if there is none.
+
+        Raises SandboxError if the sandbox fails.
+        """
         known = self._verdicts.get(source)
         return known if known is not None else await self._judge.evaluate(source)
 
 
 class SalvagedMethod(Method[Any]):
-    """A method that decides as `method` does, but asks the prompts of the damaged run, to which its replies belong."""
+    """A method that decides as another one does, but asks the damaged run's questions, to which its replies belong."""
 
     def __init__(self, method: Method[Any], asked: Mapping[CandidateId, Asked]) -> None:
+        """`method` is the method that decides; `asked` has the questions that could be read, by candidate."""
         super().__init__(method.settings, method.brief)
         self._method = method
         self._asked = asked
+
+    @property
+    def uses_behaviour(self) -> bool:
+        """Whether the wrapped method's decisions depend on behaviour."""
+        return self._method.uses_behaviour
+
+    @property
+    def clock_every_s(self) -> float:
+        """0: the clock is not read, because the damaged run's readings are recorded again."""
+        return 0.0
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
         """Return what the wrapped method's `regroup` returns."""
@@ -234,9 +263,9 @@ class SalvagedMethod(Method[Any]):
         return self._method.register(state, candidate)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return the question that the damaged run asked, or the method's own if that one is lost.
+        """Return the damaged run's question for the candidate, or the wrapped method's own if that one is lost.
 
-        It is the method's decision if it asks for a note, and None if it asks nothing now.
+        If the wrapped method asks for a note, or returns None because it asks nothing now, that is the result.
         """
         asked = self._method.ask(state, candidate)
         return self._asked.get(candidate, asked) if isinstance(asked, Asked) else asked

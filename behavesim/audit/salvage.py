@@ -28,9 +28,10 @@ from behavesim.state.events import (
     RunForked,
     RunStarted,
 )
-from behavesim.state.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Verdict
 
 Arrival = Responded | Evaluated | Rejected
+"""A reply or an outcome of a candidate."""
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Salvage:
     opening: RunStarted | RunForked | None = None
     """The start or fork that these events follow; None if it cannot be read."""
     template: Evaluated | None = None
-    """The template's result; None if it cannot be read or belongs to an earlier stretch."""
+    """The template's result; None if it cannot be read or came before an earlier fork."""
     asked: dict[CandidateId, Asked] = field(default_factory=dict)
     """The first question for each candidate; later ones are repairs."""
     replies: dict[CandidateId, list[Reply]] = field(default_factory=lambda: defaultdict(list))
@@ -48,24 +49,24 @@ class Salvage:
     verdicts: dict[str, Verdict | Failure] = field(default_factory=dict)
     """The verdict on each program, by its text."""
     sources: dict[CandidateId, str] = field(default_factory=dict)
-    """Each candidate's program text."""
+    """The program text of each candidate whose outcome could be read and has one."""
     injected: list[Injected] = field(default_factory=list)
     """Programs that people injected, in order."""
     readings: list[ClockRead] = field(default_factory=list)
     """Readings of the clock, in order."""
     registered: int = 0
-    """How many candidates were registered: one more than the last that was."""
+    """Number of candidates that were registered: one more than the highest number of one that was."""
     late: list[Arrival] = field(default_factory=list)
-    """Replies and outcomes of candidates that were registered only after the next fork."""
+    """Replies and outcomes of candidates that were not registered yet at the next fork, in order."""
 
     @property
     def asks(self) -> int:
-        """How many candidates had been asked for at the end of this stretch, judging by the events that are left."""
+        """How many candidates had been asked for at the end of this part, judging by the events that are left."""
         late = (event.candidate for event in self.late)
         return max((*self.asked, *self.replies, *late, self.registered - 1), default=-1) + 1
 
     @property
-    def put_in(self) -> list[Injected]:
+    def injections(self) -> list[Injected]:
         """The injected programs, each with the candidate number before which it must not be asked.
 
         A program that had already been tried keeps its number; if its question is lost, the number of a reply with
@@ -75,9 +76,9 @@ class Salvage:
         tried = {program.source for program in again}
         replies = [(candidate, reply) for candidate, each in self.replies.items() for reply in each]
         turns = {reply.text: candidate for candidate, reply in replies if reply.model == INJECTED}
-        behind = max((*self.asked, *self.replies), default=-1) + 1
+        after_all = max((*self.asked, *self.replies), default=-1) + 1
         rest = (each for each in self.injected if each.source not in tried)
-        return [*again, *(replace(each, not_before=turns.get(fenced(each.source), behind)) for each in rest)]
+        return [*again, *(replace(each, not_before=turns.get(fenced(each.source), after_all)) for each in rest)]
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Salvage:
@@ -88,6 +89,7 @@ class Salvage:
         return salvage
 
     def _take(self, event: Event) -> None:
+        """Sort in one event; events must come in the order of the journal, since later ones replace earlier ones."""
         match event:
             case RunStarted() | RunForked():
                 self.opening = event
@@ -106,13 +108,11 @@ class Salvage:
             case Evaluated() if event.candidate == TEMPLATE:
                 self.template = event
             case Evaluated(candidate, source):
-                if event.copy_of is None:  # in older runs a copy can be of another text
-                    verdict = Verdict(event.score, event.scores, tuple(event.trajectories), event.cpu_s)
-                    self.verdicts[source] = verdict
+                told = event.cpu_s, event.metrics, event.feedback
+                self.verdicts[source] = Verdict(event.score, event.scores, tuple(event.trajectories), *told)
                 self.sources[candidate] = source
             case Rejected(candidate, source=source) if source:
-                if event.copy_of is None:
-                    self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s)
+                self.verdicts[source] = Failure(event.reason, event.message, event.cpu_s, event.metrics, event.feedback)
                 self.sources[candidate] = source
 
 
@@ -121,21 +121,17 @@ def unbroken(events: Mapping[int, Event]) -> list[Event]:
 
     events: by their number in the journal, ascending from 1 if none is missing.
     """
-    kept: list[Event] = []
-    last = 0
-    for number, (seq, event) in enumerate(events.items(), 1):
-        if seq != number:
-            break
-        kept.append(event)
-        last = number if isinstance(event, RunForked) else last
-    return kept[:last]
+    # numbers ascend, so from the first gap on each is larger than its place
+    whole = [event for place, (seq, event) in enumerate(events.items(), 1) if seq == place]
+    last = max((place for place, event in enumerate(whole, 1) if isinstance(event, RunForked)), default=0)
+    return whole[:last]
 
 
 def stretched(events: Sequence[Event]) -> list[Salvage]:
-    """Divide events at each fork and return one Salvage per stretch, in order.
+    """Divide events at each fork and return one Salvage for each part, in order.
 
-    A reply or outcome before a fork, of a candidate that was registered after the fork, becomes `late`. If a candidate
-    does not have exactly one such reply, for example because of a repair, its events move to the next stretch.
+    Before a fork, replies and outcomes of candidates that were not registered yet become the `late` of their own part.
+    If such a candidate does not have exactly one such reply, for example because of a repair, they move to the next.
     """
     parts: list[list[Event]] = [[]]
     for event in events:

@@ -13,13 +13,12 @@ import numpy as np
 from behavesim.audit.audit import Audit, Discrepancy, discrepancy, misfit
 from behavesim.audit.bench import Bench
 from behavesim.audit.inputs import opening_contradictions
+from behavesim.audit.noise import Outcome, lasting, noise
 from behavesim.base.config import Settings
 from behavesim.base.errors import JournalError
 from behavesim.engine.admission import run_provenance
-from behavesim.engine.outcome import copied, judged, without_addresses
-from behavesim.engine.settings import settings_from_journal
+from behavesim.engine.outcome import copied, judged
 from behavesim.programs.extract import Program
-from behavesim.programs.hashing import program_hash
 from behavesim.state.events import (
     DECISIONS,
     INJECTED,
@@ -35,26 +34,29 @@ from behavesim.state.events import (
 )
 from behavesim.state.protocols import Judge, Responder
 from behavesim.state.provenance import changed_parts
-from behavesim.state.verdict import Failure
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.damage import altered_rows, damages
 from behavesim.store.database import count_registered, last_event
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events, read_outcome
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure
 
 TIMED = ("timeout", "memory")
 """Reasons for a rejection that depend on the machine's speed and memory; a difference in them is not an error."""
 
 OPENINGS = (RunStarted, RunForked)
 """Events that carry settings, under which all later events are judged."""
-Outcome = Evaluated | Rejected
 OnProgress = Callable[[int, int], None]
-"""Called after each event with the number of events checked and the number of all events."""
+"""Called after each event with the event's number in the journal, and the number of all events."""
 
 
 @dataclass
 class Verification:
-    """The result of a verification."""
+    """What was checked of a run and what was found not as expected.
+
+    Its decisions are derived again from its journal, and its programs run again.
+    """
 
     run: str
     """The name of the run."""
@@ -83,15 +85,15 @@ class Verification:
 
 async def verify(
     folder: RunFolder,
-    workers: int = 1,
+    workers: int | str = 1,
     progress: OnProgress = lambda done, total: None,
     sample: int | None = None,
 ) -> Verification:
     """Derive a run's decisions again, run its programs again in `workers` sandboxes, and return what differs.
 
     The run may be going on meanwhile. sample: how many candidates to check, drawn by the run's seed; None checks all.
-    Events of no candidate are always checked. Raises JournalError if there is no journal, TaskError if the task cannot
-    be loaded, SandboxError if the sandbox fails.
+    Events of no candidate and the template are always checked. Raises JournalError if there is no journal, TaskError
+    if the task cannot be loaded, SandboxError if the sandbox fails, UsageError if settings.toml cannot be read.
     """
     result = Verification(folder.run, damage=damages(folder.journal))
     if result.damage:
@@ -110,7 +112,9 @@ async def verify(
                 break
         await verifier.settle(0)
     named = {found.seq for found in result.differences}
-    result.differences += [_altered(*row) for row in altered_rows(folder.journal) if row[0] not in named]
+    for row in altered_rows(folder.journal):
+        if row[0] not in named:  # another program added the row, or changed it afterwards
+            result.differences.append(Discrepancy(*row, "a row with the seal of its columns", "a row without it"))
     result.differences.sort(key=lambda found: found.seq)
     return result
 
@@ -121,9 +125,9 @@ class Stretch:
 
     audit: Audit
     judge: Judge | None
-    """Runs its programs again; None if the task has changed since, so that nothing can be checked."""
+    """Runs the programs of this part again; None if the task has changed since, so that nothing can be checked."""
     writer: Responder | None
-    """Derives its replies again; None if a model or a person gave them."""
+    """Derives the replies of this part again; None if a model or a person gave them."""
 
 
 class Verifier:
@@ -137,8 +141,6 @@ class Verifier:
         last_opening: number of the journal's last start or fork. drawn: the candidates to check; None checks all.
         """
         self._bench = bench
-        self._folder = bench.folder
-        self._template = Program(bench.task.template, "", program_hash(bench.task.template))
         self._result = result
         self._last_opening = last_opening
         self._drawn = drawn
@@ -177,25 +179,28 @@ class Verifier:
             seq, recorded, running = self._running.popleft()
             expected = await running
             if expected is not None:
-                self._compare(seq, _lasting(expected), _lasting(recorded))
+                self._compare(seq, lasting(expected), lasting(recorded))
 
     async def _opened(self, seq: int, event: RunStarted | RunForked) -> Stretch:
-        """Return the stretch that begins with the opening `event`; its audit has folded all events before it."""
+        """Return what checks the part of the journal that begins with `event`; its audit has folded the events before.
+
+        Differences of the settings, or of the task from what it was then, are recorded.
+        """
         await self.settle(0)  # programs from before a fork are judged by the rules from before it
-        settings, now = settings_from_journal(event.settings), settings_from_journal(self._folder.read_settings())
+        settings, now = settings_from_journal(event.settings), settings_from_journal(self._bench.folder.read_settings())
         audit = Audit(settings, self._bench.task, later=now)
-        for earlier, _, folded in read_events(self._folder.journal):
+        for earlier, _, folded in read_events(self._bench.folder.journal):
             if earlier >= seq:
                 break
             audit.take(folded)
         origin = run_provenance(settings, self._bench.task)
         changed = changed_parts(event.provenance, origin, self._bench.task)
-        if seq < self._last_opening and changed:
+        if seq < self._last_opening and changed:  # its task is gone, so its programs cannot be run again
             return Stretch(audit, None, None)
         if changed:
             self._differ(seq, f"the {' and '.join(changed)} as found on disk now", event)
         elif seq == self._last_opening:
-            is_resumed = any(True for _ in read_events(self._folder.journal, only=(RunResumed,)))
+            is_resumed = any(True for _ in read_events(self._bench.folder.journal, only=(RunResumed,)))
             for expected in opening_contradictions(event, settings, now, is_resumed, origin):
                 self._differ(seq, expected, event)
         return Stretch(audit, await self._bench.judge(settings), await self._bench.writer(settings))
@@ -215,37 +220,46 @@ class Verifier:
     async def _check_outcome(self, seq: int, event: Outcome, stretch: Stretch) -> None:
         """Check an outcome: of a reply without a program, a copy of an earlier result, or a program to run again."""
         audit = stretch.audit
-        program = self._template if event.candidate == TEMPLATE else audit.program(event)
+        program = audit.program(event)
         if event.cpu_s < 0:
             self._differ(seq, "a CPU time of 0 s or more", event)
         if isinstance(program, Rejected):
             self._compare(seq, program, event)
         elif (first := audit.tried(program)) is not None:
             self._result.copies += 1
-            twin = read_outcome(self._folder.journal, first, program.source)
-            copy = None if twin is None else _lasting(copied(event.candidate, program, twin))
-            self._compare(seq, copy, _lasting(event))  # in older runs a copy has a CPU time of 0
-        elif event.copy_of is not None and not audit.may_be_older_copy(event):
+            twin = read_outcome(self._bench.folder.journal, first, program.source)
+            self._compare(seq, copied(event.candidate, program, twin), event)
+        elif event.copy_of is not None:
             self._differ(seq, "no copy, as this text was not tried before", event)
         else:
             self._running.append((seq, event, asyncio.create_task(self._again(event, program, stretch))))
-            await self.settle(2 * self._bench.workers)
+            await self.settle(self._bench.at_once)
 
     async def _again(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome | None:
-        """Run a program again and return its outcome; None if it now exceeds the time or memory limit.
+        """Run a program again and return its outcome; None if it cannot be compared with the recorded one.
 
-        A recorded timeout or lack of memory is not run again: it depends on the machine.
+        That is so if the program now exceeds the time or memory limit, or if its evaluator is noisy. A recorded timeout
+        or lack of memory is not run again, since it depends on the machine.
         """
         if isinstance(recorded, Rejected) and recorded.reason in TIMED:
             self._result.unchecked[recorded.reason] += 1
-            then = judged(recorded.candidate, program, Failure(recorded.reason, recorded.message))
+            told = recorded.metrics, recorded.feedback
+            then = judged(recorded.candidate, program, Failure(recorded.reason, recorded.message, 0.0, *told))
             return replace(then, copy_of=recorded.copy_of)
         self._result.evaluations += 1
+        outcome = await self._outcome(recorded, program, stretch)
+        if isinstance(outcome, Rejected) and outcome.reason in TIMED:
+            self._result.unchecked[outcome.reason] += 1
+            return None
+        if self._bench.task.score_source == "self-reported":
+            said = await noise(recorded, outcome, lambda: self._outcome(recorded, program, stretch))
+            self._result.unchecked += Counter([said] if said else [])
+            return None if said else outcome
+        return outcome
+
+    async def _outcome(self, recorded: Outcome, program: Program, stretch: Stretch) -> Outcome:
         assert stretch.judge is not None, "programs are run again where they can be"
         verdict = stretch.audit.with_comparison_checked(await stretch.judge.evaluate(program.source))
-        if isinstance(verdict, Failure) and verdict.reason in TIMED:
-            self._result.unchecked[verdict.reason] += 1
-            return None
         return replace(judged(recorded.candidate, program, verdict), copy_of=recorded.copy_of)
 
     def _differ(self, seq: int, expected: str, recorded: Event) -> None:
@@ -255,11 +269,6 @@ class Verifier:
         found = discrepancy(seq, expected, recorded)
         if found is not None:
             self._result.differences.append(found)
-
-
-def _altered(seq: int, kind: str, candidate: CandidateId | None) -> Discrepancy:
-    """Return the discrepancy of a row without a valid seal: another program added it or changed it afterwards."""
-    return Discrepancy(seq, kind, candidate, "a row with the seal of its columns", "a row without it")
 
 
 def _drawn(settings: Settings, sample: int, registered: int) -> frozenset[CandidateId]:
@@ -274,15 +283,8 @@ async def _reply(event: Responded, stretch: Stretch) -> Responded:
     It is the injected program, or what a proposer such as the offline one derives again; else the reply itself. A reply
     with a fault is not derived again, because a recovered run has faults in place of lost replies.
     """
-    expected = stretch.audit.reply(event)
-    asked = stretch.audit.asked(event)
-    if stretch.writer is None or event.reply.fault or asked is None or asked.prompt.operator == INJECTED:
-        return expected
-    return Responded(event.candidate, await stretch.writer.propose(asked.prompt, event.candidate))
-
-
-def _lasting(event: Outcome) -> Outcome:
-    """Return an outcome with CPU time 0 and without memory addresses in its message, as these differ between runs."""
-    if isinstance(event, Rejected):
-        return replace(event, cpu_s=0.0, message=without_addresses(event.message))
-    return replace(event, cpu_s=0.0)
+    candidate = stretch.audit.state.open.get(event.candidate)
+    prompt = None if candidate is None else candidate.asked.prompt
+    if stretch.writer is None or event.reply.fault or prompt is None or prompt.operator == INJECTED:
+        return stretch.audit.reply(event)
+    return Responded(event.candidate, await stretch.writer.propose(prompt, event.candidate))

@@ -1,1 +1,1 @@
-"""What every room may use: errors, text, clocks, settings and their plug-ins."""
+"""What every part of behavesim may use: errors, text, clocks, settings and plug-ins."""

@@ -1,4 +1,4 @@
-"""Time during which this process could run: sleep of the machine and stops of the process do not count."""
+"""A clock that nearly stands still while the machine sleeps or the process is stopped."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import time
 from collections.abc import Callable
 
 STEP_S = 1.0
-"""Most seconds that count between two readings; more means that the process could not run."""
+"""Most seconds by which a `Clock` advances between two readings. `Heartbeat` reads it more often, each `BEAT_S`."""
 
 
 def world_s() -> float:
-    """Return seconds since an arbitrary moment, sleep of the machine included; setting the wall clock has no effect."""
+    """Return seconds since an arbitrary moment, on Linux with the machine's sleep; setting the date has no effect."""
     if hasattr(time, "CLOCK_BOOTTIME"):  # Linux; its monotonic clock leaves out sleep, so we would not notice any
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 class Clock:
-    """Seconds during which this process could run; the clock stands still while it is stopped or the machine sleeps.
+    """A clock in seconds, read by a call. While the process is stopped or the machine sleeps, it nearly stands still.
 
-    Of the time between two readings at most STEP_S counts, so it runs only as long as somebody reads it more often.
-    `world` is the time outside, which goes on: for what other machines do meanwhile, such as ending a pause.
+    It advances by at most STEP_S between two readings, so it is right only if it is read at least that often.
     """
 
     def __init__(self, world: Callable[[], float] = world_s) -> None:
+        """`world` returns seconds that also pass during sleep and stops; it is kept as the attribute `world`."""
         self.world = world
         self._read_at = world()
         self._lived_s = 0.0
 
     def __call__(self) -> float:
-        """Return the seconds so far; never less than at the last reading."""
+        """Return the seconds counted since the clock was made; between two readings at most STEP_S are counted."""
         now = self.world()
         self._lived_s += min(now - self._read_at, STEP_S)
         self._read_at = now

@@ -1,256 +1,256 @@
-"""The settings of a run: every knob of the search, its unit in its name, its default beside it."""
+"""The settings of a run: their names (with the unit), types, limits, defaults and descriptions."""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import json
-import textwrap
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError
-from pydantic_core import PydanticUndefined, from_json, to_json
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic_core import PydanticUndefined
 
 from behavesim.base.errors import UsageError
+from behavesim.base.plugins import definition
 from behavesim.base.text_file import read_text_file
 
 
 class Options(BaseModel):
-    """Settings of one owner; frozen, unknown keys are refused, and the docstring below a setting says what it does."""
+    """Base class of the settings of one owner; it is frozen, and refuses unknown keys and infinite or NaN numbers.
+
+    The docstring below a setting is its description, which `described` reads.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
-T = TypeVar("T", bound=Options)
 Value = TypeVar("Value")
 
+
+class Configurable:
+    """Base class of methods and proposers: a part of a run that may have settings of its own."""
+
+    settings_type: ClassVar[type[Options]] = Options
+    """The class of its settings; `Options` if it has none of its own."""
+
+
 ADJUSTABLE = "adjustable"
+"""Stands in the metadata of a field of settings that is `Adjustable`."""
 Adjustable = Annotated[Value, ADJUSTABLE]
-"""A setting that changes how fast, how far or at what price a run goes, not what it finds; `resume` can change it."""
+"""The type of a setting that `resume` may change: it affects speed, caps or prices, not what a run finds."""
+
+
+CLUSTER = r"^(dask(:[1-9]\d*)?|(dask|tls)://[^/\s]+:\d+)$"
+"""The pattern of texts that name a Dask cluster: one to be started here, or the address of its scheduler."""
+
+
+def _checked_workers(value: Any) -> Any:
+    """Return a number of workers, also from text, or a text that names a cluster; raises ValueError."""
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not is_number and not (isinstance(value, str) and re.match(CLUSTER, value)):
+        raise ValueError("should be a number of at least 1, dask, dask:N, dask://HOST:PORT or tls://HOST:PORT")
+    return value
+
+
+Workers = Annotated[int | str, BeforeValidator(_checked_workers)]
+"""Where programs are evaluated: a number of them at once on this machine, or the name of a Dask cluster."""
 
 
 class Settings(Options):
-    """All settings of a run: those of every run, and those of its method and its proposer. Names are flat."""
+    """All settings of a run: those of every run here, its method's in `of_method`, its proposer's in `of_proposer`."""
 
     label: Adjustable[str] = ""
-    """Name of the group that this run belongs to; it has no other effect."""
+    """Name of the group of runs with equal settings in comparisons; empty for the method and what differs.
+    It does not decide which runs form a group."""
     task: str
-    """A task's name, or the path of a task file."""
+    """The task: an installed task's name, or the path of a .py or .toml task file."""
     method: str = "funsearch+behavesim"
-    """The search method, which chooses the programs to show and to keep: a name or a file's path."""
+    """The search method, which chooses the programs that prompts show and the archive keeps: a name or a .py file."""
     proposer: str = "genetic"
-    """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a proposer file."""
+    """Who writes the programs: openai, genetic (offline), command:CMD, folder:DIR, replay:RUN, or a .py file."""
     seed: int = Field(0, ge=0)
     """Seed of all random numbers of the search."""
     budget: int = Field(2000, ge=1)
-    """Number of programs to generate, including rejected ones."""
+    """Number of programs to generate, including rejected ones. If not set, the task's own budget."""
     window: int = Field(64, ge=1)
-    """Most candidates open at once: candidate t is asked for once candidate t - window is registered."""
+    """Most candidates in progress at once: candidate t is asked for once candidate t - window is registered. It does
+    not depend on workers or connections."""
     start_with: str = ""
-    """Programs to try first: a folder of programs, or a run, whose ten best are taken. Each replaces one request."""
+    """Programs to try first: all of a folder in the order of their names, or the ten best of a run; empty for none.
+    Each counts towards the budget in place of one request."""
     repair: int = Field(0, ge=0)
-    """Number of further tries for a rejected candidate; the prompt says why it was rejected."""
+    """Most further requests for one rejected candidate; their prompt says why it was rejected. 0 asks for none."""
 
     prompts: str = "full"
-    """Wording of the prompts: full, paper (without the task's contract), or a folder with your own texts."""
+    """Wording of the prompts: full, paper (without the task's contract), or the path of a folder of your own texts."""
     prompt_feedback: Literal["none", "scores", "behaviour"] = "scores"
-    """What prompts say about the programs they show: nothing, scores, or also the step where behaviours differ."""
+    """What prompts say about the programs they show: nothing; scores, metrics and feedback; or also where two behave
+    differently."""
     prompt_times: bool = False
-    """Show CPU times beside the scores in prompts. Prompts then depend on the speed of the machine."""
+    """Show programs' CPU times beside their scores in prompts, which then depend on the speed of the machine. No effect
+    if prompt_feedback is none."""
     prompt_angles: bool = False
-    """Give each of the first prompts another starting idea, for models that repeat themselves."""
+    """Give prompts that show only the template different starting ideas in turn, for models that repeat themselves."""
 
-    workers: Adjustable[int] = Field(1, ge=1)
-    """Programs evaluated at once."""
+    workers: Adjustable[Workers] = 1
+    """Most programs evaluated at once on this machine. A new run takes the number of its cores if this is not set. Or
+    a Dask cluster: dask or dask:N (N programs at once, on this machine), dask://HOST:PORT, or tls://HOST:PORT with the
+    certificates of Dask's configuration."""
+    allow_other_workers: bool = False
+    """Run programs on workers of a cluster whose software or processor differs from this machine's."""
     connections: Adjustable[int] = Field(8, ge=1)
-    """Most requests to the model at once."""
+    """Most requests to the model under way at once."""
     max_cost_usd: Adjustable[float | None] = Field(None, gt=0)
-    """Send no request that could bring the run's cost above this (USD)."""
+    """Send no request that could bring the run's cost above this (USD). No limit if not set."""
     max_tokens: Adjustable[int | None] = Field(None, gt=0)
-    """Send no request that could bring the run's tokens above this, prompt and completion together."""
+    """Send no request that could bring the run's tokens above this, prompt and completion together. No limit if not
+    set."""
     max_calls: Adjustable[int | None] = Field(None, gt=0)
-    """Most requests to the model, over all sessions of the run."""
+    """Send no request that could bring the run's requests above this, over all sessions, retries included. No limit if
+    not set."""
     max_time_s: Adjustable[float | None] = Field(None, gt=0)
-    """End the run after this many active seconds, with what is under way; pauses between sessions do not count."""
+    """End the run after this many active seconds over all sessions, without the pauses; no limit if not set. Requests
+    under way are given up, and made again if the run is resumed with more time."""
     max_rejected_share: Adjustable[float] = Field(0.95, ge=0, le=1)
-    """End the run when more than this share of the last 50 to 100 candidates was rejected; 1 means never."""
+    """End the run when more than this share (0 to 1) of the last 100 candidates, at least 50, was rejected; 1 for
+    never."""
 
     timeout_s: float = Field(50.0, gt=0)
-    """CPU seconds that a program may take over all search instances. By the clock it may take twice that and 2 s more,
-    without the time in which it waits for a core. On other instances it gets the same time for each instance, and at
-    least as much in total as in the search."""
+    """CPU seconds that a program may take over all search instances; if not set, the task's own limit. By the clock it
+    may take twice that and 2 s more, without most of the time in which it waits for a core. On other instances it gets
+    the same time for each instance, and at least as much in total as in the search."""
     memory_mb: int = Field(2048, ge=64)
-    """Memory that a program may take, in MB, in addition to what the sandbox needs."""
+    """Memory (MB of 2^20 bytes) that a program may allocate beyond Python and the libraries it starts with."""
     output_mb: int = Field(8, ge=1)
-    """Largest size of what a program returns, in MB."""
+    """Largest size (MB of 2^20 bytes) of a program's solutions on all search instances together."""
     allow_weak_isolation: bool = False
-    """Run programs although this machine cannot isolate them fully."""
+    """Run programs even if this machine isolates them less than "strong"; else the run is refused."""
 
     recommend: Adjustable[bool] = True
-    """Choose recommended.py on the validation instances when a run ends."""
+    """Evaluate the best programs on the validation instances when a run ends, and write the best to recommended.py."""
     shortlist: int = Field(10, ge=1)
-    """Number of programs evaluated on the validation instances."""
+    """Most programs, besides the template, that are evaluated on the validation instances when a run ends."""
     shortlist_radius: float = Field(0.3, ge=0)
-    """Smallest distance between any two of them, as a multiple of the median distance."""
+    """Smallest distance between any two programs of the shortlist, as a multiple of the median distance of behaviours.
+    With 0 their behaviours only have to differ."""
 
     measure: Literal["dtw", "erp", "mean", "cosine"] = "dtw"
-    """How the distances of states become a similarity of trajectories."""
+    """How two trajectories are compared: dtw (dynamic time warping, the paper's), erp (edit distance with real
+    penalty), mean (distance at equal steps) or cosine (of successive steps, for vectors only)."""
     truncate: float = Field(0.0, ge=0, lt=1)
-    """Fraction of each trajectory's end that is left out, from 0 to 1 (the paper's k)."""
+    """Fraction of each trajectory's states that is left out at its end, 0 to below 1 (the paper's k)."""
     skip: int = Field(0, ge=0)
-    """Number of states skipped between two that are compared (the paper's n)."""
+    """Number of states left out between two that are compared (the paper's n); the last one is always kept."""
     normaliser: Literal["constant", "pair"] = "constant"
-    """What distances are divided by: the task's constant if it has one, or the longer solution's length."""
+    """What distances between states are divided by: constant (the task's normaliser), or pair (the length of the longer
+    of the two states; not for vectors)."""
 
     prices: Adjustable[Mapping[str, Mapping[str, float]]] = {}
-    """USD per million tokens by model: prompt, completion, cached, cache_write. They replace list prices."""
+    """USD per million tokens, by model name, for prompt, completion, cached and cache_write. They replace the list
+    prices of the models that they name."""
 
     of_method: SerializeAsAny[Options] = Field(Options(), exclude=True)
+    """The settings of the method; empty if it is not installed."""
     of_proposer: SerializeAsAny[Options] = Field(Options(), exclude=True)
+    """The settings of the proposer; empty if it is not installed."""
 
     def flat(self) -> dict[str, Any]:
-        """Return every setting by its name, as plain values for JSON and TOML."""
+        """Return every setting by its name, those of method and proposer too, as values that JSON can hold."""
         return {name: value for part in self._parts for name, value in part.model_dump(mode="json").items()}
 
+    @property
+    def workers_here(self) -> int:
+        """The number of programs evaluated at once on this machine; 1 if the setting names a cluster."""
+        return self.workers if isinstance(self.workers, int) else 1
+
     def decisive(self) -> dict[str, Any]:
-        """Return the settings of `flat` that could change what the run finds: all that are not adjustable."""
+        """Return the settings of `flat` that could change what the run finds: all that are not `Adjustable`."""
         fields = {name: field for part in self._parts for name, field in type(part).model_fields.items()}
         return {name: value for name, value in self.flat().items() if ADJUSTABLE not in fields[name].metadata}
 
     def measuring(self, constant: float | Literal["pair"]) -> dict[str, Any]:
-        """Return the arguments of `BehaveSim` for this run; `constant` is the task's normaliser."""
+        """Return the keyword arguments of `BehaveSim` for this run.
+
+        constant: the task's normaliser, used unless the setting `normaliser` is "pair".
+        """
         normaliser = "pair" if self.normaliser == "pair" else constant
         return {"normaliser": normaliser, "measure": self.measure, "truncate": self.truncate, "skip": self.skip}
+
+    def named(self) -> dict[str, Any]:
+        """Return every setting by its name as `flat` does, but with its value as a Python object."""
+        return {name: value for part in self._parts for name, value in part if name not in ("of_method", "of_proposer")}
 
     @property
     def _parts(self) -> tuple[Options, Options, Options]:
         return self, self.of_method, self.of_proposer
 
 
-OWN = frozenset(Settings.model_fields) - {"of_method", "of_proposer"}
-"""Names of the settings that every run has."""
-
-
 @dataclass(frozen=True)
 class Owner:
-    """The part that settings belong to, named as in "method eoh"; `options` is None if the part is not installed."""
+    """A part of runs that has settings, named such as "method eoh" or "every run".
+
+    `options` is the class of its settings, None if the part is not installed.
+    """
 
     name: str
     options: type[Options] | None
 
-
-def validated(values: Mapping[str, Any], method: Owner, proposer: Owner) -> Settings:
-    """Return settings from plain values by flat names; raises UsageError naming the first that does not fit.
-
-    If an owner's options are None, unknown settings are ignored: they may be that owner's.
-    """
-    rest = {key: value for key, value in values.items() if key not in OWN}
-    parts = {"of_method": method, "of_proposer": proposer}
-    of: dict[str, Options] = {}
-    for part, owner in parts.items():
-        names = set(owner.options.model_fields) if owner.options else set()
-        taken = {key: rest.pop(key) for key in list(rest) if key in names}
-        of[part] = _checked(owner.options or Options, taken)
-    if rest and method.options and proposer.options:
-        raise UnknownSetting(next(iter(rest)))
-    return _checked(Settings, {**{key: value for key, value in values.items() if key in OWN}, **of})
+    @property
+    def settings(self) -> frozenset[str]:
+        """The names of its settings; empty if it is not installed."""
+        fields = self.options.model_fields if self.options else {}
+        return frozenset(name for name, field in fields.items() if not field.exclude)
 
 
-def lost_in_files(settings: Settings, method: Owner, proposer: Owner) -> tuple[str, Any] | None:
-    """Return the first setting, and its value, that a run could not read back from its TOML file or its journal.
-
-    None if there is none. Own methods and proposers may declare any type, and pydantic does not check defaults.
-    """
-    flat = settings.flat()
-    values = {name: value for part in settings._parts for name, value in part if name in flat}
-    for name, value in values.items():
-        if value is not None and not _is_kept(flat[name]):
-            return name, value
-    again = validated({name: value for name, value in flat.items() if value is not None}, method, proposer)
-    back = {name: value for part in again._parts for name, value in part}
-    return next(((name, value) for name, value in values.items() if back[name] != value), None)
-
-
-def _is_kept(value: Any) -> bool:
-    """Whether TOML and JSON both give a value back as it is: None, NaN, infinity and lone surrogates are lost."""
-    import tomli_w
-
-    try:
-        text = tomli_w.dumps({"value": value}).encode().decode()
-        return bool(tomllib.loads(text)["value"] == value == from_json(to_json(value), allow_inf_nan=False))
-    except (TypeError, ValueError):
-        return False
-
-
-class UnknownSetting(UsageError):
-    """A setting that is unknown to every run, to the chosen method and to the chosen proposer."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"there is no setting {key!r}; `behavesim settings` lists them all")
-        self.key = key
-
-
-def _checked(model: type[T], values: Mapping[str, Any]) -> T:
-    try:
-        return model.model_validate(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise UsageError(f"setting {key} {wanted}, not {first['input']!r}") from None
+RUN = Owner("every run", Settings)
+"""The owner of the settings that every run has."""
+OWN = RUN.settings
+"""Names of the settings that every run has."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the table of a settings file; raises UsageError where it cannot be read."""
+    """Return the values of a TOML file as a dictionary; raises UsageError if it cannot be read or is not TOML."""
     try:
         return tomllib.loads(read_text_file(path, "settings file"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the settings file {path} is not TOML: {error}") from None
 
 
-def assignment(text: str) -> tuple[str, Any]:
-    """Return a setting and its value from `key=value`; the value is TOML, else text. Raises UsageError."""
-    key, separator, value = text.partition("=")
-    if not separator:
-        raise UsageError(f"--set takes key=value, not {text!r}")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value.strip()
-
-
 def described(options: type[Options]) -> list[tuple[str, str, str]]:
-    """Return name, default and description of every setting of an owner; a required setting has the default ''."""
+    """Return name, default (as text) and description of every setting of a class, in the order of declaration.
+
+    A default is '' if there is none or it is None; a description is '' if there is none or no source to read.
+    """
     said = dict(pair for owner in reversed(options.__mro__) if issubclass(owner, Options) for pair in _said(owner))
     fields = options.model_fields.items()
     return [(name, _default(field.get_default()), said.get(name, "")) for name, field in fields if not field.exclude]
 
 
 def _said(options: type[Options]) -> Iterator[tuple[str, str]]:
-    """Yield each setting of a class and the docstring below it; read from the source, as Python does not keep it."""
-    try:
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
-    except OSError:  # nobody has its source
-        return
-    assert isinstance(definition, ast.ClassDef), "settings are a class"
-    for setting, text in pairwise(definition.body):
+    """Yield the name of each setting of a class and the docstring below it on one line; nothing without source."""
+    found = definition(options)
+    for setting, text in pairwise(found.body if found else ()):
         if isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name) and isinstance(text, ast.Expr):
-            yield setting.target.id, inspect.cleandoc(ast.literal_eval(text.value))
+            yield setting.target.id, " ".join(ast.literal_eval(text.value).split())
 
 
 def _default(value: Any) -> str:
-    """Return a default as people write it; '' where it is unset or required."""
     if value is None or value is PydanticUndefined:
         return ""
     return json.dumps(value) if isinstance(value, bool | dict | list | tuple) else str(value)
 
 
 def differences(ours: Settings, theirs: Settings) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that differ and could change what a run finds, each with both values."""
+    """Return the settings that differ and are not `Adjustable`, by name, each as (our value, their value).
+
+    A setting that one of the two lacks has the value None there.
+    """
     left, right = ours.decisive(), theirs.decisive()
     return {name: (left.get(name), right.get(name)) for name in left | right if left.get(name) != right.get(name)}

@@ -1,9 +1,11 @@
-"""The errors that behavesim raises; each has the exit code with which it ends a command."""
+"""The errors that behavesim raises, and the exit codes with which they end a command."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+from behavesim.base.text import one_line
 
 INTERRUPTED = 130
 """The exit code of a command that a person or the system interrupted (Ctrl-C or SIGTERM)."""
@@ -13,6 +15,7 @@ class BehavesimError(Exception):
     """Any error of behavesim itself; its message says what was expected, what came and what to do next."""
 
     exit_code = 1
+    """The exit code of a command that this error ends: 1 if the run failed, 2 if the user can correct the command."""
 
 
 class UsageError(BehavesimError):
@@ -21,12 +24,19 @@ class UsageError(BehavesimError):
     exit_code = 2
 
 
+class UnknownCandidate(UsageError, KeyError):
+    """A run has no candidate of this number, which Python's own code may also catch as a KeyError."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show its message as a literal, in quotes
+
+
 class TaskError(UsageError):
     """A task cannot be found, loaded or used."""
 
 
 class TrajectoryError(BehavesimError, ValueError):
-    """A trajectory cannot be built, or two cannot be compared."""
+    """A trajectory cannot be built, two cannot be compared, or a setting of the measure is out of range."""
 
     exit_code = 2
 
@@ -36,11 +46,14 @@ class DistanceError(TrajectoryError):
 
 
 class PartError(BehavesimError):
-    """A user's own method or proposer raised an unexpected error; the run stops and can be resumed."""
+    """A user's method, proposer or task raised an unexpected error, or a method decided what is impossible.
+
+    The run stops. Once the part is corrected, the run can be continued as a fork.
+    """
 
 
 class ProposerError(BehavesimError):
-    """The endpoint or model failed in a way that a retry does not solve; the run stops and can be resumed."""
+    """A proposer cannot answer, and a retry would not help, as with a wrong key; the run stops and can be resumed."""
 
 
 class SandboxError(BehavesimError):
@@ -48,10 +61,18 @@ class SandboxError(BehavesimError):
 
 
 class JournalError(BehavesimError):
-    """The journal cannot be opened, written or read."""
+    """A journal or a file beside it cannot be opened, written or read, or its events contradict one another."""
+
+
+def what_failed(error: BaseException) -> str:
+    """Return in one line what went wrong: the message of an error of ours, of another only its type.
+
+    Another's message may hold anything, such as a key.
+    """
+    return one_line(str(error)) if isinstance(error, BehavesimError) else type(error).__name__
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean …?" with the known name that is most similar; empty if none is similar."""
+    """Return "did you mean 'NAME'?" with the most similar `known` name; "" if none is similar (difflib ratio 0.4)."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
     return f"did you mean {near[0]!r}?" if near else ""

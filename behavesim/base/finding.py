@@ -1,4 +1,4 @@
-"""What one examination found."""
+"""Findings: the results of `behavesim task check` and `method check`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 PROVOKED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError)
-"""What rubbish may provoke in code that trusts it; anything else (an AssertionError, an OSError) is worth a word."""
+"""Exceptions that are acceptable when a part is given invalid values; others, such as AssertionError, are reported."""
 
 Result = Literal["ok", "warning", "mend"]
+"""The result of a check: "ok" needs nothing, "warning" is worth knowing, "mend" must be corrected."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was examined, and in a line what was found or what to mend."""
+    """The result of examining one thing: its name, and one line on what was found or what to correct."""
 
     name: str
     result: Result

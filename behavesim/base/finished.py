@@ -1,4 +1,4 @@
-"""Work that runs to its end even if whoever waits for it is cancelled."""
+"""Awaiting work that must run to its end even if the caller is cancelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 async def finished(work: Coroutine[Any, Any, T]) -> T:
     """Return the result of `work`; a cancellation of the caller is raised only after `work` has ended.
 
-    If `work` itself fails, its error is raised, also where the caller was cancelled.
+    If `work` itself fails, its error is raised, even if the caller was cancelled.
     """
     task = asyncio.ensure_future(work)
     try:

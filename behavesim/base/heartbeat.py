@@ -1,4 +1,4 @@
-"""Time limits on an event loop that do not pass while the process is stopped or the machine sleeps."""
+"""Time limits on an event loop that leave out time in which the process was stopped or the machine slept."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from contextlib import asynccontextmanager, suppress
 from behavesim.base.clock import Clock, world_s
 
 BEAT_S = 0.25
-"""Seconds between two readings of the clock while there is a deadline."""
+"""Seconds between two readings of the clock while there is a deadline; well below `STEP_S`, so that no time is lost."""
 
 
 class Heartbeat(Clock):
-    """A clock that the event loop reads as it turns, as long as there is a deadline.
+    """A clock that the event loop reads every `beat_s` seconds as long as there is a deadline.
 
-    A deadline passes a whole beat after the clock has reached it. So a process that was stopped first reads what came
+    A deadline passes one beat after the clock has reached it. So a process that was stopped first handles what arrived
     in the meantime, and only then decides that nothing did.
     """
 
     def __init__(self, world: Callable[[], float] = world_s, beat_s: float = BEAT_S) -> None:
+        """`world` is the clock outside, in seconds; `beat_s` is the time between two readings, in seconds."""
         super().__init__(world)
         self._beat_s = beat_s
         self._deadlines: dict[asyncio.Timeout, float] = {}
@@ -27,18 +28,23 @@ class Heartbeat(Clock):
 
     @asynccontextmanager
     async def timeout(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError where the block takes longer, as `asyncio.timeout` does; up to two beats later."""
-        async with asyncio.timeout(None) as scope:
+        """Raise TimeoutError if the block takes longer than `seconds` of this clock, up to two beats late.
+
+        As with `asyncio.timeout`, the block is cancelled where it waits.
+        """
+        async with asyncio.timeout(None) as scope:  # `_beat` sets its time
             self._deadlines[scope] = self() + seconds
             self._go_on()
             try:
                 yield
             finally:
                 self._deadlines.pop(scope, None)
-                self._rest()
+                if self._beating is not None and not self._deadlines:
+                    self._beating.cancel()
+                    self._beating = None
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for some seconds by this clock; infinity waits for ever."""
+        """Wait until this clock has advanced by `seconds`, up to two beats longer; infinity waits without end."""
         with suppress(TimeoutError):
             async with self.timeout(seconds):
                 await asyncio.get_running_loop().create_future()
@@ -47,15 +53,11 @@ class Heartbeat(Clock):
         if self._beating is None and self._deadlines:
             self._beating = asyncio.get_running_loop().call_later(self._beat_s, self._beat)
 
-    def _rest(self) -> None:
-        if self._beating is not None and not self._deadlines:
-            self._beating.cancel()
-            self._beating = None
-
     def _beat(self) -> None:
         self._beating = None
         now, grace_ends = self(), asyncio.get_running_loop().time() + self._beat_s
         for scope in [scope for scope, due in self._deadlines.items() if now >= due]:
+            # not at once: what arrived while the process was stopped is handled in this turn of the loop
             del self._deadlines[scope]
             scope.reschedule(grace_ends)
         self._go_on()

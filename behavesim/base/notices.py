@@ -1,7 +1,8 @@
-"""Notices: lines about a run that a person should see, written to its log and shown by its views."""
+"""Notices: lines about a run for a person, written to its log and shown on the screen."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,17 +13,18 @@ from pathlib import Path
 from behavesim.base.text import printable
 
 OFTEN_S = 60.0
-"""Seconds until a notice of the same kind is given again."""
+"""Least seconds between two notices of one kind from `Sparing`; only a notice of a long wait may come earlier."""
 LONG_S = 10.0
-"""Seconds of waiting from which a notice says what is waited for, and for how long."""
+"""Waits of this many seconds or more are long: `Sparing` may report them at once. Shorter ones are common."""
 LAST = 2
-"""Number of earlier notices shown to somebody who begins to watch."""
+"""Number of notices from the end of the log that `behavesim watch` shows when it begins."""
 LOG_TIME = "%Y-%m-%d %H:%M:%S%z"
+"""The strftime format of times in the log: local time with its offset from UTC."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One line, and when it was given."""
+    """One line for a person, and when it was given; `str` shows the time of day and the line."""
 
     at: datetime
     text: str
@@ -32,35 +34,44 @@ class Notice:
 
     @property
     def logged(self) -> str:
-        """Return the line as the log has it."""
+        """The notice as a line of the log: date, time, text."""
         return f"{self.at:{LOG_TIME}} {self.text}"
 
     @classmethod
     def read(cls, logged: str) -> Notice:
-        """Return the notice of a log's line; raises ValueError where the line does not begin with a time."""
+        """Return the notice in a line of the log; raises ValueError if that is not a time, a space and a text."""
         day, time, text = logged.split(" ", 2)
         return cls(datetime.strptime(f"{day} {time}", LOG_TIME), text)
 
 
 class Notices:
-    """Takes notices, one line at a time; `said` holds those of this session in order."""
+    """Takes the notices of a session: call it with each line; `said` holds all of them, oldest first."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        """`write` puts a line into the log."""
+        """`write` is called with each line to append it to the log."""
         self.said: list[Notice] = []
         self._write = write
 
     def __call__(self, text: str) -> None:
-        """Write a line to the log, and keep it for the views."""
+        """Write the line `text` to the log, and add it to `said` with the present time, made `printable`."""
         self._write(text)
         self.said.append(Notice(datetime.now().astimezone(), printable(text)))
 
 
+def on_stderr(text: str) -> None:
+    """Write a line for a person to standard error, where there is no run to whose notices it belongs."""
+    with suppress(OSError):  # a log that cannot be written ends nothing
+        sys.stderr.write(f"behavesim: {printable(text)}\n")
+
+
 class LoggedNotices:
-    """Notices of another process, read from its log: `said` holds the last LAST ones and all that follow."""
+    """Notices that another process writes to its log: `said` begins with the last `LAST`, and `follow` adds new ones.
+
+    Both raise OSError if the log exists and cannot be read.
+    """
 
     def __init__(self, log: Path) -> None:
-        """`log` need not be there yet."""
+        """`log` is the path of the log file, which need not exist yet."""
         self._log = log
         self._position = 0
         self.said: list[Notice] = []
@@ -68,13 +79,13 @@ class LoggedNotices:
         del self.said[:-LAST]
 
     def follow(self) -> None:
-        """Read on to the end of the last whole line; lines without a time, written by hand, are ignored."""
+        """Add the notices of all new complete lines to `said`; lines that `Notice.read` refuses are left out."""
         if not self._log.exists():
             return
         with self._log.open("rb") as log:
             log.seek(self._position)
             text = log.read()
-        whole = text[: text.rfind(b"\n") + 1]
+        whole = text[: text.rfind(b"\n") + 1]  # the writer may be in the middle of a line
         self._position += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             with suppress(ValueError):
@@ -82,12 +93,13 @@ class LoggedNotices:
 
 
 class Sparing:
-    """Gives a notice that is repeated at most once a minute by `clock`, with the number of those left out.
+    """Shows notices of one kind at most once in `OFTEN_S` seconds, with the number of those left out between.
 
-    A notice about a long wait is given at once, and again when the wait becomes much longer.
+    A wait of LONG_S or more is shown at once if it ends over LONG_S / 2 later than the notice shown last said.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float]) -> None:
+        """`say` is called with each line to show; `clock` returns the time in seconds."""
         self._say = say
         self._clock = clock
         self._next_at: dict[str, float] = {}
@@ -95,7 +107,11 @@ class Sparing:
         self._unsaid: Counter[str] = Counter()
 
     def __call__(self, kind: str, text: str, lasts_s: float = 0.0) -> None:
-        """Give a notice, unless one of its kind was given within a minute for about the same `lasts_s` (seconds)."""
+        """Show `text`; if a notice of its `kind` was shown less than OFTEN_S seconds ago, only count it.
+
+        A shown text says how many were only counted before it. lasts_s: seconds that the reported wait will last, which
+        may show it earlier (see the class); 0 for no wait.
+        """
         now = self._clock()
         goes_on = lasts_s >= LONG_S and now + lasts_s > self._ends_at.get(kind, now) + LONG_S / 2
         if now < self._next_at.get(kind, now) and not goes_on:

@@ -1,4 +1,4 @@
-"""Load a task, method, proposer or metric by the name of its entry point or by the path of its file."""
+"""Loading of tasks, methods, proposers and metrics, by the name of an entry point or the path of a Python file."""
 
 from __future__ import annotations
 
@@ -28,36 +28,57 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 READING_S = 10.0
-"""CPU seconds that importing a file may take, libraries that it imports included."""
+"""Most CPU seconds that running a plug-in's file may take when it is loaded, its imports included."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of part: the noun for it, by which its file names it too, and what is raised where one cannot be had."""
+    """A kind of plug-in.
+
+    noun: what it is called, such as "task"; a plug-in's file assigns the plug-in to a variable of this name.
+    error: what is raised if a plug-in cannot be loaded.
+    """
 
     noun: str
     error: type[BehavesimError]
 
     @property
     def group(self) -> str:
-        """Return the group of its entry points."""
+        """The group of its entry points, such as "behavesim.tasks"."""
         return f"behavesim.{self.noun}s"
 
     def installed(self) -> list[str]:
-        """Return the names of all installed parts of this kind, sorted."""
+        """Return the names of all installed plug-ins of this kind, sorted."""
         return sorted({point.name for point in _entry_points(self.group)})
 
     def load(self, text: str) -> Any:
-        """Return the part that `text` names; raises this kind's error where it cannot be loaded."""
+        """Return the plug-in that `text` names: a file's path if it ends in .py, else an entry point.
+
+        Raises `error` if there is none, if importing its code fails, or if a file takes more than READING_S. The
+        plug-in's type is not checked.
+        """
         return self._from_file(Path(text)) if text.endswith(".py") else self._from_entry_point(text)
 
+    def load_type(self, text: str, base: type) -> type[Any]:
+        """Return the class that `text` names; raises `error` as `load` does, or if it is not a subclass of `base`."""
+        found = self.load(text)
+        if not (isinstance(found, type) and issubclass(found, base)):
+            wanted = f"a subclass of behavesim.{self.noun.capitalize()}"
+            raise self.error(f"`{self.noun}` of {text} must be {wanted}, not {found!r}")
+        return found
+
     def place(self, text: str) -> str:
-        """Return where the part that `text` names is: a file's path, or MODULE:NAME. Raises this kind's error."""
-        return resolved(text) if text.endswith(".py") else self._entry_point(text).value
+        """Return where the plug-in that `text` names is, for `load_from`: a .py file's path, or MODULE:NAME.
+
+        The path is absolute if the file exists, else unchanged. Raises `error` if no entry point has the name.
+        """
+        return absolute(text) if text.endswith(".py") else self._entry_point(text).value
 
     def load_from(self, place: str) -> Any:
-        """The part that stands there, without a look at all that is installed, nor what such a look leaves in memory;
-        raises whatever importing it does."""
+        """Return the plug-in at a place that `place` returned, without a search of the installed packages.
+
+        It takes less time and memory than `load`. A file raises as with `load`; a module may raise anything.
+        """
         if place.endswith(".py"):
             return self._from_file(Path(place))
         module, name = place.split(":")
@@ -91,7 +112,7 @@ class Kind:
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses of the file look their module up there
         try:
-            with cpu_limited(READING_S):
+            with cpu_limited(READING_S):  # CPU time, so that a busy machine refuses no file
                 spec.loader.exec_module(module)
         except TakesTooLong:
             line = f"the {self.noun} file {path} is not read after {READING_S:g} s of CPU time"
@@ -100,7 +121,7 @@ class Kind:
             ) from None
         except Exception as error:
             failure = one_line(f"raised {type(error).__name__}: {error}")
-            number = _line_in(str(path), error)
+            number = line_in(path, error)
             where = f", in line {number}" if number else ""
             raise self.error(f"the {self.noun} file {path} {failure}{where}") from error
         if not hasattr(module, self.noun):
@@ -111,24 +132,28 @@ class Kind:
 class _CompiledAnew(SourceFileLoader):
     """Loads a file without Python's bytecode cache, which compares size and modification time (1 s resolution).
 
-    A file rewritten within a second could load its old code."""
+    With it, a file that is rewritten within a second could load its old code.
+    """
 
     def path_stats(self, path: str) -> NoReturn:
-        raise OSError("whether the file has changed is not asked")
+        raise OSError("the cache is not used")  # which makes Python compile the file
 
     def source_to_code(self, data: Any, path: Any) -> CodeType:  # type: ignore[override]
-        """Compile with asserts and docstrings, whatever PYTHONOPTIMIZE says: a task may need both."""
+        """Return the file's code, with asserts and docstrings even under `python -OO`: a task may need both."""
         code: CodeType = compile(data, path, "exec", dont_inherit=True, optimize=0)
         return code
 
 
 class TakesTooLong(Exception):
-    """A plug-in's code used more CPU time than it may."""
+    """The block in `cpu_limited` used more CPU time than allowed."""
 
 
 @contextmanager
 def cpu_limited(seconds: float) -> Iterator[None]:
-    """Raise TakesTooLong in what takes more CPU time; other threads than the main one hear no signals, nor limits."""
+    """Raise TakesTooLong in the block once the process has used `seconds` of CPU time in it, all threads together.
+
+    Time in the kernel does not count. There is no limit outside the main thread, which alone receives signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -160,47 +185,55 @@ def _ours() -> dict[tuple[str, str], EntryPoint]:
     return {(point.group, point.name): point for point in points}
 
 
-def resolved(text: str) -> str:
-    """Return a part's name, or the absolute path of its file."""
+def absolute(text: str) -> str:
+    """Return the absolute path if `text` is the path of an existing .py or .toml file, else `text` unchanged."""
     path = Path(text)
-    return str(path.resolve()) if path.suffix == ".py" and path.is_file() else text
+    return str(path.resolve()) if path.suffix in (".py", ".toml") and path.is_file() else text
 
 
 def file_of(part: type) -> Path:
-    """Return the file that defines a part's class."""
+    """Return the path of the file that defines a plug-in's class."""
     return Path(str(sys.modules[part.__module__].__file__))
 
 
 def file_hash(part: type) -> str:
-    """Return the SHA-256 of that file, as hexadecimal digits."""
+    """Return the SHA-256 of the file that defines a plug-in's class, in hexadecimal; raises OSError if it is gone."""
     return hashlib.sha256(file_of(part).read_bytes()).hexdigest()
 
 
 def docstring(part: type) -> str:
-    """Return the docstring of a class, from its source where PYTHONOPTIMIZE=2 left it out; empty if it has none."""
-    if part.__doc__ or sys.flags.optimize < 2:
-        return inspect.cleandoc(part.__doc__ or "")
+    """Return a class's docstring without indentation; from its source if `python -OO` left it out; "" if none."""
+    found = None if part.__doc__ else definition(part)
+    return inspect.cleandoc(part.__doc__ or (found and ast.get_docstring(found)) or "")
+
+
+def definition(part: type) -> ast.ClassDef | None:
+    """Return the syntax tree of a class statement; None if its source cannot be read, as in an interactive session."""
     try:
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-    except OSError:  # nobody has its source
-        return ""
-    return (ast.get_docstring(definition) or "") if isinstance(definition, ast.ClassDef) else ""
+        (found,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    except OSError:
+        return None
+    return found if isinstance(found, ast.ClassDef) else None
 
 
 def is_own(part: type) -> bool:
-    """Return whether a part comes from outside this package, so that a run depends on its file."""
+    """Whether a plug-in's class is defined outside the package `behavesim`, as those of the built-in tasks also are."""
     return not part.__module__.startswith("behavesim.")
 
 
 @contextmanager
 def failures_named(part: type, noun: str) -> Iterator[None]:
-    """Turn exceptions of a plug-in into PartError, which names its line; those of our own parts stay."""
+    """Raise an exception of a plug-in in the block as PartError, which names the plug-in's file and line.
+
+    Left as they are: a BehavesimError, and exceptions of a class of ours (see `is_own`) or without a line of its file
+    in their traceback. `noun` says what the plug-in is, such as "method".
+    """
     try:
         yield
     except BehavesimError:
         raise
     except Exception as error:
-        line = line_in(part, error)
+        line = line_in(file_of(part), error)
         if line is None or not is_own(part):
             raise
         said = one_line(f"{type(error).__name__}: {error}")
@@ -208,11 +241,7 @@ def failures_named(part: type, noun: str) -> Iterator[None]:
         raise PartError(f"the {noun} {file_of(part)} raised {said}, in line {line}; {advice}") from error
 
 
-def line_in(part: type, error: BaseException) -> int | None:
-    """Return the last line of a part's file in an error's traceback; None where there is none."""
-    return _line_in(str(file_of(part)), error)
-
-
-def _line_in(file: str, error: BaseException) -> int | None:
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+def line_in(file: Path, error: BaseException) -> int | None:
+    """Return the number of the innermost line of `file` in an error's traceback; None if it has no line of the file."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return lines[-1] if lines else None

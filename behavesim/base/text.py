@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 
 _UNITS = {"d": 86400, "h": 3600, "min": 60}
+"""Seconds of each unit of time above the second, largest first."""
 
 
 def storable(text: str) -> str:
     """Return the text with U+FFFD for each lone surrogate, which UTF-8 cannot encode.
 
-    Whole pairs become the character they stand for; nothing else changes, control characters included.
+    A surrogate pair becomes its character. Nothing else changes; control characters stay.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def printable(text: str) -> str:
-    """Return the text with JSON escapes for characters that could move the cursor, hide text or reverse it.
+    """Return the text with JSON escapes such as \\u001b for all characters that Python does not consider printable.
 
-    Line ends stay, and tabs become spaces. Inside a JSON document the escapes mean what they stand for.
+    Such characters could move a terminal's cursor or hide text. Line feeds stay, tabs become up to 4 spaces. A JSON
+    document keeps its meaning.
     """
     if text.isprintable():
         return text
@@ -27,29 +29,36 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """Return the text on one line of at most `limit` characters, printable."""
+    """Return the text on one line, `printable` and cut to `limit` characters; white space becomes single spaces.
+
+    White space at both ends goes. Only the first 4 * `limit` characters are read.
+    """
     return printable(" ".join(text[: 4 * limit].split()))[:limit]
 
 
 def comment(line: str) -> str:
-    """Return a line of Python that is a comment, whatever line ends the text holds."""
+    """Return the text as one line after "# "; line ends become spaces, unprintable characters escapes. "" gives "#"."""
     return f"# {printable(' '.join(line.splitlines()))}".rstrip()
 
 
-def number(count: int, noun: str) -> str:
-    """Return a count with its noun, such as "1 run" and "3 runs"."""
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 run", "3,000 runs". `noun` is the singular, to which "s" is added."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the largest unit of which it has at least two, such as "9.6 s", "37 s" or "2.5 h"."""
+    """Return a time such as "9.6 s", "37 s" or "2.5 h": in the largest of d, h, min that fits twice, else in s.
+
+    Below ten of the unit it has at most two significant digits, without a zero at the end ("2 min"); from ten on it is
+    a whole number.
+    """
     unit, size = next(((unit, size) for unit, size in _UNITS.items() if seconds >= 2 * size), ("s", 1))
     much = seconds / size
     return f"{much:{'.0f' if much >= 10 else '.2g'}} {unit}"
 
 
 def dollars(cost_usd: float | None) -> str:
-    """Return a cost in USD as text with two decimals, or with four if it is between 0 and 1; "unknown" for None."""
+    """Return a cost as text: "$0.00", "$1.50", "$0.0123" (four decimals below 1 unless 0), "unknown" for None."""
     if cost_usd is None:
         return "unknown"
     return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 1 else f"${cost_usd:.4f}"

@@ -1,4 +1,4 @@
-"""Text files that a person names: a pipe, a device or a file of any size must not hold up or end the process."""
+"""Reading text files that a person names, safely: a pipe, a device or a huge file must not block the process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from behavesim.base.errors import UsageError
 
 MOST_BYTES = 1 << 20
-"""Largest file that is read, in bytes: programs, prompts and settings have a few thousand."""
+"""Largest file that is read, in bytes (1 MiB): programs, prompts and settings have a few thousand."""
 
 
 def read_text_file(path: Path, noun: str) -> str:
-    """Return the text of a regular file in UTF-8.
+    """Return the text of a regular file in UTF-8, with "\\n" for every line end.
 
-    Raises UsageError, which calls the file a `noun`, where it cannot be read, is a pipe, a device or a folder, or has
-    more than 1 MB.
+    Raises UsageError, whose message calls the file `noun`, if the file cannot be read, is not UTF-8, is a pipe, a
+    device or a folder, or has more than `MOST_BYTES`.
     """
     try:
         data = _read(path)
@@ -31,12 +31,12 @@ def read_text_file(path: Path, noun: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Return at most one byte more than may be read; raises OSError for what is no regular file."""
+    """Return at most `MOST_BYTES` + 1 bytes of a file; raises OSError if it is not regular or cannot be read."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe waits for a writer
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "it is no regular file; copy what it holds into one")
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES + 1)
+            return file.read(MOST_BYTES + 1)  # not by its size: a file may grow, and those of /proc say 0
     finally:
         os.close(descriptor)

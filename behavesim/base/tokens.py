@@ -1,4 +1,4 @@
-"""Tokens of requests: counted by the endpoint, or estimated from the text if it does not say."""
+"""Tokens and costs of requests: counted by the endpoint, or estimated from the text if it does not say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 BYTES_PER_TOKEN = 2
@@ -14,35 +13,35 @@ BYTES_PER_TOKEN = 2
 
 
 def estimated_tokens(text: str) -> int:
-    """Return an estimate of a text's tokens that is rather more than a model's own count."""
+    """Return a text's UTF-8 bytes / BYTES_PER_TOKEN, rounded up: mostly more tokens than a model counts."""
     return math.ceil(len(text.encode(errors="replace")) / BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one request as the endpoint counted them; None where the endpoint did not say."""
+    """Tokens of one request as the endpoint counted them, None where it did not say; also estimates, and the cost."""
 
     prompt: int | None = None
-    """Tokens of the prompt, with those in `cached` and `cache_write`."""
+    """Tokens of the prompt, with those in `cached` and `cache_write`; None if not counted."""
     cached: int | None = None
-    """Tokens of the prompt that were read from the endpoint's cache."""
+    """Tokens of the prompt that were read from the endpoint's cache; None if not counted."""
     completion: int | None = None
-    """Tokens of the reply, with those in `reasoning`."""
+    """Tokens of the reply, with those in `reasoning`; None if not counted."""
     reasoning: int | None = None
-    """Tokens of the reply's reasoning."""
+    """Tokens of the reply's reasoning; None if not counted."""
     cache_write: int | None = None
-    """Tokens of the prompt that were written to the endpoint's cache."""
+    """Tokens of the prompt that were written to the endpoint's cache; None if not counted."""
     tier: str | None = None
     """The service tier that the reply names; None if it names none."""
     cost_usd: float | None = None
-    """Cost in USD by the list prices of its time, estimated tokens included; None if the price is unknown."""
+    """Cost in USD at list prices when the reply came, estimated tokens included; None if unknown or not priced yet."""
     estimated_prompt: int | None = None
     """Estimated tokens of the prompt; None unless `prompt` is None."""
     estimated_completion: int | None = None
     """Estimated tokens of the reply; None unless `completion` is None."""
 
     def with_estimates(self, prompt: str, completion: str) -> Usage:
-        """Return a copy with tokens estimated from the texts of prompt and reply if no count or estimate is known."""
+        """Return a copy with estimates from these texts where `prompt` or `completion` has no count and no estimate."""
         estimates: dict[str, Any] = {}
         if self.prompt is None and self.estimated_prompt is None:
             estimates["estimated_prompt"] = estimated_tokens(prompt)
@@ -51,9 +50,13 @@ class Usage:
         return replace(self, **estimates)
 
 
+_COUNTS = ("prompt", "cached", "completion", "reasoning", "cache_write", "estimated_prompt", "estimated_completion")
+"""The fields of `Tokens` that add up the field of the same name of each `Usage`."""
+
+
 @dataclass(frozen=True)
 class Tokens:
-    """The sums of some requests' tokens and costs."""
+    """Sums of the tokens and costs of some requests; a count that an endpoint left out adds 0."""
 
     calls: int = 0
     """Number of requests."""
@@ -68,53 +71,42 @@ class Tokens:
     cache_write: int = 0
     """Tokens of the prompts that were written to a cache."""
     cost_usd: float = 0.0
-    """Cost in USD by list prices, of the requests that the endpoint counted in full."""
+    """Cost in USD at list prices, where known, of the requests whose prompt and completion the endpoint counted."""
     unpriced: int = 0
-    """Requests whose price is unknown."""
+    """Number of requests without a cost: their list price is unknown; they add nothing to the costs."""
     unreported: int = 0
-    """Requests whose prompt or completion the endpoint did not count."""
+    """Number of requests whose prompt or completion the endpoint did not count."""
     estimated_prompt: int = 0
     """Estimated tokens of prompts without a count; not part of `prompt`."""
     estimated_completion: int = 0
     """Estimated tokens of replies without a count; not part of `completion`."""
     estimated_cost_usd: float = 0.0
-    """Cost in USD of the `unreported` requests; not part of `cost_usd`."""
+    """Cost in USD at list prices, where known, of the `unreported` requests; not part of `cost_usd`."""
 
     @classmethod
     def of(cls, calls: Sequence[Usage]) -> Tokens:
-        """Return the sums over some requests; raises TypeError if there is none."""
-        return reduce(operator.add, map(cls._of_one, calls))
-
-    @classmethod
-    def _of_one(cls, call: Usage) -> Tokens:
-        is_silent = call.prompt is None or call.completion is None
-        cost_usd = call.cost_usd or 0.0
+        """Return the sums over some requests; all are 0 if there is none."""
+        costs = {True: 0.0, False: 0.0}  # by whether the endpoint counted the request in full
+        for call in calls:
+            costs[None not in (call.prompt, call.completion)] += call.cost_usd or 0.0
         return cls(
-            calls=1,
-            prompt=call.prompt or 0,
-            cached=call.cached or 0,
-            completion=call.completion or 0,
-            reasoning=call.reasoning or 0,
-            cache_write=call.cache_write or 0,
-            cost_usd=0.0 if is_silent else cost_usd,
-            unpriced=int(call.cost_usd is None),
-            unreported=int(is_silent),
-            estimated_prompt=call.estimated_prompt or 0,
-            estimated_completion=call.estimated_completion or 0,
-            estimated_cost_usd=cost_usd if is_silent else 0.0,
+            calls=len(calls),
+            cost_usd=costs[True],
+            unpriced=sum(call.cost_usd is None for call in calls),
+            unreported=sum(None in (call.prompt, call.completion) for call in calls),
+            estimated_cost_usd=costs[False],
+            **{name: sum(getattr(call, name) or 0 for call in calls) for name in _COUNTS},
         )
 
     def __add__(self, other: Tokens) -> Tokens:
         return self._with(other, operator.add)
 
     def or_more(self, other: Tokens) -> Tokens:
-        """Return the larger of both values, field by field."""
+        """Return a new value: the larger number of the two, field by field."""
         return self._with(other, max)
 
     def with_estimates(self) -> Tokens:
         """Return a copy whose prompt, completion and cost include the estimates; the estimates become 0."""
-        if not self.unreported:
-            return self
         return replace(
             self,
             prompt=self.prompt + self.estimated_prompt,
@@ -126,9 +118,8 @@ class Tokens:
         )
 
     def _with(self, other: Tokens, combine: Callable[[Any, Any], Any]) -> Tokens:
-        return Tokens(
-            *map(combine, vars(self).values(), vars(other).values())
-        )  # `astuple` would copy deeply, and slowly
+        # `vars`, as `astuple` would copy deeply, and slowly
+        return Tokens(*map(combine, vars(self).values(), vars(other).values()))
 
 
 NO_TOKENS = Tokens()
@@ -140,7 +131,7 @@ Price = Callable[[str, Tokens], float | None]
 
 @dataclass(frozen=True)
 class Spending:
-    """The requests of all models together, estimates included."""
+    """Requests, tokens and cost of all models together; where an endpoint did not count, estimates stand in."""
 
     calls: int
     """Number of requests."""
@@ -149,13 +140,13 @@ class Spending:
     completion: int
     """Tokens of the replies."""
     estimated: int
-    """Requests whose tokens are estimated, at least in part."""
+    """Number of requests whose prompt or completion tokens are estimated."""
     cost_usd: float | None
-    """Cost in USD; None if the price of a model that was used is unknown."""
+    """Cost in USD; None if the price of a model with at least one request is unknown."""
 
     @classmethod
     def of(cls, tokens: Mapping[str, Tokens], price: Price) -> Spending:
-        """Return the spending on all models together; `tokens` are by model."""
+        """Return the sum over all models; `tokens` are by model, and `price` gives the cost of each model's sums."""
         used = {model: each.with_estimates() for model, each in tokens.items() if each.calls}
         costs = [price(model, each) for model, each in used.items()]
         return cls(

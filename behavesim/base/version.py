@@ -1,3 +1,4 @@
-"""The version of the package, named in one place; to ask the installed metadata takes longer than to list all runs."""
+"""The version of the package, in one place; reading it from the installed metadata would be slower."""
 
 __version__ = "0.1.0"
+"""The version of behavesim."""

@@ -1,4 +1,4 @@
-"""Examines a task, one finding after another."""
+"""Examines a task: runs every check and yields its findings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from behavesim.base.errors import TaskError
 from behavesim.base.finding import Finding
 from behavesim.checkup.instances import distinct, known_again, left_as_it_was, present, unchanged
 from behavesim.checkup.solutions import examined
-from behavesim.engine.build import judging, sandbox
+from behavesim.engine.judging import judging, sandbox
+from behavesim.evaluators.calling import UNREAD
 from behavesim.programs.definitions import missing_names
 from behavesim.programs.fences import fenced_blocks
 from behavesim.sandbox import Limits
 from behavesim.state.events import Prompt
 from behavesim.state.provenance import instances_hash
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import SPLITS, Split, Task, TaskReference, instances_of
+from behavesim.task.verdict import Failure, Verdict
 
 GROWN = 50
 """Number of programs written by the offline proposer, enough to use every building block of a small grammar."""
@@ -27,33 +28,32 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     """Examine a task with the settings of a run, and yield each finding as soon as it is made.
 
     The order is description, instances, isolation, template, scoring, trajectories, other splits, building blocks. If
-    something fails, the checks that depend on it are left out. Raises SandboxError if the sandbox does not start.
+    something fails, the checks that depend on it are left out. One worker is used, and weak isolation is a finding,
+    whatever the settings say. Raises SandboxError if the sandbox does not start.
     """
-    # one worker is enough, and a weak sandbox is a finding here and no reason to stop
     settings = settings.model_copy(update={"workers": 1, "allow_weak_isolation": True})
-    limits = Limits.of(settings)
     yield _described(task)
-    instances = [present(task, split) for split in SPLITS]
+    instances = _instances(task)
     for finding in instances:
         yield finding
-    if any(finding.result == "mend" for finding in instances):
+    if "mend" in {finding.result for finding in instances}:
         return
     pristine = {split: instances_hash(task, split) for split in SPLITS}
     yield distinct(task)
     yield await known_again(TaskReference(settings.task), pristine)
-    yield Finding("time limit", "ok", f"{limits.in_words}, for the template too, which is tried now")
+    yield Finding("time limit", "ok", f"{Limits.of(settings).in_words}, for the template too, which is tried now")
     async with sandbox(settings, task) as pool:
         yield _isolation(pool.isolation)
         first = await pool.evaluate(task.template)
         if isinstance(first, Failure):
-            yield Finding("template", "mend", f"it fails ({first.reason}): {first.message}")
+            yield _failed(first)
             return
         began = time.perf_counter()
         second = await pool.evaluate(task.template)
         seconds = time.perf_counter() - began
     try:
         yield left_as_it_was(task)
-        for finding in examined(task, first, second, seconds, limits):
+        for finding in examined(task, first, second, seconds, Limits.of(settings)):
             yield finding
     except TaskError as error:
         yield Finding("scoring", "mend", str(error))
@@ -62,18 +62,45 @@ async def checkup(settings: Settings, task: Task) -> AsyncIterator[Finding]:
     yield unchanged(pristine["search"], instances_hash(task, "search"))
     for split in SPLITS[1:]:
         if len(instances_of(task, split)):
-            yield await _elsewhere(settings, task, split)
+            yield await _on(split, settings, task)
     yield await _building_blocks(task)
 
 
 def _described(task: Task) -> Finding:
+    """Return a finding on whether the task has a description for the prompts, and not one that is to be changed."""
+    if "CHANGE:" in task.description:
+        advice = "say in the class's docstring what is sought, without the word CHANGE"
+        return Finding("description", "mend", f"it is still the one that `task init` wrote; {advice}")
     if task.description:
         return Finding("description", "ok", f"{len(task.description.split())} words for the prompt")
     advice = "say in the class's docstring what is decided, what counts and which way is better"
     return Finding("description", "warning", f"a prompt would not say what the problem is; {advice}")
 
 
-async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
+def _failed(failure: Failure) -> Finding:
+    """Return a finding on a template that fails."""
+    advice = "; a template must import what it uses" if "NameError" in failure.message else ""
+    return Finding("template", "mend", f"it fails ({failure.reason}): {failure.message}{advice}")
+
+
+def _instances(task: Task) -> list[Finding]:
+    """Return findings on the instances of each split, and one on calls that `task init` could not read, if any."""
+    found = [present(task, split) for split in SPLITS]
+    if "mend" in {finding.result for finding in found} or not any(map(_has_placeholder, instances_of(task, "search"))):
+        return found
+    said = f"an argument is still {UNREAD!r}; write the calls that the evaluator makes in `instances`"
+    return [*found, Finding("calls", "mend", said)]
+
+
+def _has_placeholder(calls: object) -> bool:
+    """Return whether an instance is a list of calls with an argument that `task init` could not read."""
+    if not isinstance(calls, list):
+        return False
+    arguments = [each for call in calls if isinstance(call, tuple) for each in call]
+    return any(isinstance(each, str) and each == UNREAD for each in arguments)
+
+
+async def _on(split: Split, settings: Settings, task: Task) -> Finding:
     """Return a finding on whether the template can be scored on a split that the search does not use."""
     try:
         async with judging(settings, task, split) as judge:
@@ -86,7 +113,7 @@ async def _elsewhere(settings: Settings, task: Task, split: Split) -> Finding:
 
 
 async def _building_blocks(task: Task) -> Finding:
-    """Return a finding on whether programs of the offline proposer use only names that are defined."""
+    """Return a finding on whether GROWN programs of the offline proposer use only names that are defined."""
     from behavesim.proposers.genetic import GeneticProposer
 
     try:
@@ -96,15 +123,14 @@ async def _building_blocks(task: Task) -> Finding:
     replies = [await proposer.propose(Prompt("", "template"), number) for number in range(GROWN)]
     missing = set[str]().union(*(missing_names(fenced_blocks(reply.text)[0]) for reply in replies))
     if missing:
-        return Finding(
-            "building blocks", "mend", f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
-        )
+        message = f"the grammar uses {', '.join(sorted(missing))}, which it does not define"
+        return Finding("building blocks", "mend", message)
     return Finding("building blocks", "ok", "the grammar's" if task.grammar else "those of the template's annotations")
 
 
 def _isolation(level: str) -> Finding:
+    """Return a finding on whether a run starts at an isolation level without --allow-weak-isolation."""
     if level in ("strong", "strong+"):
         return Finding("isolation", "ok", level)
-    return Finding(
-        "isolation", "warning", f"{level}: a run here needs --allow-weak-isolation; `behavesim doctor` says why"
-    )
+    advice = "a run here needs --allow-weak-isolation; `behavesim doctor` says why"
+    return Finding("isolation", "warning", f"{level}: {advice}")

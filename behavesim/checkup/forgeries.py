@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from behavesim.task import Solution, as_arrays
 
 PARTS = 50
-"""Greatest number of parts of a solution that are each repeated in place of all parts; more would take long."""
+"""Most parts (rows of arrays) of a solution that are each put in place of all others; more would take long."""
 
 Array = NDArray[Any]
+"""One array of a solution, of any shape."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,8 @@ class Forgery:
 
 
 def forgeries(solution: Solution) -> Iterator[Forgery]:
-    """Yield forged solutions: the arrays of an honest one, emptied, doubled, or with other numbers."""
-    arrays = as_arrays(solution)
-
-    def forged(what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
-        changed = {name: change(array) for name, array in arrays.items()}
-        return Forgery(what, changed if set(changed) != {""} else changed[""], absurd)
-
+    """Yield forgeries of a solution: its arrays emptied, doubled, with other numbers or with one part repeated."""
+    forged = partial(_forged, solution)
     yield forged("nothing in it", lambda array: array[:0] if array.ndim else array, absurd=True)
     yield forged("everything twice", lambda array: np.concatenate([array, array]) if array.ndim else array, absurd=True)
     yield forged("NaN for every number", lambda array: np.full(array.shape, np.nan), absurd=True)
@@ -46,26 +42,35 @@ def forgeries(solution: Solution) -> Iterator[Forgery]:
     yield forged("only minus ones", lambda array: np.full_like(array, -1) if array.dtype.kind in "if" else array)
     # 2^40 is beyond every index, and exact as a float
     yield forged("huge numbers", lambda array: np.full(array.shape, 2**40))
-    for part in range(min(PARTS, max((len(array) for array in arrays.values() if array.ndim), default=0))):
+    for part in range(min(PARTS, _parts(solution))):
         yield forged("one part all over", partial(_all_over, part))
 
 
 def halves(solution: Solution) -> Iterator[Forgery]:
-    """Yield each half of an honest solution; nothing if it has fewer than two parts."""
-    arrays = as_arrays(solution)
-    if max((len(array) for array in arrays.values() if array.ndim), default=0) < 2:
-        return
-    for what, place in (("first", 0), ("second", 1)):
-        changed = {name: _half(array, place) for name, array in arrays.items()}
-        yield Forgery(f"only its {what} half", changed if set(changed) != {""} else changed[""], absurd=False)
+    """Yield each half of an honest solution: of its arrays with two parts or more; nothing if it has none."""
+    if _parts(solution) >= 2:
+        yield _forged(solution, "only its first half", lambda array: _half(array, first=True))
+        yield _forged(solution, "only its second half", lambda array: _half(array, first=False))
 
 
-def _half(array: Array, place: int) -> Array:
+def _forged(solution: Solution, what: str, change: Callable[[Array], Array], absurd: bool = False) -> Forgery:
+    """Return a forgery made by changing each array of a solution."""
+    changed = {name: change(array) for name, array in as_arrays(solution).items()}
+    return Forgery(what, changed if set(changed) != {""} else changed[""], absurd)
+
+
+def _parts(solution: Solution) -> int:
+    """Return the length of the longest array; 0 if all are single numbers."""
+    return max((len(array) for array in as_arrays(solution).values() if array.ndim), default=0)
+
+
+def _half(array: Array, first: bool) -> Array:
     if not array.ndim or len(array) < 2:
         return array
     middle = len(array) // 2
-    return array[:middle] if place == 0 else array[middle:]
+    return array[:middle] if first else array[middle:]
 
 
 def _all_over(part: int, array: Array) -> Array:
+    """Return an array that holds part `part` of the given one (modulo its length) in every place."""
     return np.repeat(array[part % len(array)][None], len(array), axis=0) if array.ndim and len(array) else array

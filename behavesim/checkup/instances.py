@@ -20,7 +20,7 @@ SOLVED_HERE = 3
 
 
 def present(task: Task, split: Split) -> Finding:
-    """Return a finding on whether a split has instances, and two calls of the task give the same ones."""
+    """Return a finding on whether a split has instances, can make them, and gives the same ones in two calls."""
     name = f"{split} instances"
     try:
         first, second = instances_hash(task, split), instances_hash(task, split, anew=True)
@@ -37,6 +37,7 @@ def present(task: Task, split: Split) -> Finding:
 def distinct(task: Task) -> Finding:
     """Return a finding on whether the splits share no instance: a shared one could hide overfitting.
 
+    It is about the first two splits that share any: "mend" if all instances of one are in the other, else "warning".
     Raises TaskError if the instances cannot be made.
     """
     hashes = {split: {value_hash(instance) for instance in instances_of(task, split)} for split in SPLITS}

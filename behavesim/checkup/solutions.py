@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -14,13 +15,13 @@ import numpy as np
 from behavesim.base.errors import TaskError, TrajectoryError
 from behavesim.base.finding import PROVOKED, Finding
 from behavesim.base.text import duration
-from behavesim.checkup.forgeries import forgeries, halves
+from behavesim.checkup.forgeries import Forgery, forgeries, halves
 from behavesim.sandbox import Limits
-from behavesim.sandbox.judge import checked_trajectories
+from behavesim.sandbox.judge import verdict_on
 from behavesim.sandbox.processes import seconds_without_a_core
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
-from behavesim.task import Solution, Task, instances_of, number_from, raised
+from behavesim.task import Solution, Task, instances_of
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun, Trajectory, trajectories_of
 
 SLOW_SCORE_S = 0.05
@@ -30,52 +31,34 @@ FEWEST_UNITS, MOST_UNITS = 0.1, 1000.0
 """Range of the template's score / `score_scale`. Outside it the softmax over clusters is flat or picks the best."""
 
 
-def examined(
-    task: Task,
-    first: Solved,
-    second: Solved | Failure,
-    seconds: float,
-    limits: Limits,
-) -> Iterator[Finding]:
+def examined(task: Task, first: Solved, second: Solved | Failure, seconds: float, limits: Limits) -> Iterator[Finding]:
     """Yield the findings on two runs of the template, `first` and `second`; the second took `seconds` by the clock.
 
-    Raises TaskError if the task's trusted code fails on their solutions or on forged ones.
+    `limits` are those of a program. Raises TaskError if the task's trusted code fails on their solutions or on forged
+    ones.
     """
-    scores, trajectories = _judged(task, first.solutions)
-    score = number_from(task, "mean_score", _called(task, "mean_score", scores))
+    verdict = _judged(task, first)
+    score, scores = verdict.score, verdict.scores
     yield _template(task, score, first.cpu_s, seconds, limits)
-    yield _deterministic(task, first, second, scores, trajectories)
+    yield _deterministic(task, first, second, verdict)
     yield _direction(task, score)
     yield _score_scale(task, score)
     yield _trusted(task, first.solutions, scores)
     yield _whole(task, first.solutions, scores)
-    yield _scoring_time(task, first.solutions)
-    yield from _trajectories(task, trajectories)
+    yield _scoring_time(task, first)
+    yield from _trajectories(task, verdict.trajectories)
 
 
-def _judged(task: Task, solutions: Sequence[Solution]) -> tuple[tuple[float, ...], tuple[AlgorithmRun, ...]]:
-    """Return the scores and the trajectories of honest solutions, one for each search instance.
-
-    Raises TaskError if the task's own code fails, a score is not finite, or a trajectory cannot be compared.
-    """
-    pairs = list(zip(instances_of(task, "search"), solutions, strict=True))
-    scores = tuple(number_from(task, "score", _called(task, "score", *pair)) for pair in pairs)
-    found = [_called(task, "trajectory", *pair) for pair in pairs]
-    for number, score in enumerate(scores):
-        if not math.isfinite(score):
-            raise TaskError(f"the template's score on instance {number} is {score}; a score must be finite")
-    return scores, checked_trajectories(task, found)
-
-
-def _called(task: Task, method: str, *arguments: Any) -> Any:
-    """Return what a method of the task returns; raises TaskError with the line in its file if it fails."""
-    try:
-        return getattr(task, method)(*arguments)
-    except Exception as error:
-        raise raised(task, method, error) from error
+def _judged(task: Task, solved: Solved) -> Verdict:
+    """Return the verdict on honest solutions of the search instances; raises TaskError if they cannot be judged."""
+    verdict = verdict_on(task, instances_of(task, "search"), solved)
+    if isinstance(verdict, Failure):
+        raise TaskError(f"the template's solutions cannot be judged: {verdict.message}")
+    return verdict
 
 
 def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Limits) -> Finding:
+    """Return a finding on the template's time: `cpu_s` of CPU in one run, `seconds` by the clock in another."""
     long = duration(task.budget * seconds)
     message = f"score {score:.6g} in {seconds:.3f} s; {task.budget} such programs take {long} on one worker"
     # models often write programs that are several times slower than the template
@@ -84,43 +67,32 @@ def _template(task: Task, score: float, cpu_s: float, seconds: float, limits: Li
     return Finding("template", "ok", message)
 
 
-def _deterministic(
-    task: Task,
-    first: Solved,
-    second: Solved | Failure,
-    scores: Sequence[float],
-    trajectories: Sequence[AlgorithmRun],
-) -> Finding:
-    if (scores, trajectories) != _judged(task, first.solutions):
+def _deterministic(task: Task, first: Solved, second: Solved | Failure, verdict: Verdict) -> Finding:
+    """Return a finding on whether equal solutions and equal runs have equal results; `verdict` is that on `first`."""
+    if _judged(task, first) != verdict:
         return Finding("determinism", "mend", "`score` or `trajectory` returns something else for the same solution")
-    if isinstance(second, Failure) or (scores, trajectories) != _judged(task, second.solutions):
-        return Finding(
-            "determinism", "mend", "the template gives other results on a second run; seed what `solve` draws"
-        )
+    # the CPU time is no result
+    if isinstance(second, Failure) or _judged(task, replace(second, cpu_s=first.cpu_s)) != verdict:
+        message = "the template gives other results on a second run; seed what `solve` draws"
+        return Finding("determinism", "mend", message)
     return Finding("determinism", "ok", "the template scores and behaves the same twice")
 
 
 def _direction(task: Task, score: float) -> Finding:
+    """Return a finding on the objective: the template must be no better than the best score known."""
     objective = task.objective
     gap = objective.gap(score)
     if gap is None:
-        why = (
-            "best_known is not given"
-            if objective.best_known is None
-            else "best_known is 0, and a gap would divide by it"
-        )
-        return Finding("direction", "ok", f"{objective.direction}; {why}, so gaps will be unknown")
+        why = "not given" if objective.best_known is None else "0, and a gap would divide by it"
+        return Finding("direction", "ok", f"{objective.direction}; best_known is {why}, so gaps will be unknown")
     if gap < 0:
-        return Finding(
-            "direction",
-            "mend",
-            f"the template is better than best_known={objective.best_known:g}: the direction or that value is wrong",
-        )
+        better = f"the template is better than best_known={objective.best_known:g}"
+        return Finding("direction", "mend", f"{better}: the direction or that value is wrong")
     return Finding("direction", "ok", f"{objective.direction}, the template is {100 * gap:.2f} % from the best known")
 
 
 def _score_scale(task: Task, score: float) -> Finding:
-    """Return a finding on whether `score_scale` fits the template's score, of which differences are a fraction."""
+    """Return a finding on whether the template's score / `score_scale` is from FEWEST_UNITS to MOST_UNITS, or 0."""
     units = abs(score) / task.score_scale
     # a template that scores 0 says nothing about the scale
     if units == 0 or FEWEST_UNITS <= units <= MOST_UNITS:
@@ -134,16 +106,14 @@ def _score_scale(task: Task, score: float) -> Finding:
 def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses forged solutions, or scores them no better than the template's."""
     suspect = None
-    for instance, solution, honest in zip(instances_of(task, "search"), solutions, scores, strict=True):
-        for forgery in forgeries(solution):
-            score = _tried(task, instance, forgery.solution)
-            if score is None or task.objective.utility(score) <= task.objective.utility(honest):
-                continue
-            message = f"a solution with {forgery.what} scores {score:.6g}, better than the template's {honest:.6g}"
-            if forgery.absurd:
-                advice = "refuse it with InvalidSolution, unless the direction is wrong"
-                return Finding("trusted scoring", "mend", f"{message}; {advice}")
-            suspect = suspect or f"{message}; if it breaks a rule, refuse it with InvalidSolution"
+    for _, forgery, score, honest in _accepted(task, solutions, scores, forgeries):
+        if score == honest:
+            continue
+        message = f"a solution with {forgery.what} scores {score:.6g}, better than the template's {honest:.6g}"
+        if forgery.absurd:
+            advice = "refuse it with InvalidSolution, unless the direction is wrong"
+            return Finding("trusted scoring", "mend", f"{message}; {advice}")
+        suspect = suspect or f"{message}; if it breaks a rule, refuse it with InvalidSolution"
     if suspect:
         return Finding("trusted scoring", "warning", suspect)
     return Finding("trusted scoring", "ok", "none of the forged solutions tried scores better than the template")
@@ -152,20 +122,34 @@ def _trusted(task: Task, solutions: Sequence[Solution], scores: Sequence[float])
 def _whole(task: Task, solutions: Sequence[Solution], scores: Sequence[float]) -> Finding:
     """Return a finding on whether `score` refuses half a solution, or scores it worse than the whole."""
     accepted: dict[str, list[str]] = {}
-    for number, (instance, solution, honest) in enumerate(
-        zip(instances_of(task, "search"), solutions, scores, strict=True), 1
-    ):
-        for half in halves(solution):
-            score = _tried(task, instance, half.solution)
-            if score is not None and task.objective.utility(score) >= task.objective.utility(honest):
-                said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
-                accepted.setdefault(half.what, []).append(said)
+    for number, half, score, honest in _accepted(task, solutions, scores, halves):
+        said = f"a solution with {half.what} scores {score:.6g} on instance {number}, the whole {honest:.6g}"
+        accepted.setdefault(half.what, []).append(said)
     if not accepted:
         return Finding("whole solutions", "ok", "half a solution is refused, or scores worse than the whole")
     # a half that every instance accepts is a hole in `score`; one that some accept may be luck
     most = max(accepted.values(), key=len)
     advice = "count the parts in `score`, and refuse with InvalidSolution where some are missing"
     return Finding("whole solutions", "mend" if len(most) == len(solutions) else "warning", f"{most[0]}; {advice}")
+
+
+def _accepted(
+    task: Task,
+    solutions: Sequence[Solution],
+    scores: Sequence[float],
+    forge: Callable[[Solution], Iterator[Forgery]],
+) -> Iterator[tuple[int, Forgery, float, float]]:
+    """Yield each solution of `forge` that scores no worse than the honest one it was made from.
+
+    It is a tuple: the instance's number from 1, the forgery, its score and the honest one. Raises TaskError if `score`
+    fails on a forgery by another error than those in PROVOKED.
+    """
+    honest = zip(instances_of(task, "search"), solutions, scores, strict=True)
+    for number, (instance, solution, whole) in enumerate(honest, 1):
+        for forgery in forge(solution):
+            score = _tried(task, instance, forgery.solution)
+            if score is not None and task.objective.utility(score) >= task.objective.utility(whole):
+                yield number, forgery, score, whole
 
 
 def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
@@ -179,15 +163,15 @@ def _tried(task: Task, instance: Any, solution: Solution) -> float | None:
     except PROVOKED:
         return None
     except Exception as error:
-        raise TaskError(
-            f"`score` raised {type(error).__name__} on a forged solution; InvalidSolution refuses one"
-        ) from error
+        what = type(error).__name__
+        raise TaskError(f"`score` raised {what} on a forged solution; InvalidSolution refuses one") from error
     return score if math.isfinite(score) else None
 
 
-def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
+def _scoring_time(task: Task, solved: Solved) -> Finding:
+    """Return a finding on how long trusted code takes for the template's solutions, without waiting for a core."""
     cpu_s, waited, began = time.thread_time(), seconds_without_a_core(os.getpid()), time.perf_counter()
-    _judged(task, solutions)
+    _judged(task, solved)
     seconds = time.perf_counter() - began
     # The waiting time is read outside the clock's two readings, so that all of it is left out. That can be too much,
     # so the time is at least the CPU time.
@@ -199,20 +183,13 @@ def _scoring_time(task: Task, solutions: Sequence[Solution]) -> Finding:
 
 
 def _trajectories(task: Task, trajectories: Sequence[AlgorithmRun]) -> Iterator[Finding]:
+    """Yield a finding on the lengths of the template's trajectories, and one on the task's normaliser."""
     lengths = [len(trajectory) for trajectory in trajectories]
     if max(lengths) < 2:
         yield Finding("trajectory", "warning", "one state only: behaviour is then no more than the result")
     else:
         yield Finding("trajectory", "ok", f"{trajectories[0].kind}, {min(lengths)} to {max(lengths)} states")
     yield _normaliser(task, trajectories)
-
-
-def _first_state(trajectory: Trajectory) -> Trajectory:
-    """Return a trajectory of only the first state; comparing it with the whole compares it with every state."""
-    state = trajectory.state(0)
-    return (
-        Trajectory.prefixes(state) if trajectory.kind == "prefixes" else getattr(Trajectory, trajectory.kind)([state])
-    )
 
 
 def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
@@ -222,14 +199,13 @@ def _normaliser(task: Task, trajectories: Sequence[AlgorithmRun]) -> Finding:
     measure = BehaveSim(task.normaliser)
     try:
         for trajectory in chain.from_iterable(map(trajectories_of, trajectories)):
-            measure.similarity(_first_state(trajectory), trajectory)
+            # comparing a trajectory of the first state alone with the whole compares it with every state
+            make, state = getattr(Trajectory, trajectory.kind), trajectory.state(0)
+            measure.similarity(make(state if trajectory.kind == "prefixes" else [state]), trajectory)
     except TrajectoryError as error:
         return Finding("normaliser", "mend", str(error))
     if task.normaliser == "pair":
+        effect = "each distance is divided by the longer of the two states, which changes values a lot"
         advice = "name the greatest distance that two solutions can have"
-        return Finding(
-            "normaliser",
-            "warning",
-            f"each distance is divided by the longer of the two states, which changes values a lot; {advice}",
-        )
+        return Finding("normaliser", "warning", f"{effect}; {advice}")
     return Finding("normaliser", "ok", f"{task.normaliser}")

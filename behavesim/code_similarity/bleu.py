@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from behavesim.code_similarity.metric import Observed
 from behavesim.code_similarity.words import text_words, words
 
 LONGEST = 4
-"""Length of the longest n-grams compared, as in the paper."""
+"""Most words of the n-grams that are compared, as in the paper."""
 EPSILON = 0.1
-"""Number of matches assumed for a length without any (smoothing method 1 of Chen and Cherry 2014)."""
+"""Number of matches assumed for an n-gram length without any, so that its logarithm is finite (smoothing method 1 of
+Chen and Cherry 2014)."""
 SHARED = 50
 """Number of most frequent n-grams that CrystalBLEU ignores. The authors' 500 would leave hardly any in thirty pairs."""
 
 Ngram = tuple[str, ...]
+"""Consecutive words."""
 
 
 def bleu(reference: str, candidate: str) -> float:
@@ -26,39 +26,28 @@ def bleu(reference: str, candidate: str) -> float:
 
 
 def text_bleu(reference: str, candidate: str) -> float:
-    """Return the BLEU of one text of any kind against another, by words and signs, in [0, 1]; not symmetric."""
+    """Return the BLEU of one text of any kind against another, by words and other characters; see `bleu`."""
     return bleu_of_words(text_words(reference), text_words(candidate))
 
 
-@dataclass(frozen=True)
-class CrystalBleu:
-    """BLEU without the n-grams in `shared`, the most frequent ones of a corpus; the mean of both directions."""
+def crystal_bleu(corpus: Iterable[str], count: int = SHARED) -> Callable[[str, str], float]:
+    """Return a BLEU of Python sources, in [0, 1], that ignores the `count` most frequent n-grams of other sources.
 
-    shared: Collection[Ngram]
-    name: str = "crystalbleu"
-
-    @classmethod
-    def of(cls, corpus: Iterable[str], count: int = SHARED) -> CrystalBleu:
-        """Return the metric that ignores the `count` most frequent n-grams, of all lengths, in the sources of a corpus.
-
-        Ties go to the n-gram that occurs first.
-        """
-        frequent = Counter[Ngram]()
-        for source in corpus:
-            for length in range(1, LONGEST + 1):
-                frequent.update(_ngrams(words(source), length))
-        return cls(frozenset(ngram for ngram, _ in frequent.most_common(count)))
-
-    def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the sources in [0, 1]."""
-        left, right = words(a.source), words(b.source)
-        return (bleu_of_words(left, right, self.shared) + bleu_of_words(right, left, self.shared)) / 2
+    It takes a reference and a candidate as `bleu` does. N-grams of all lengths are counted together; ties go to the one
+    that occurs first.
+    """
+    frequent = Counter[Ngram]()
+    for source in corpus:
+        for length in range(1, LONGEST + 1):
+            frequent.update(_ngrams(words(source), length))
+    shared = frozenset(ngram for ngram, _ in frequent.most_common(count))
+    return lambda reference, candidate: bleu_of_words(words(reference), words(candidate), shared)
 
 
 def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Collection[Ngram] = frozenset()) -> float:
     """Return the BLEU of one sequence of words against another, in [0, 1], without the n-grams in `shared`.
 
-    Equal sequences have 1, and sequences without a common word 0.
+    Equal sequences have 1; sequences without a common word that is not in `shared` have 0.
     """
     if reference == candidate:
         return 1.0  # also where the words are fewer than the longest n-gram, or all n-grams are shared
@@ -77,4 +66,5 @@ def bleu_of_words(reference: Sequence[str], candidate: Sequence[str], shared: Co
 
 
 def _ngrams(tokens: Sequence[str], length: int) -> Counter[Ngram]:
+    """Return how often each run of `length` consecutive tokens occurs."""
     return Counter(zip(*(tokens[start:] for start in range(length)), strict=False))

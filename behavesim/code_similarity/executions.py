@@ -1,15 +1,16 @@
-"""Metrics of what programs return, and of how their variables change while they run."""
+"""Metrics of what programs return and do, and the tracing of their executions."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from behavesim.code_similarity.metric import Observed
+from behavesim.similarity import BehaveSim
 
 LONGEST_VALUE = 100
 """Most characters of a value in a trace, pysnooper's default; longer values are cut."""
@@ -19,36 +20,40 @@ LONGEST_TRACE = 5_000
 
 @dataclass(frozen=True)
 class Results:
-    """The metric that is 1 if both programs return equal solutions on every instance, else 0."""
+    """The metric that is 1 if two programs' solutions are equal on every instance, else 0."""
 
     name: str = "results"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return 1.0 if the solutions are equal, else 0.0."""
+        """Return 1.0 if the recorded solutions are equal (also if both are empty), else 0.0."""
         return float(a.solutions == b.solutions)
 
 
 @dataclass(frozen=True)
-class OfTraces:
-    """A metric of texts applied to execution traces: the mean over instances and both directions."""
+class OfBehaviour:
+    """The metric that is the mean over instances of BehaveSim; `measures` has the measure for each instance."""
 
-    name: str
-    of_texts: Callable[[str, str], float]
+    measures: Sequence[BehaveSim]
+    name: str = "behavesim"
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity of the traces; raises ZeroDivisionError if the programs have none."""
-        pairs = list(zip(a.traces, b.traces, strict=True))
-        return sum(self.of_texts(x, y) + self.of_texts(y, x) for x, y in pairs) / (2 * len(pairs))
+        """Return the mean similarity of the trajectories, in [0, 1].
+
+        Raises TrajectoryError if two trajectories cannot be compared, ValueError if one is missing.
+        """
+        runs = zip(self.measures, a.trajectories, b.trajectories, strict=True)
+        return sum(measure.similarity(x, y) for measure, x, y in runs) / len(self.measures)
 
 
 @contextmanager
 def traced(filename: str) -> Iterator[list[str]]:
-    """Yield a list to which each change of a local variable, in functions of the file, is added as `name = value`.
+    """Yield a list to which changes of local variables, in functions of the file, are added as `name = value`.
 
-    Only for trusted programs: they run in this process. A debugger or coverage tool sees nothing in the meantime.
+    It ends after LONGEST_TRACE changes, with values cut after LONGEST_VALUE characters and without callables. Only for
+    trusted programs, which run in this process. A debugger or coverage tool sees nothing in the meantime.
     """
     lines: list[str] = []
-    known: dict[int, dict[str, str]] = {}
+    known: dict[int, dict[str, str]] = {}  # the variables of each call that has not returned, as text
 
     def watch(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         if frame.f_code.co_filename != filename:

@@ -11,7 +11,7 @@ from behavesim.trajectory import AlgorithmRun
 
 @dataclass(frozen=True)
 class Observed:
-    """A program's source, and what was recorded on each instance; what was not recorded is empty."""
+    """A program's source, and its solution, trajectory and trace on each instance; what was not recorded is empty."""
 
     source: str
     solutions: tuple[Any, ...] = ()
@@ -28,12 +28,37 @@ class Similarity(Protocol):
         """The metric's name in commands and documents, such as "codebleu"."""
 
     def similarity(self, a: Observed, b: Observed) -> float:
-        """Return the similarity in [0, 1]; raises BehavesimError or SyntaxError if the metric cannot compare them."""
+        """Return the similarity in [0, 1].
+
+        Raises BehavesimError, SyntaxError, ValueError or ZeroDivisionError if the metric cannot compare them.
+        """
+
+
+@dataclass(frozen=True)
+class OfTraces:
+    """Similarity of two programs' execution traces by a metric of texts: the mean over instances and both directions.
+
+    It is in [0, 1] if `of_texts` is.
+    """
+
+    name: str
+    of_texts: Callable[[str, str], float]
+
+    def similarity(self, a: Observed, b: Observed) -> float:
+        """Return the similarity of the traces in [0, 1].
+
+        Raises ZeroDivisionError if the programs have no traces, ValueError if one has more than the other.
+        """
+        pairs = list(zip(a.traces, b.traces, strict=True))
+        return sum(self.of_texts(x, y) + self.of_texts(y, x) for x, y in pairs) / (2 * len(pairs))
 
 
 @dataclass(frozen=True)
 class OfSource:
-    """A metric of texts applied to sources; the mean of both directions unless it is symmetric."""
+    """Similarity of two sources by a metric of texts: the mean of both directions unless it is symmetric.
+
+    Equal sources have 1. It is in [0, 1] if `of_texts` is.
+    """
 
     name: str
     of_texts: Callable[[str, str], float]

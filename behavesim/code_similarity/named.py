@@ -8,35 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import UsageError
-from behavesim.code_similarity.bleu import CrystalBleu, bleu
+from behavesim.code_similarity.bleu import bleu, crystal_bleu
 from behavesim.code_similarity.metric import Observed, OfSource, Similarity
 from behavesim.code_similarity.optional import codebleu, missing
 from behavesim.code_similarity.rouge import rouge
 from behavesim.code_similarity.tree_edits import ast_similarity
 
 NAMES = ("rouge", "bleu", "crystalbleu", "ast", "codebleu")
-"""The names that `of_source` knows."""
+"""The names that `of_source` knows, in the order in which tables and commands list them."""
 
 
-def of_source(name: str, corpus: Iterable[str]) -> Similarity:
+def of_source(name: str, corpus: Iterable[str]) -> OfSource:
     """Return the metric of one of NAMES; only CrystalBLEU uses the corpus, to find the n-grams that it ignores.
 
     Raises UsageError if the metric's package is not installed, KeyError for another name.
     """
     if how := missing(name, None):
         raise UsageError(f"{name} is {how}")
-    if name == "crystalbleu":
-        return CrystalBleu.of(corpus)
-    if name == "codebleu":
-        return codebleu()
-    texts = {"rouge": rouge, "bleu": bleu, "ast": ast_similarity}
-    return OfSource(name, texts[name], is_symmetric=name != "bleu")
+    of_texts = {"rouge": rouge, "bleu": bleu, "ast": ast_similarity, "codebleu": codebleu}
+    found = crystal_bleu(corpus) if name == "crystalbleu" else of_texts[name]
+    return OfSource(name, found, is_symmetric=name in ("rouge", "ast"))
 
 
 def source_matrix(metric: Similarity, sources: Sequence[str]) -> NDArray[np.float64]:
     """Return the (N, N) symmetric matrix of the similarities of N sources, with ones on the diagonal.
 
-    Raises UsageError if the metric needs Python and a source is none.
+    Raises UsageError if the metric compares syntax trees and a source is not Python.
     """
     matrix = np.eye(len(sources))
     programs = [Observed(source) for source in sources]

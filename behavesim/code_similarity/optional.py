@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from behavesim.base.errors import UsageError
 from behavesim.base.text import one_line
-from behavesim.code_similarity.executions import OfTraces
-from behavesim.code_similarity.metric import OfSource, Similarity
+from behavesim.code_similarity.metric import OfSource, OfTraces, Similarity
 
 NEEDS = {
     "codebleu": ("codebleu", "tree_sitter_python"),
@@ -21,13 +20,13 @@ NEEDS = {
     "embedding": ("sentence_transformers",),
     "trace-embedding": ("sentence_transformers",),
 }
-"""The modules that each metric of this file imports, by the metric's name."""
+"""The modules that each metric with optional packages imports, by the metric's name. Other metrics need none."""
 
 
 def missing(metric: str, model: str | None) -> str:
-    """Return what is missing for a metric and how to get it; "" if nothing is.
+    """Return what is missing for a metric, a package or a model, and how to get it; "" if nothing is.
 
-    `model` is the name or folder of an embedding model, None if none is given.
+    `model` is the name or folder of an embedding model, None if none is given; whether it exists is not checked.
     """
     if any(find_spec(module) is None for module in NEEDS.get(metric, ())):
         extra = "codebleu" if metric == "codebleu" else "embeddings"
@@ -37,14 +36,14 @@ def missing(metric: str, model: str | None) -> str:
     return ""
 
 
-def codebleu() -> Similarity:
-    """Return CodeBLEU (Ren and others 2020) with equal weights, the mean of both directions.
+def codebleu(reference: str, candidate: str) -> float:
+    """Return the CodeBLEU (Ren and others 2020), with equal weights, of one Python source against another, in [0, 1].
 
-    Raises ImportError if the package `codebleu` is not installed.
+    It is not symmetric. Raises ImportError if the package `codebleu` is not installed.
     """
     from codebleu import calc_codebleu
 
-    return OfSource("codebleu", lambda a, b: float(calc_codebleu([a], [b], "python")["codebleu"]), is_symmetric=False)
+    return float(calc_codebleu([reference], [candidate], "python")["codebleu"])
 
 
 def embeddings(model: str) -> tuple[Similarity, ...]:
@@ -74,13 +73,14 @@ def embeddings(model: str) -> tuple[Similarity, ...]:
 
 
 def _cosine(embedded: Callable[[str], NDArray[Any]]) -> Callable[[str, str], float]:
+    """Return the metric of texts that is the cosine of their embeddings, cut to [0, 1]."""
     return lambda a, b: float(np.clip(embedded(a) @ embedded(b), 0.0, 1.0))
 
 
 def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """Return the F1 score of two texts' tokens, each counted by its greatest cosine to a token of the other text.
+    """Return the F1 score, in [0, 1], of two texts' tokens, each counted by its greatest cosine to one of the other.
 
-    a, b: (tokens, dimensions), with rows of length 1.
+    a, b: (tokens, dimensions), each row a token's embedding divided by its length.
     """
     cosines = a @ b.T
     recall, precision = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
@@ -88,5 +88,6 @@ def _matched(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _unit(vectors: Any) -> NDArray[Any]:
+    """Return the vectors, (…, dimensions), divided by their lengths."""
     found: NDArray[Any] = np.asarray(vectors) / np.linalg.norm(vectors, axis=-1, keepdims=True)
     return found

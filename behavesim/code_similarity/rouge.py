@@ -8,7 +8,7 @@ from behavesim.code_similarity.words import words
 
 
 def rouge(a: str, b: str) -> float:
-    """Return the F1 score of the longest common subsequence of two sources' tokens, in [0, 1]; symmetric."""
+    """Return the F1 score of the longest common subsequence of two sources' tokens, in [0, 1]; 1 if both have none."""
     left, right = words(a), words(b)
     return 2 * _common(left, right) / (len(left) + len(right)) if left or right else 1.0
 

@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.int64]
 
 KINDS = {name: number for number, name in enumerate(vars(ast))}
-"""A number for each kind of syntax tree node, by the name of its class."""
+"""A number for each kind of syntax tree node, by the name of its class in the module `ast`."""
 
 
 def ast_similarity(a: str, b: str) -> float:
-    """Return 1 - (edit distance of the syntax trees) / (nodes of the larger one), in [0, 1]; symmetric.
+    """Return 1 - (edit distance of the syntax trees) / (nodes of the larger one), cut to [0, 1]; symmetric.
 
-    Nodes are equal if their kinds are: names and numbers do not count. Raises SyntaxError if a source is not Python.
+    Trees of very different shape have 0: their distance exceeds the nodes. Nodes are equal if their kinds are: names
+    and numbers do not count. Raises SyntaxError if a source is not Python or nested too deep to parse.
     """
     from behavesim.code_similarity.tree_table import tree_distance
 
     x, y = _postorder(a), _postorder(b)
-    return 1 - int(tree_distance(*x, *y)) / max(len(x[0]), len(y[0]))
+    return max(0.0, 1 - int(tree_distance(*x, *y)) / max(len(x[0]), len(y[0])))
 
 
 @lru_cache(64)  # when all programs are compared with all, each would be parsed again for every other
@@ -44,17 +45,13 @@ def _postorder(source: str) -> tuple[Array, Array, Array]:
         else:
             labels.append(KINDS[type(node).__name__])
             firsts.append(first)
-    first_leaves = np.array(firsts)
-    return np.array(labels), first_leaves, _keyroots(first_leaves)
+    keyroots = sorted({first: node for node, first in enumerate(firsts)}.values())  # the last node of each first leaf
+    return np.array(labels), np.array(firsts), np.array(keyroots)
 
 
 def _parsed(source: str) -> ast.Module:
+    """Return the syntax tree; raises SyntaxError if the source is not Python or nested too deep to parse."""
     try:
         return ast.parse(source)
     except (RecursionError, MemoryError) as error:
         raise SyntaxError("it is nested too deep for Python's parser") from error
-
-
-def _keyroots(firsts: Array) -> Array:
-    """Return the keyroots in ascending order: for each first leaf, the last node that has it."""
-    return np.array(sorted({first: node for node, first in enumerate(firsts.tolist())}.values()))

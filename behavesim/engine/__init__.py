@@ -1,1 +1,1 @@
-"""The search: what is due, the loop that does it, and the one place where settings become a search."""
+"""The engine of a search: what is due, the loop that does it, its caps, and where settings become a search."""

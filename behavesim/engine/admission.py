@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from behavesim.base.config import Settings, differences
 from behavesim.base.errors import TaskError, UsageError
-from behavesim.engine.settings import settings_from_journal
 from behavesim.methods.installed import method, method_type
+from behavesim.methods.method import Method
 from behavesim.prompts.wording import wording_hash
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
@@ -13,13 +15,14 @@ from behavesim.proposers.prices import Prices, as_setting
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Evaluated, RunForked, RunStarted
 from behavesim.state.provenance import changed_parts, instances_hash, provenance
+from behavesim.state.settings import settings_from_journal
 from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
 from behavesim.task import Task
 
 LOWERED = "a budget can only be raised, as the method was set up for the one that the run began with"
-"""What a person reads who resumes a run with a smaller budget."""
+"""Part of the error for a person who resumes a run with a smaller budget."""
 
 
 def refuse_unpriced(settings: Settings) -> None:
@@ -43,8 +46,11 @@ def refuse_unsteady(task: Task, instances: str) -> None:
 
 
 def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None:
-    """Raise TaskError if the method compares behaviour and the run's measure cannot compare the template's."""
-    if method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
+    """Raise TaskError if the run needs behaviour and its measure cannot compare the template's trajectories.
+
+    It needs behaviour where its method compares programs, or its prompts describe behaviour.
+    """
+    if method_of_run(settings, task).needs_behaviour:
         known = Behaviours.of_run(settings, task)
         known.apply(template, (TEMPLATE,))
         if why := known.refusal(template.trajectories):
@@ -52,9 +58,10 @@ def refuse_unsuited(settings: Settings, task: Task, template: Evaluated) -> None
 
 
 def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a run cannot be resumed: its task or a fixed setting changed, or its budget was lowered.
+    """Raise UsageError if a run cannot be resumed because a setting that is not `Adjustable` changed.
 
-    Also raises UsageError if the run was killed before it began.
+    The budget may grow, not shrink. UsageError is also raised if the file of the task, method or proposer, the
+    instances, the template or the prompts' texts changed, and for a run that was killed before it began.
     """
     begun, now = _opening(folder), run_provenance(settings, task)
     changed = changed_parts(begun.provenance, now, task)
@@ -73,7 +80,10 @@ def refuse_changes(folder: RunFolder, settings: Settings, task: Task) -> None:
 
 
 def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a fork of `source` would change the task, the method, the instances or a fixed setting."""
+    """Raise UsageError if a fork of `source` has another task or method, or other instances.
+
+    Also if it changes a setting that its method fixes in forks. A task's file may have moved or changed.
+    """
     begun = _opening(source)
     kept = {"task", "method"} | method_type(settings.method).fixed_in_forks
     first = _elsewhere(settings_from_journal(begun.settings), settings)
@@ -85,11 +95,11 @@ def refuse_another_run(source: RunFolder, settings: Settings, task: Task) -> Non
 
 
 def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> None:
-    """Raise UsageError if a fork of `source` compares behaviour and one of its programs cannot be compared.
+    """Raise UsageError if a fork of `source` needs behaviour and one of its programs cannot be compared.
 
     A run that does not compare may hold such programs; each later decision of the fork would fail because of them.
     """
-    if not method(settings, task, proposer_type(settings.proposer).writes_text).needs_behaviour:
+    if not method_of_run(settings, task).needs_behaviour:
         return
     state, known = RunState(task.objective), Behaviours.of_run(settings, task)
     for _, _, event in read_events(source.journal):
@@ -102,8 +112,8 @@ def refuse_incomparable(source: RunFolder, settings: Settings, task: Task) -> No
 
 
 def _elsewhere(first: Settings, now: Settings) -> Settings:
-    """Return `first` with the task's file where it is now. The file is identified by its content hash, not its path."""
-    are_files = all(settings.task.endswith(".py") for settings in (first, now))
+    """Return `first`, with the task of `now` if both tasks are files: files are identified by their hash, not path."""
+    are_files = all(settings.task.endswith((".py", ".toml")) for settings in (first, now))
     return first.model_copy(update={"task": now.task}) if are_files else first
 
 
@@ -113,6 +123,14 @@ def _opening(folder: RunFolder) -> RunStarted | RunForked:
     if not found or not isinstance(found[-1], RunStarted | RunForked):
         raise UsageError(f"run {folder.run} ended before it began; remove {folder.path}, and start it again")
     return found[-1]
+
+
+def method_of_run(settings: Settings, task: Task) -> Method[Any]:
+    """Return the method of a run.
+
+    Raises UsageError if its method or its proposer is not installed, or its prompts' wording cannot be loaded.
+    """
+    return method(settings, task, proposer_type(settings.proposer).writes_text)
 
 
 def run_provenance(settings: Settings, task: Task) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,9 @@ from typing import Any
 from behavesim.base.config import Settings
 from behavesim.base.errors import TaskError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.base.notices import Notices
+from behavesim.base.notices import Notices, on_stderr
 from behavesim.engine.admission import (
+    method_of_run,
     refuse_another_run,
     refuse_changes,
     refuse_incomparable,
@@ -24,16 +25,18 @@ from behavesim.engine.admission import (
 )
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Rules
+from behavesim.engine.judging import judge, judging, pool_of
 from behavesim.engine.loop import Search, Show
-from behavesim.engine.settings import settings_from_journal
-from behavesim.methods.installed import method
-from behavesim.programs.hashing import program_hash
+from behavesim.engine.outcome import judged
+from behavesim.evaluators.judge import EvaluatorJudge
+from behavesim.methods.method import Method
+from behavesim.programs.extract import Program
+from behavesim.programs.form import WholeForm, form_of
 from behavesim.proposers.installed import argument, keeps_requests, proposer, proposer_type
 from behavesim.proposers.price_list import PriceList, name_of_list
+from behavesim.proposers.priced import PricedProposer
 from behavesim.proposers.prices import Prices
-from behavesim.proposers.proposer import Errand, Proposer
-from behavesim.proposers.weighing import Weighing
-from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.proposers.proposer import Proposer, ProposerContext
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import (
     TEMPLATE,
@@ -41,20 +44,23 @@ from behavesim.state.events import (
     Evaluated,
     Event,
     Injected,
+    Rejected,
     RunForked,
     RunResumed,
     RunStarted,
 )
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
-from behavesim.state.verdict import Failure
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.activity import Activity
+from behavesim.store.database import copy_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.journal import SqliteJournal
 from behavesim.store.reading import read_events
 from behavesim.store.run_files import RunFiles
-from behavesim.store.upgrade import copy_journal
-from behavesim.task import Split, Task, TaskReference, instances_of
+from behavesim.task import Task, instances_of
+from behavesim.task.evaluated import EvaluatorTask
+from behavesim.task.files import separated
 
 
 @dataclass(frozen=True)
@@ -82,14 +88,32 @@ class Launch:
         """The requests of the session that have no answer yet."""
         return Requests(self.notices, self.clock)
 
+    @cached_property
+    def early(self) -> list[str]:
+        """The lines that were told before the folder was made, which has the log."""
+        return []
+
+    @cached_property
+    def sights(self) -> list[Callable[[], str]]:
+        """Functions that say what the workers of a cluster do now; empty if programs run on this machine."""
+        return []
+
+    def tell(self, text: str) -> None:
+        """Give a notice; as long as there is no folder, keep it in `early` and write it to standard error."""
+        if self.folder.path.is_dir():
+            self.notices(text)
+        else:
+            self.early.append(text)
+            on_stderr(text)
+
     def journal(self) -> SqliteJournal:
         """Return the run's journal, not opened yet."""
         return SqliteJournal(self.folder.journal, steady=self.clock, notes=self.notices)
 
     def search(self, proposer: Responder, judge: Judge, journal: Journal, before: Activity | None = None) -> Search:
-        """Return the session's search without its events; `before` is the time that earlier sessions took."""
+        """Return the session's search, without events and not running; `before` is the time of earlier sessions."""
         caps = Caps.of(self.settings, Prices.named(self.settings.prices).cost, self.clock, before)
-        files = RunFiles(self.folder, self.notices)
+        files = RunFiles(self.folder, self.notices, self.task.suffix, separated)
         return wired(self.settings, self.task, proposer, judge, journal, caps, files, self.requests)
 
 
@@ -99,7 +123,8 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 
     The folder is made last, so that a refused run leaves nothing behind. Raises TaskError if the template fails, its
     behaviour cannot be compared or the instances differ when made again. Raises UsageError if the folder cannot be
-    made, or if cost is capped and a price is unknown.
+    made, the isolation is too weak, the proposer refuses its settings, or cost is capped and a price unknown. Raises
+    SandboxError if the sandbox does not start.
     """
     # before anything uses the instances, as it will be when the run is resumed
     origin = run_provenance(launch.settings, launch.task)
@@ -109,17 +134,24 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
     await asyncio.to_thread(refuse_unpriced, launch.settings)  # which loads the price list
     async with AsyncExitStack() as stack:
         proposer = await stack.enter_async_context(_proposer(launch))
-        judge = await stack.enter_async_context(judging(launch.settings, launch.task, clock=launch.clock))
+        judge = await stack.enter_async_context(
+            judging(launch.settings, launch.task, "search", launch.clock, launch.tell, launch.sights)
+        )
         template = await evaluated_template(launch.task, judge)
         await asyncio.to_thread(refuse_unsuited, launch.settings, launch.task, template)
-        started = RunStarted(launch.settings.flat(), origin, judge.isolation)
+        told = {"cluster": "; ".join(launch.early)} if launch.early else {}
+        started = RunStarted(launch.settings.flat(), {**origin, **told}, judge.isolation)
         with launch.folder.created():
             stack.enter_context(launch.folder.locked())
             launch.folder.keep_task(launch.settings.task)
             launch.folder.write_settings(launch.settings.flat())
+            for line in launch.early:
+                launch.folder.note(line)
             journal = await stack.enter_async_context(launch.journal())
             beginning: list[Event] = [started, template, *launch.brought]
             await journal.append(beginning)
+        if isinstance(judge, EvaluatorJudge):
+            launch.notices(judge.behaviour)
         search = launch.search(proposer, judge, journal)
         for event in beginning:
             search.fold(event)
@@ -128,7 +160,12 @@ async def new_search(launch: Launch) -> AsyncIterator[Search]:
 
 @asynccontextmanager
 async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
-    """Yield the search of a run as its journal left it; raises UsageError if its task or a fixed setting changed."""
+    """Yield the search of a run as its journal left it, after its RunResumed was committed.
+
+    Raises UsageError if the run is in use, cannot be resumed (see `refuse_changes`) or has too weak an isolation. The
+    same error follows if the proposer refuses its settings, or cost is capped and a price unknown. Raises JournalError
+    if the journal is faulty, SandboxError if the sandbox does not start.
+    """
     async with AsyncExitStack() as stack:
         stack.enter_context(launch.folder.locked())
         journal = await stack.enter_async_context(launch.journal())
@@ -138,9 +175,9 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
         launch.folder.keep_task(launch.settings.task)
         launch.folder.write_settings(launch.settings.flat())
         proposer = await stack.enter_async_context(_proposer(launch))
-        pool = sandbox(launch.settings, launch.task, clock=launch.clock)
+        pool = pool_of(launch.settings, launch.task, "search", launch.clock, launch.tell, launch.sights)
         before = Activity()
-        search = launch.search(proposer, SandboxJudge(launch.task, "search", pool), journal, before)
+        search = launch.search(proposer, judge(launch.task, "search", pool), journal, before)
         folding = asyncio.to_thread(_fold, launch.folder, search, before)  # while the sandbox loads its libraries
         await asyncio.gather(stack.enter_async_context(pool), folding)
         again = tuple(number for number, candidate in search.state.open.items() if candidate.reply is None)
@@ -163,8 +200,9 @@ async def resumed_search(launch: Launch) -> AsyncIterator[Search]:
 async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Search]:
     """Yield the search of a new run that begins with a copy of the journal of `source` and has other settings.
 
-    Raises UsageError if something changed that a fork must keep, such as its task, or if a program that it takes over
-    cannot be compared.
+    Raises UsageError if something changed that a fork must keep, such as its instances, or if the folder cannot be
+    made. The same error follows if a program that the fork takes over cannot be compared. Else it raises what
+    `resumed_search` does.
     """
     refuse_another_run(source, launch.settings, launch.task)
     await asyncio.to_thread(refuse_incomparable, source, launch.settings, launch.task)
@@ -181,49 +219,26 @@ async def forked_search(launch: Launch, source: RunFolder) -> AsyncIterator[Sear
 
 
 def _fold(folder: RunFolder, search: Search, before: Activity) -> None:
-    """Take all events of a run's journal into its search and into the time that it has been active."""
+    """Apply all events of a run's journal to its search and to the time that it has been active."""
     for _, at, event in read_events(folder.journal):
         before.take(at, event)
         search.fold(event)
 
 
-def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
-    """Return the sandbox of a run for the instances of a split, not entered yet."""
-    return Pool(
-        TaskReference(settings.task),
-        split,
-        settings.workers,
-        Limits.of(settings).on(task, split),
-        allow_weak_isolation=settings.allow_weak_isolation,
-        clock=clock,
-    )
-
-
-@asynccontextmanager
-async def judging(
-    settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None
-) -> AsyncIterator[SandboxJudge]:
-    """Yield a judge of programs on the instances of a split, with its sandbox, under the limits of the settings."""
-    async with sandbox(settings, task, split, clock) as pool:
-        yield SandboxJudge(task, split, pool)
-
-
 async def evaluated_template(task: Task, judge: Judge) -> Evaluated:
-    """Evaluate the template; return the event for it. Raises TaskError if it fails."""
-    verdict = await judge.evaluate(task.template)
-    if isinstance(verdict, Failure):
-        said = f"task {task.name!r} fails with its template ({verdict.reason}): {verdict.message}"
-        advice = "; look for a loop without end in `solve` or the template, or raise timeout_s"
-        raise TaskError(said + (advice if verdict.reason == "timeout" else ""))
-    return Evaluated(
-        TEMPLATE,
-        task.template,
-        verdict.score,
-        verdict.scores,
-        verdict.trajectories,
-        program_hash=program_hash(task.template),
-        cpu_s=verdict.cpu_s,
-    )
+    """Return the outcome of the task's template. Raises TaskError if it fails, SandboxError if the sandbox does."""
+    form = form_of(task)
+    if isinstance(form, WholeForm) and (refused := form.refusal(task.template)):
+        raise TaskError(f"the first program of task {task.name!r} does not do ({refused.reason}): {refused.message}")
+    program = Program(task.template, "", form.hash(task.template))
+    outcome = judged(TEMPLATE, program, await judge.evaluate(task.template))
+    if isinstance(outcome, Rejected):
+        own = isinstance(task, EvaluatorTask)
+        what = "the first program and the evaluator" if own else "`solve` or the template"
+        said = f"task {task.name!r} fails with its {'first program' if own else 'template'} ({outcome.reason}): "
+        advice = f"; look for a loop without end in {what}, or raise timeout_s" if outcome.reason == "timeout" else ""
+        raise TaskError(f"{said}{outcome.message}{advice}")
+    return outcome
 
 
 def wired(
@@ -235,16 +250,21 @@ def wired(
     caps: Caps,
     show: Show = lambda event, state: None,
     requests: Requests | None = None,
+    method: Method[Any] | None = None,
 ) -> Search:
-    """Return a search that has no events yet and is not running; every search is put together here."""
+    """Return a search that has no events yet and is not running; every search is put together here.
+
+    `method` decides in place of the one that the settings name; None for that one. Raises UsageError as `method_of_run`
+    does.
+    """
     writer = proposer_type(settings.proposer)
-    chosen = method(settings, task, writer.writes_text)
+    chosen = method or method_of_run(settings, task)
     return Search(
         task=task,
         rules=Rules.of(settings),
         caps=caps,
         method=chosen,
-        proposer=Weighing(proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
+        proposer=PricedProposer(proposer, PriceList(writer.endpoint()).cost if writer.costs_money else None),
         judge=judge,
         journal=journal,
         behaviours=Behaviours.of_run(settings, task) if chosen.needs_behaviour else None,
@@ -256,7 +276,7 @@ def wired(
 
 def _proposer(launch: Launch) -> Proposer[Any]:
     settings = launch.settings
-    errand = Errand(
+    context = ProposerContext(
         launch.task,
         settings.seed,
         settings.connections,
@@ -266,4 +286,4 @@ def _proposer(launch: Launch) -> Proposer[Any]:
         launch.clock,
         launch.requests,
     )
-    return proposer(settings, errand)
+    return proposer(settings, context)

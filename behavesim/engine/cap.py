@@ -32,10 +32,11 @@ class Use:
         return Spending.of(self.state.tally.tokens, self.price)
 
     def with_another(self, amount: Callable[[Spending], float], first: float | None = None) -> float:
-        """Return an amount of the spending as it may be after one more request.
+        """Return what `amount` takes from the spending, such as its tokens, as it may be after one more request.
 
-        Requests without a reply count as the largest reply so far. Before the first reply each counts as `first`.
-        Without `first` its size is unknown: the result is 0 for the only request, and infinite beside others.
+        Requests without a reply, with the retries that they may need, count as the largest reply so far. Before the
+        first reply each counts as `first`; if that is None, a single request adds nothing, and the result is infinite
+        if there are several.
         """
         tally, sent = self.state.tally, self.state.waiting - self.unasked + 1
         unanswered = tally.unanswered + sent * (1 + tally.most_unanswered)
@@ -54,12 +55,15 @@ class Cap:
     limit: Callable[[Settings], float | None]
     """Returns the limit that the settings set; None if the run has no such cap."""
     is_reached: Callable[[Use, float], bool]
-    """Whether the limit forbids one more request or, if `ends_run` is set, ends the run."""
+    """Whether what was used has reached a limit, the number that `limit` returned.
+
+    Then no further request is sent or, if `ends_run` is set, the run ends.
+    """
     words: str
     """What ended the run, in a few words for a table, such as "time is up"."""
     sentence: Callable[[RunState, Settings, str], str]
     """What ended the run, from its state, the settings in force and the command that resumes it."""
     ends_run: bool = False
-    """Whether the run ends at once, with what is under way. If not, requests under way are waited for."""
+    """Whether the run ends at once and gives up what is under way. If not, requests under way are waited for."""
     follows_events: bool = False
     """Whether the events alone say when the cap is reached. If not, an audit must allow for an earlier end."""

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from behavesim.store.activity import Activity
 
 ENOUGH = 50
-"""Candidates that must be registered before the share of rejected ones says anything."""
+"""Least number of registered candidates with which the share of rejected ones is counted; it is 0 before."""
 
 
 def rejected_share(state: RunState) -> float:
-    """Return the share of rejected candidates among the last registered, 0 to 1; 0 for fewer than ENOUGH."""
+    """Return the share of rejected candidates among the last 100 registered, 0 to 1; 0 for fewer than ENOUGH."""
     recent = state.tally.recent
     return recent.count(False) / len(recent) if len(recent) >= ENOUGH else 0.0
 
 
 def _of(limit: str | None, unit: str) -> str:
-    """Return such as " of 30 requests"; " on requests" if the settings in the journal do not name the limit."""
+    """Return text such as " of 30 requests"; " on requests" if `limit` is None."""
     return f" on {unit}" if limit is None else f" of {limit} {unit}"
 
 
@@ -142,15 +142,18 @@ class Caps:
 
     @property
     def limits_requests(self) -> bool:
-        """Whether a cap depends on what requests take."""
+        """Whether there is a cap on requests, tokens or cost."""
         return any(not cap.ends_run for cap in self.limits)
 
     def forbids_candidate(self, state: RunState, unasked: int = 0) -> str | None:
-        """Return the name of the limit that forbids another candidate, or None. `unasked` as in `forbids_request`."""
+        """Return the name of the limit that forbids another candidate, or None: "budget" or a cap.
+
+        `unasked` is as in `forbids_request`; unless it is 0, the budget forbids nothing.
+        """
         return "budget" if state.asked >= self.budget and not unasked else self.forbids_request(state, unasked)
 
     def forbids_request(self, state: RunState, unasked: int = 0) -> str | None:
-        """Return the cap that one more request could overrun, for a candidate, repair or note; or None.
+        """Return the name of the first cap that one more request could overrun, or that ends the run; or None.
 
         `unasked` is the number of open questions that a resumed run has not sent again yet.
         """
@@ -158,7 +161,7 @@ class Caps:
         return next((cap.name for cap, most in self.limits.items() if cap.is_reached(use, most)), None)
 
     def ends_run(self, state: RunState) -> str | None:
-        """Return the name of the cap that ends the run at once, with what is under way; or None."""
+        """Return the name of the cap that ends the run now, by which requests under way are given up; None if none."""
         use = self._use(state)
         ending = ((cap, most) for cap, most in self.limits.items() if cap.ends_run)
         return next((cap.name for cap, most in ending if cap.is_reached(use, most)), None)
@@ -173,7 +176,7 @@ class Caps:
         return before_s + self.clock() - self.since
 
     def left_s(self) -> float:
-        """Return the seconds until the run's time is up; infinity without a limit."""
+        """Return the seconds until the run's time is up, negative after that; infinity without a limit."""
         return self.limits.get(TIME, math.inf) - self.active_s()
 
     def _use(self, state: RunState, unasked: int = 0) -> Use:
@@ -181,5 +184,5 @@ class Caps:
 
 
 def is_capped(settings: Settings) -> bool:
-    """Whether the settings set a cap that an audit cannot derive from the events alone."""
+    """Whether the settings set a cap for which the events alone do not say when it is reached."""
     return any(not cap.follows_events and cap.limit(settings) is not None for cap in CAPS)

@@ -6,7 +6,7 @@ The search records that decision, the audit compares the journal with it, and a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from behavesim.base.config import Settings
 from behavesim.base.errors import PartError
@@ -49,20 +49,22 @@ class Rules:
 
 
 def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) -> Decision | Measurement | None:
-    """Return the next decision, or the measurement that it needs; None if the run must wait for a reply or an outcome.
+    """Return the next decision, or the measurement that it needs; None if none is due, as while a reply is awaited.
 
     The order is: regroup, repair, ask, then compare and register. A reply or an outcome that arrives later can put a
     repair before the decision, but does not change it otherwise. Raises PartError if the method asks for a candidate
     with a wrong number, or if IN_A_ROW decisions in a row led to no candidate.
     """
     if permits.regroup and (regrouped := method.regroup(state)) is not None:
-        return _not_endless(regrouped, state, method)
+        _refuse_endless(state, method, "rearranges groups")
+        return regrouped
     if permits.repair and (repaired := _repair(state, method, rules.repairs)) is not None:
         return repaired
     may_ask = permits.ask and state.asked < state.registered + rules.window
     asked = method.ask(state, state.asked) if may_ask else None
     if isinstance(asked, NoteAsked):
-        return method.prompts.completed(_not_endless(asked, state, method), state)
+        _refuse_endless(state, method, "asks for notes")
+        return method.prompts.completed(asked, state)
     if state.awaited_notes:  # decisions must not depend on how long a note takes
         return None
     if asked is not None:
@@ -81,22 +83,18 @@ def due(state: RunState, method: Method[Any], rules: Rules, permits: Permits) ->
     return method.register(state, candidate)
 
 
-D = TypeVar("D")
-
-
-def _not_endless(decision: D, state: RunState, method: Method[Any]) -> D:
-    """Return the decision; raises PartError if too many in a row led to no candidate."""
+def _refuse_endless(state: RunState, method: Method[Any], what: str) -> None:
+    """Raise PartError if too many decisions in a row led to no candidate; `what` says what the method does again."""
     if state.without_candidate < IN_A_ROW:
-        return decision
-    which = "asks for notes" if isinstance(decision, NoteAsked) else "rearranges groups"
+        return
     raise PartError(
-        f"the method {method.name} {which} without end: {IN_A_ROW} decisions in a row, and no candidate was asked for "
+        f"the method {method.name} {what} without end: {IN_A_ROW} decisions in a row, and no candidate was asked for "
         f"or registered (it stands at candidate {state.registered}); mend it, and go on with --fork NEW-ID"
     )
 
 
 def _injected(state: RunState) -> Asked | None:
-    """Return the next injected program as a candidate; None if none waits."""
+    """Return the request that makes the next injected program the next candidate; None if none is due."""
     program = state.next_injected
     return None if program is None else Asked(state.asked, (), None, Prompt(program.source, INJECTED))
 

@@ -7,15 +7,14 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
 
-from behavesim.base.errors import BehavesimError, JournalError, PartError
+from behavesim.base.errors import BehavesimError, JournalError, PartError, what_failed
 from behavesim.base.finished import finished
 from behavesim.base.plugins import failures_named
 from behavesim.engine.caps import Caps
 from behavesim.engine.due import Permits, Rules, due
-from behavesim.engine.measurements import Measurements
+from behavesim.engine.measurements import Measurements, Pending
 from behavesim.engine.outcome import injected_reply
 from behavesim.engine.trials import Trials
-from behavesim.methods.comparison import Comparison
 from behavesim.methods.method import Measurement, Method
 from behavesim.proposers.proposer import note_number
 from behavesim.state.behaviours import Behaviours
@@ -31,7 +30,6 @@ from behavesim.state.events import (
     Responded,
     RunStopped,
 )
-from behavesim.state.members import OpenCandidate
 from behavesim.state.protocols import Journal, Judge, Responder
 from behavesim.state.requests import Requests
 from behavesim.state.state import RunState
@@ -39,7 +37,7 @@ from behavesim.task import Task
 
 P = ParamSpec("P")
 
-DECIDED_AT_ONCE = 8
+DECISIONS_PER_COMMIT = 8
 """Most decisions in one transaction. The request that follows from the first waits until the last is taken."""
 
 Show = Callable[[Event, RunState], None]
@@ -53,9 +51,11 @@ class Search:
     Compared (a decision, if the method compares) → Added or NotAdded (a decision). The loop (`_work`) repeats: commit,
     start the steps that follow, take one decision. So an arrived event waits for one decision at most.
 
-    Workers return events and change nothing. Candidates are registered in the order of their numbers, and candidate t
-    is asked for when candidate t − window is registered. So decisions do not depend on which reply came first, and a
-    resumed run decides as if it had never stopped.
+    A decision is applied first (`_decide`) and committed before any step follows from it. What a worker brings
+    (`_arrive`) is committed first (`_commit`), then applied. Candidate t is asked for when candidate t − window is
+    registered, and they are registered by number: decisions do not depend on which reply came first.
+    `behaviours` is None if the method needs none. `show` sees each event after its commit. The clock is read every
+    `clock_every_s` active seconds; 0 for never. `requests` counts what the proposer sends; None if nobody counts.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Search:
         judge: Judge,
         journal: Journal,
         behaviours: Behaviours | None,
-        show: Show = lambda event, state: None,
-        clock_every_s: float = 0.0,
-        requests: Requests | None = None,
+        show: Show,
+        clock_every_s: float,
+        requests: Requests | None,
     ) -> None:
         self.state = RunState(task.objective)
         self.rules = rules
@@ -86,16 +86,20 @@ class Search:
         self._decided: list[Event] = []  # decisions that are applied to the state, but not committed yet
         self._steps: deque[Event] = deque()  # committed events whose next step has not been started
         self._woken = asyncio.Event()  # set when the loop may have something to do
-        self._unasked: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
-        self._workers: set[asyncio.Task[None]] = set()
+        self._unsent: deque[Asked | NoteAsked] = deque()  # prompts of earlier sessions, not sent again yet
+        self._workers: set[asyncio.Task[Any]] = set()  # all that the loop may wait for
         self._injecting: set[str] = set()  # names of injected programs that are not committed yet
         self._stopped_by: str | None = None  # the signal or the cap that ends the run
-        self._measurements = None if behaviours is None else Measurements(behaviours, self._begin, self._woken.set)
-        check = None if self._measurements is None else self._measurements.with_comparison_checked
+        self._measurements = None if behaviours is None else Measurements(behaviours, self._begin)
+        self._pending: Pending | None = None  # the measurement that the next decision waits for
+        check = None if self._measurements is None else self._measurements.checked
         self._trials = Trials(task, judge, journal, check)
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the state, the behaviours and the trials, without starting a step."""
+        """Apply an event to the state and the behaviours; commit nothing, show nothing and start nothing.
+
+        Raises JournalError if it cannot follow the events before it.
+        """
         self.state.apply(event)
         if self.behaviours is not None:
             self.behaviours.apply(event, self.state.members)
@@ -114,24 +118,23 @@ class Search:
         return name in self.state.injected_names
 
     def stop(self, reason: str) -> None:
-        """End the run in order for this reason: requests under way are given up, what has arrived is committed."""
+        """End the run in order for this reason: requests under way are given up, what has arrived is committed.
+
+        Only the first call gives the reason.
+        """
         self._stopped_by = self._stopped_by or reason
         self._woken.set()
 
     @property
     def is_warming(self) -> bool:
-        """Whether the kernels for comparisons are still being loaded."""
+        """Whether the kernels for comparisons are being loaded at this moment."""
         return self._measurements is not None and self._measurements.is_warming
-
-    @property
-    def _is_measuring(self) -> bool:
-        return self._measurements is not None and self._measurements.is_under_way
 
     async def run(self) -> str:
         """Search until the budget is used up, a cap is reached or `stop` is called; return which, such as "budget".
 
-        Raises what a worker raised (ProposerError, SandboxError), JournalError, PartError for a method's mistake, or a
-        defect. The journal then holds all that had arrived, and the run can be resumed.
+        Raises what a worker raised (ProposerError, SandboxError), JournalError, BehavesimError for a method's mistake,
+        or a defect. Unless the journal itself fails, it then holds all that had arrived, and the run can be resumed.
         """
         self._queue_unfinished()
         try:
@@ -142,61 +145,57 @@ class Search:
                 # a stop must not wait minutes for a model; a resumed run asks again
                 for task in (watching, *self._workers):
                     task.cancel()
-                if self._measurements is not None:
-                    self._measurements.cancel()
         except BaseExceptionGroup as failures:
             failure = failures.exceptions[0]  # the first is the cause; the others are from workers being cancelled
             if not any(isinstance(each, JournalError) for each in failures.exceptions):  # else the journal is unusable
                 await self._commit()
-                await self._journal.append([RunStopped("failed", self.requests.unreported)])
+                await self._journal.append([RunStopped("failed", self.requests.unreported, what_failed(failure))])
             raise failure from None
         await self._commit()
-        reason = self._stopped_by or self.caps.forbids_candidate(self.state, len(self._unasked)) or "budget"
+        reason = self._stopped_by or self.caps.forbids_candidate(self.state, len(self._unsent)) or "budget"
         await self.record(RunStopped(reason, self.requests.unreported))
         return reason
 
     async def _work(self) -> None:
-        """Repeat until nothing is left to do: commit what has arrived, start what follows, take one decision."""
-        at_once = 1 if self.caps.limits_requests else DECIDED_AT_ONCE  # a reply may forbid the next request
+        most = 1 if self.caps.limits_requests else DECISIONS_PER_COMMIT  # a reply may forbid the next request
         while self._stopped_by is None:
-            if self._arrived or len(self._decided) >= at_once:
+            if self._arrived or len(self._decided) >= most:
                 await self._commit()
             if (ended := self.caps.ends_run(self.state)) is not None:
                 self.stop(ended)
-                return
+                break
             while self._steps:
                 self._advance(self._steps.popleft())
-            while self._unasked and self.caps.forbids_request(self.state, len(self._unasked)) is None:
-                self._advance(self._unasked.popleft())
+            while self._unsent and self.caps.forbids_request(self.state, len(self._unsent)) is None:
+                self._advance(self._unsent.popleft())
             if (decision := self._clock_reading() or self._decision()) is not None:
                 self._decide(decision)
             elif self._decided:
                 await self._commit()
-            elif self._workers or self._is_measuring or self._arrived:  # the last may have come during the commit
+            elif self._workers or self._arrived:  # the last may have come during the commit
                 if self._measurements is not None:
                     self._measurements.warm()
                 await self._woken.wait()
-            elif self.caps.forbids_candidate(self.state, len(self._unasked)) is None:
+            elif self.caps.forbids_candidate(self.state, len(self._unsent)) is None:
                 raise BehavesimError(
                     f"the method asks for nothing more after {self.state.asked} of {self.caps.budget} candidates; "
                     "mend it (`behavesim method check` says where), then resume"
                 )
             else:
-                return
+                break
             self._woken.clear()
             await asyncio.sleep(0)  # lets workers that have finished deliver their events
 
     def _queue_unfinished(self) -> None:
-        """Queue what earlier sessions left open: replies are read at once, prompts are sent as the caps allow."""
+        """Queue what earlier sessions left open: replies and injected programs at once, prompts as the caps allow."""
         candidates = (candidate for candidate in self.state.open.values() if candidate.outcome is None)
-        for event in (*map(_latest, candidates), *(note.asked for note in self.state.awaited_notes)):
+        for event in (*(each.latest for each in candidates), *(note.asked for note in self.state.awaited_notes)):
             if isinstance(event, Asked | NoteAsked) and event.prompt.operator != INJECTED:
-                self._unasked.append(event)
+                self._unsent.append(event)
             else:  # an injected program or a reply costs nothing
                 self._steps.append(event)
 
     async def _watch_time(self) -> None:
-        """Wake the loop when the run's time is up. The waiting also keeps the clock counting."""
         await self.caps.clock.sleep(self.caps.left_s())
         self._woken.set()
 
@@ -224,10 +223,7 @@ class Search:
         self._steps.extend([*decided, *arrived])
 
     def _clock_reading(self) -> ClockRead | None:
-        """Return a clock reading if another period of `clock_every_s` seconds has passed; None otherwise.
-
-        It comes into force with the next registration, so that a replay knows where to use it.
-        """
+        """Return a clock reading, in force from the next registration, if another `clock_every_s` passed; else None."""
         if not self.clock_every_s:
             return None
         now_s = self.caps.active_s()
@@ -235,10 +231,13 @@ class Search:
         return ClockRead(now_s, self.state.registered + 1) if is_due else None
 
     def _decision(self) -> Event | None:
-        """Return the decision that is due; None if none is, or while its measurement is running. Raises PartError."""
-        if self._is_measuring:
+        """Return the decision that is due; None if there is none, or until the measurement that it needs has ended.
+
+        Raises PartError for a method's mistake.
+        """
+        if self._pending is not None and not self._pending.decision.done():
             return None
-        may_pay = not self._unasked and self.caps.forbids_request(self.state) is None
+        may_pay = not self._unsent and self.caps.forbids_request(self.state) is None
         permits = Permits(
             regroup=self.state.registered < self.caps.budget,  # after the last candidate it would only empty islands
             repair=may_pay,
@@ -248,18 +247,23 @@ class Search:
             decision = due(self.state, self.method, self.rules, permits)
         if decision is None or isinstance(decision, DECISIONS):
             return decision
-        if not isinstance(decision, Comparison | Measurement):  # the class first: checking a protocol takes longer
+        if not isinstance(decision, Measurement):
             raise PartError(f"the method returned {decision!r:.100}, which is no decision; mend it")
         assert self._measurements is not None, "a method that measures comes with behaviours"
-        return self._measurements.decision(decision)
+        # what is due was asked again after the measurement: a repair that came due meanwhile goes first
+        pending, self._pending = self._pending, None
+        if pending is not None and pending.measurement == decision:
+            return pending.decision.result()
+        self._pending = self._measurements.begin(decision)
+        return None
 
     def _advance(self, event: Event) -> None:
-        """Start the step that follows from an event's type alone."""
+        """Start the step that follows from an event, if any: ask the model, or read and evaluate a reply."""
         match event:
             case Asked():
                 self._start(self._propose, event)
             case Responded(candidate):
-                self._start(self._trials.outcome, self.state.open[candidate].asked, event.reply)
+                self._start(self._trials.outcome, self.state.open[candidate], event.reply)
             case NoteAsked():
                 self._start(self._request_note, event)
 
@@ -269,12 +273,17 @@ class Search:
         async def deliver() -> None:
             self._arrive(await step(*args, **kwargs))
 
-        worker = self._begin(deliver())
-        self._workers.add(worker)
-        worker.add_done_callback(self._workers.discard)
+        self._begin(deliver())
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        return self._group.create_task(work)
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:  # the loop waits for it
+        worker = self._group.create_task(work)
+        self._workers.add(worker)
+        worker.add_done_callback(self._ended)
+        return worker
+
+    def _ended(self, worker: asyncio.Task[Any]) -> None:
+        self._workers.discard(worker)
+        self._woken.set()
 
     def _arrive(self, event: Event) -> None:
         self._arrived.append(event)
@@ -287,8 +296,3 @@ class Search:
 
     async def _request_note(self, asked: NoteAsked) -> NoteReceived:
         return NoteReceived(asked.number, await self._proposer.propose(asked.prompt, note_number(asked.number)))
-
-
-def _latest(candidate: OpenCandidate) -> Event:
-    """Return the last event of a candidate that has no outcome yet."""
-    return candidate.asked if candidate.reply is None else Responded(candidate.id, candidate.reply)

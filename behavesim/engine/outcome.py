@@ -9,12 +9,13 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from behavesim.programs.extract import Program, extract
 from behavesim.programs.fences import fenced
+from behavesim.programs.form import form_of
+from behavesim.programs.reading import Program
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import INJECTED, Asked, CandidateId, Evaluated, Rejected, Reply, Responded
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 """An object's address in memory, as Python's `repr` shows it."""
@@ -25,15 +26,15 @@ def injected_reply(asked: Asked) -> Responded:
     return Responded(asked.candidate, Reply(fenced(asked.prompt.text), INJECTED))
 
 
-def extracted(task: Task, asked: Asked, reply: Reply, at_once: bool = False) -> Program | Rejected:
-    """Return the program of a reply, or a rejection if it has none. Raises NeedsLimits if `at_once`, as `extract` does.
+def extracted(task: Task, asked: Asked, reply: Reply, shown: str) -> Program | Rejected:
+    """Return the program of a reply, or a rejection if it has none.
 
-    A reply that was given up is rejected for the reason "given-up".
+    `shown` is the program to which edits apply. A reply that was given up is rejected for the reason "given-up".
     """
     if reply.fault:
         return Rejected(asked.candidate, "extraction", "given-up", reply.fault)
     thought = asked.prompt.asks_thought
-    program = extract(reply.text, task.template, task.entry_point, reply.finish_reason, thought, at_once)
+    program = form_of(task).read(reply.text, shown, reply.finish_reason, thought)
     if isinstance(program, Failure):
         return Rejected(asked.candidate, "extraction", program.reason, program.message)
     return program
@@ -45,21 +46,26 @@ def with_comparison_checked(verdict: Verdict | Failure, behaviours: Behaviours) 
     A method that compares could not decide on such a program: the comparison would raise an error.
     """
     why = behaviours.refusal(verdict.trajectories) if isinstance(verdict, Verdict) else ""
-    return Failure("incomparable", why, verdict.cpu_s) if why else verdict
+    return Failure("incomparable", why, verdict.cpu_s, verdict.metrics, verdict.feedback) if why else verdict
 
 
 def without_addresses(message: str) -> str:
-    """Return the message with `at 0x…` in place of each address in memory."""
+    """Return the message with "at 0x…" in place of each "at 0x" and hexadecimal digits, as `repr` shows an address."""
     return _ADDRESS.sub("at 0x…", message)
 
 
 def judged(candidate: CandidateId, program: Program, verdict: Verdict | Failure) -> Evaluated | Rejected:
-    """Return the outcome of a program with this verdict: Evaluated for a Verdict, Rejected for a Failure."""
+    """Return the outcome of a program with this verdict: Evaluated for a Verdict, Rejected for a Failure.
+
+    Addresses in memory are taken out of its message and feedback.
+    """
     known: dict[str, Any] = {
         "source": program.source,
         "thought": program.thought,
         "program_hash": program.hash,
         "cpu_s": verdict.cpu_s,
+        "metrics": verdict.metrics,
+        "feedback": without_addresses(verdict.feedback),  # else prompts would differ from process to process
     }
     if isinstance(verdict, Failure):
         message = without_addresses(verdict.message)  # else repair prompts would differ from process to process

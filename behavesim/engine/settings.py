@@ -1,33 +1,24 @@
-"""The settings of a run: those of every run, of its method and of its proposer, from a person or from a journal."""
+"""The settings of a run as a person gives them: flags, `--set`, a file and the defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from behavesim.base.config import (
-    OWN,
-    Owner,
-    Settings,
-    UnknownSetting,
-    assignment,
-    lost_in_files,
-    read_toml,
-    validated,
-)
-from behavesim.base.errors import UsageError, nearest
-from behavesim.base.plugins import resolved
-from behavesim.methods.installed import METHODS, method_owner, method_type
-from behavesim.prompts.wording import located
-from behavesim.proposers.installed import PROPOSERS, proposer_owner
+from pydantic_core import from_json, to_json
+
+from behavesim.base.config import Settings, read_toml
+from behavesim.base.errors import UsageError
+from behavesim.base.plugins import absolute
+from behavesim.methods.installed import method_type
+from behavesim.prompts.wording import absolute_wording
+from behavesim.state.settings import checked_settings, name_of_part, owners_in
 from behavesim.task import Task
 
-RUN = Owner("every run", Settings)
-"""The owner of the settings that every run has."""
 
-
-def resolve(
+def settings_from_person(
     flags: Mapping[str, Any],
     assignments: list[str] | None = None,
     file: Path | None = None,
@@ -36,120 +27,78 @@ def resolve(
 ) -> Settings:
     """Return the settings of a new run: flags beat `--set`, then the `--config` file, then the defaults.
 
-    Flags that are None were not given. `assignments` are texts "key=value". Among the defaults, the task's budget and
-    time limit beat `defaults`, and these beat what the method suggests for the task. Raises UsageError with one line
-    that names the setting that does not fit and its owner.
+    flags: settings by name; those that are None were not given. assignments: texts "key=value". file: a TOML file.
+    Among the defaults, the task's budget and time limit beat `defaults`, and these beat what the method suggests for
+    the task. Raises UsageError with one line that names the setting that does not fit, and its owner.
     """
     given = {
         **(defaults or {}),
         **({} if task is None else {"budget": task.budget, "timeout_s": task.timeout_s}),
         **(read_toml(file) if file else {}),
-        **dict(assignment(text) for text in assignments or []),
-        **{key: value for key, value in flags.items() if value is not None},
+        **_changes(flags, assignments),
     }
     for part in ("method", "proposer"):
         if isinstance(given.get(part), str):
-            given[part] = resolved(given[part])
+            given[part] = absolute(given[part])
     if isinstance(given.get("prompts"), str):
-        given["prompts"] = located(given["prompts"])
-    method = method_type(_name(given, "method"))
+        given["prompts"] = absolute_wording(given["prompts"])
     budget = given.get("budget", Settings.model_fields["budget"].default)
     if task is not None and isinstance(budget, int) and budget > 0:  # another is refused by its own name
-        given = {**method.settings_type.suited(task, budget), **given}
+        given = {**method_type(name_of_part(given, "method")).settings_type.suited(task, budget), **given}
     return _from_person(given)
 
 
 def changed_settings(settings: Settings, flags: Mapping[str, Any], assignments: list[str] | None = None) -> Settings:
     """Return settings with changes from flags and "key=value" texts; flags that are None were not given.
 
-    If the method or proposer changes, settings that only the old one has are dropped. Raises UsageError as `resolve`.
+    Settings that only a replaced method or proposer has are dropped. Raises UsageError as `settings_from_person` does.
     """
-    changes = dict(assignment(text) for text in assignments or [])
-    changes |= {key: value for key, value in flags.items() if value is not None}
-    return _from_person({**_without_those_gone(settings, changes), **changes})
+    changes = _changes(flags, assignments)
+    before = settings.flat()
+    known = {name for owner in owners_in({**before, **changes}) for name in owner.settings}
+    return _from_person({**{name: value for name, value in before.items() if name in known}, **changes})
 
 
-def _without_those_gone(settings: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings by name, without those that only a replaced method or proposer has."""
-    values = settings.flat()
-    for part, owner, own in (
-        ("method", method_owner, settings.of_method),
-        ("proposer", proposer_owner, settings.of_proposer),
-    ):
-        if part in changes and changes[part] != values[part]:
-            options = owner(_name(changes, part)).options
-            gone = type(own).model_fields.keys() - (options.model_fields.keys() if options else ())
-            values = {key: value for key, value in values.items() if key not in gone}
-    return values
+def _changes(flags: Mapping[str, Any], assignments: list[str] | None) -> dict[str, Any]:
+    given = {key: value for key, value in flags.items() if value is not None}
+    return {**dict(map(_assignment, assignments or ())), **given}
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Return a setting and its value from `key=value`; a value that is no TOML is text. Raises UsageError without =."""
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise UsageError(f"--set takes key=value, not {text!r}")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value.strip()
 
 
 def _from_person(values: Mapping[str, Any]) -> Settings:
-    """Return settings from plain values by name; raises UsageError that names one that does not fit and its owner."""
-    owners = method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer"))
-    try:
-        settings = validated(values, *owners)
-    except UnknownSetting as unknown:
-        raise UsageError(_meant(unknown.key, _name(values, "method"), _name(values, "proposer"))) from None
-    if (lost := lost_in_files(settings, *owners)) is not None:
-        raise UsageError(
-            f"setting {lost[0]} cannot be {lost[1]!r}, which the run's files would not give back; "
-            "use a finite number, text, or a list or table of them"
-        )
+    """Return settings from plain values by name; raises UsageError for one that is wrong or that files cannot keep.
+
+    A user's method or proposer may declare any type, and pydantic does not check defaults.
+    """
+    _, *parts = owners_in(values)
+    settings = checked_settings(values, *parts)
+    kept = {name: value for name, value in settings.flat().items() if _is_kept(value)}
+    again = checked_settings(kept, *parts).named()
+    for name, value in settings.named().items():
+        if again[name] != value or (value is not None and name not in kept):  # the files leave out None
+            raise UsageError(
+                f"setting {name} cannot be {value!r}, which the run's files would not give back; "
+                "use a finite number, text, or a list or table of them"
+            )
     return settings
 
 
-def settings_from_journal(values: Mapping[str, Any]) -> Settings:
-    """Return settings as a journal or a run's folder holds them.
+def _is_kept(value: Any) -> bool:
+    """Whether TOML and JSON both give a value back as it is: None, NaN, infinity and lone surrogates are lost."""
+    import tomli_w
 
-    If the method or proposer is not installed any more, its own settings are left out. Raises UsageError that names a
-    value that does not fit.
-    """
-    owners = []
-    for part, owner in (("method", method_owner), ("proposer", proposer_owner)):
-        try:
-            owners.append(owner(_name(values, part)))
-        except UsageError:
-            owners.append(Owner(f"{part} {values.get(part)}", None))
-    return validated(values, *owners)
-
-
-def owners() -> Iterator[Owner]:
-    """Yield all owners of settings: every run, then each installed method and each installed proposer."""
-    yield RUN
-    yield from map(method_owner, METHODS.installed())
-    yield from map(proposer_owner, PROPOSERS.installed())
-
-
-def owners_of(method: str | None = None, proposer: str | None = None) -> Iterator[Owner]:
-    """Yield the owners of the settings of a run with this method and proposer; all owners if neither is named."""
-    if method is None and proposer is None:
-        yield from owners()
-        return
-    yield RUN
-    if method is not None:
-        yield method_owner(method)
-    if proposer is not None:
-        yield proposer_owner(proposer)
-
-
-def is_foreign(key: str, values: Mapping[str, Any]) -> bool:
-    """Whether a setting belongs only to methods or proposers other than those named in `values`."""
-    parts = (RUN, method_owner(_name(values, "method")), proposer_owner(_name(values, "proposer")))
-    if any(owner.options and key in owner.options.model_fields for owner in parts):
+    try:
+        text = tomli_w.dumps({"value": value}).encode().decode()
+        return bool(tomllib.loads(text)["value"] == value == from_json(to_json(value), allow_inf_nan=False))
+    except (TypeError, ValueError):
         return False
-    return any(owner.options and key in owner.options.model_fields for owner in owners())
-
-
-def _name(values: Mapping[str, Any], part: str) -> str:
-    return str(values.get(part, Settings.model_fields[part].default))
-
-
-def _meant(key: str, method: str, proposer: str) -> str:
-    """Return a message for a setting that the run does not have: its owner, or the setting with the nearest name."""
-    others = [owner.name for owner in owners() if owner.options and key in owner.options.model_fields]
-    if others:
-        return f"setting {key!r} belongs to {' and '.join(others)}; this run has method {method}, proposer {proposer}"
-    parts = (method_owner(method), proposer_owner(proposer))
-    known = {*OWN, *(name for part in parts if part.options for name in part.options.model_fields)}
-    hint = nearest(key, sorted(known)) or "`behavesim settings` lists them all"
-    return f"there is no setting {key!r}; {hint}"

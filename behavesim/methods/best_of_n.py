@@ -1,6 +1,6 @@
 """Best of n: every candidate is asked for with the template alone.
 
-What another method finds beyond this is what its search is worth.
+It is a baseline: what another method finds beyond it is the merit of that method's search.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class BestOfN(Method[MethodSettings]):
     """Asks for independent programs: the prompt never shows what was found before."""
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
-        """Return the question for a first program, which is the same for every candidate."""
+        """Return the question for a program that shows the template alone, whatever was found before."""
         return self.first_question(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible program joins the archive, and no other."""
+        """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, ARCHIVE)

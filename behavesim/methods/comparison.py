@@ -1,4 +1,4 @@
-"""The comparison of a candidate with programs of the archive."""
+"""The request to compare a candidate with programs of the archive."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from behavesim.state.events import CandidateId, Compared, GroupName
 
 @dataclass(frozen=True)
 class Comparison:
-    """Asks for BehaveSim of a candidate to each of some groups and to each of some members.
+    """A request for BehaveSim between a candidate and each of some groups and of some members.
 
-    For a group that is the mean over all its members.
+    For a group that is the mean over its members; no group may be empty.
     """
 
     candidate: CandidateId

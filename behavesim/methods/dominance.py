@@ -17,9 +17,9 @@ Matrix = NDArray[np.float64]
 def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
     """Return v of the paper's algorithms "Parent Selection" and "Population Management", (N,), each 0 or less.
 
-    The two objectives are a high utility, (N,), and a low similarity to the best program. `similarity` is (N, N) in
-    [0, 1]. A program's v is minus the sum of its similarities to those that dominate it: 0 if none does. If several
-    programs have the highest utility, the first counts as the best.
+    The two objectives are a high utility, (N,), and a low similarity to the best program. One program dominates another
+    if it is no worse in both and better in one. `similarity` is (N, N) in [0, 1]. A program's v is minus the sum of its
+    similarities to those that dominate it: 0 if none does. The best program is the first with the highest utility.
     """
     to_best = similarity[int(utility.argmax())]
     no_worse = (utility[:, None] >= utility[None, :]) & (to_best[:, None] <= to_best[None, :])
@@ -29,9 +29,10 @@ def dissimilarity(utility: Vector, similarity: Matrix) -> Vector:
 
 
 def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> list[CandidateId]:
-    """Return the `size` members that stay (paper, "Population Management"), in order of age.
+    """Return the `size` members that stay (paper, "Population Management"), oldest first; all if there are fewer.
 
     The best by score always stays; the others go by value, higher first, then by score, then by age, older first.
+    Raises ValueError if there is no member.
     """
     best = max(members, key=lambda member: member.merit)
     ranked = sorted(
@@ -43,7 +44,10 @@ def survivors(members: Sequence[Member], values: Sequence[float], size: int) -> 
 
 
 def similarities(members: Sequence[Member]) -> Matrix:
-    """Return the (N, N) similarities of members, given in order of age, as they were measured when each joined."""
+    """Return the (N, N) similarities of members, given oldest first, as they were measured when each joined.
+
+    Raises KeyError if a member was not compared with an older one.
+    """
     # 1 on the diagonal: a program is as similar to itself as can be
     matrix = np.ones((len(members), len(members)))
     for row, younger in enumerate(members):

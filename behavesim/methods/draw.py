@@ -17,17 +17,29 @@ PURPOSES = {"ask": 1, "restart": 2, "place": 3, "deal": 4}
 
 
 def generator(seed: int, number: int, purpose: str) -> Generator:
-    """Return the generator of one decision: equal arguments give equal draws, whatever happened before."""
-    # a method of one's own may name any purpose; crc32, since Python's own hash differs between processes
+    """Return the generator of one decision: equal arguments give equal draws, whatever happened before.
+
+    `number` is the candidate that the decision is about, or how many are registered. `purpose` is a key of PURPOSES or
+    any other text.
+    """
+    # a user's method may name any purpose; crc32, since Python's own hash differs between processes
     return np.random.default_rng([seed, number, PURPOSES.get(purpose) or crc32(purpose.encode())])
 
 
 def softmax(logits: ArrayLike) -> NDArray[np.float64]:
-    """Return probabilities proportional to exp(logits), computed without overflow."""
+    """Return N probabilities that sum to 1, each in proportion to exp(logit), from N logits; ValueError if N is 0."""
     values = np.asarray(logits, dtype=np.float64)
     # the greatest exponent is then 0, so that exp cannot overflow
     weights = np.exp(values - values.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def ranks(utilities: Sequence[float]) -> NDArray[np.float64]:
+    """Return the rank of each utility, (N,): 1 for the highest; of equal ones the earlier has the lower rank."""
+    ranked = np.empty(len(utilities))
+    # a stable sort, so that equal utilities have the same ranks on every machine
+    ranked[np.argsort(-np.asarray(utilities), kind="stable")] = np.arange(1, len(utilities) + 1)
+    return ranked
 
 
 def clusters(members: Sequence[Member]) -> list[list[Member]]:
@@ -39,7 +51,11 @@ def clusters(members: Sequence[Member]) -> list[list[Member]]:
 
 
 def pick_cluster(groups: Sequence[list[Member]], scale: float, temperature: float, rng: Generator) -> list[Member]:
-    """Draw one cluster by a softmax of utility / scale / temperature: higher scores are preferred."""
+    """Draw one cluster by a softmax of utility / scale / temperature: higher utilities are preferred.
+
+    `scale` is the difference in score that counts as 1. A lower temperature prefers the best more; it is above 0. All
+    programs of a cluster have one score.
+    """
     # subtracting the greatest changes no probability, and large scores keep their digits
     greatest = max(group[0].utility for group in groups)
     probabilities = softmax([(group[0].utility - greatest) / scale / temperature for group in groups])

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from behavesim.methods.comparison import Comparison
 from behavesim.methods.dominance import dissimilarity, similarities, survivors
-from behavesim.methods.draw import Generator, softmax
+from behavesim.methods.draw import Generator, ranks, softmax
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.events import Added, Asked, CandidateId, NotAdded
 from behavesim.state.members import Member, OpenCandidate
@@ -23,7 +23,7 @@ POPULATION = "population"
 """The name of the only group."""
 
 FIRST_PROGRAMS = 2
-"""First programs that plain EoH asks for, per place of the population (`n_create` of the authors' code)."""
+"""Most first programs that plain EoH asks for, per place of the population (`n_create` of the authors' code)."""
 
 OF_SEVERAL = frozenset({"e1", "e2"})
 """The operators whose prompts show several parents; the prompts of the others show one."""
@@ -33,20 +33,20 @@ class EoHSettings(MethodSettings):
     """The settings of EoH, with the defaults of the plain method."""
 
     population: int = Field(20, ge=2)
-    """Size of the population: programs that are kept."""
+    """Size of the population: the greatest number of programs that are kept."""
     operators: tuple[Literal["e1", "e2", "m1", "m2", "m3"], ...] = Field(("e1", "e2", "m1", "m2"), min_length=1)
-    """The operators, which take turns in this order."""
+    """The operators, which take turns in this order. e1 and e2 show several parents, m1, m2 and m3 one."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Number of programs that a prompt of e1 or e2 shows."""
+    """Number of programs that a prompt of e1 or e2 shows; fewer if there are no more to choose from."""
     selection: Literal["rank", "dissimilarity"] = "rank"
-    """Parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
+    """Choose parents and survivors by rank of score, or by dominance and dissimilarity (EoH+BehaveSim)."""
 
 
 class EoHBehaveSimSettings(EoHSettings):
     """The settings of EoH, with the defaults of EoH+BehaveSim."""
 
     selection: Literal["rank", "dissimilarity"] = "dissimilarity"
-    """Parents and survivors: by rank, or by dominance and dissimilarity (EoH+BehaveSim)."""
+    """Choose parents and survivors by rank of score, or by dominance and dissimilarity (EoH+BehaveSim)."""
 
 
 class EoH(Method[EoHSettings]):
@@ -66,25 +66,26 @@ class EoH(Method[EoHSettings]):
         return self.settings.selection == "dissimilarity"
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """Return the question for a first program, or once those are there the one of the operator whose turn it is.
+        """Return the question for a first program; once there are enough, that of the operator whose turn it is.
 
-        None while the candidates in flight may yet fill the population.
+        A first program is written from the template alone. None while the candidates in flight may yet fill the
+        population. With one member, m1 takes the turns of e1 and e2.
         """
         settings, members = self.settings, state.members_of(POPULATION)
         if self._is_filling(members, candidate):
             if len(members) + len(state.open) >= settings.population:
                 return None
-            return Asked(candidate, (), None, self.prompts.first("i1", candidate, state.template))
+            return Asked(candidate, (), None, self.prompts.showing_template("i1", candidate, state.template))
         # by the candidate's number and not by a counter, so that a resumed run goes on with the right turn
         operator = settings.operators[candidate % len(settings.operators)]
         if operator in OF_SEVERAL and len(members) == 1:
             operator = "m1"  # nothing to differ from or to share an idea with
         count = settings.examples_per_prompt if operator in OF_SEVERAL else 1
         parents = self._parents(members, count, self.generator(candidate))
-        return question(candidate, parents, self.prompts.of(operator, parents), POPULATION)
+        return question(candidate, parents, self.prompts.showing_programs(operator, parents), POPULATION)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every member, if behaviour decides and the program is new; otherwise None."""
+        """Return the comparison with every member; None if there is none, behaviour is not used, or for a copy."""
         members = state.members_of(POPULATION)
         if not self.uses_behaviour or not members or _is_known(members, state.member(candidate)):
             return None
@@ -93,7 +94,8 @@ class EoH(Method[EoHSettings]):
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
         """Return whether a candidate joins the population, and who leaves it.
 
-        Infeasible ones do not join, nor copies; in plain EoH neither does a program whose score another one has.
+        Infeasible ones do not join, nor copies (of equal normal form); in plain EoH neither does a program whose score
+        another one has. A full population drops the last by `survivors`, maybe the candidate.
         """
         members = state.members_of(POPULATION)
         if not candidate.is_feasible or self._is_refused(members, state.member(candidate)):
@@ -107,10 +109,10 @@ class EoH(Method[EoHSettings]):
         return Added(candidate.id, POPULATION, tuple(m.candidate for m in members if m.candidate not in stay))
 
     def _is_filling(self, members: list[Member], candidate: CandidateId) -> bool:
-        """Return whether first programs are still asked for.
+        """Return whether first programs are still asked for: while the population is not full.
 
-        In plain EoH a task with few different scores could never fill the population, so the operators begin after
-        `FIRST_PROGRAMS` candidates for each place.
+        In plain EoH a task with few different scores could never fill it, so operators begin after `FIRST_PROGRAMS`
+        candidates for each place, if there is any member.
         """
         size = self.settings.population
         if self.uses_behaviour or not members:
@@ -118,7 +120,7 @@ class EoH(Method[EoHSettings]):
         return len(members) < size and candidate < FIRST_PROGRAMS * size
 
     def _is_refused(self, members: list[Member], newcomer: Member) -> bool:
-        """Return whether the population has the newcomer already.
+        """Return whether the population has the newcomer already: a program with the same normal form.
 
         In plain EoH equal scores are the same program, and the older stays (`population_management` of the authors'
         pop_greedy.py). They round to 5 decimals first; here scores are compared as they are, since tasks scale them.
@@ -132,7 +134,7 @@ class EoH(Method[EoHSettings]):
         return survivors(members, values, self.settings.population)
 
     def _parents(self, members: list[Member], count: int, rng: Generator) -> list[Member]:
-        """Draw `count` different members and return them in ascending order of score (paper, "Parent Selection")."""
+        """Draw `count` different members, or all if there are fewer; worst first (paper, "Parent Selection")."""
         size = min(count, len(members))
         probabilities = softmax(_dissimilarity(members)) if self.uses_behaviour else _rank_probabilities(members)  # π
         drawn = rng.choice(len(members), size=size, replace=False, p=probabilities)
@@ -156,8 +158,5 @@ def _dissimilarity(members: list[Member]) -> NDArray[np.float64]:
 
 def _rank_probabilities(members: list[Member]) -> NDArray[np.float64]:
     """Return plain EoH's probabilities of parents, ∝ 1 / (rank + N); the best has rank 1."""
-    # ties go to the older, as everywhere
-    order = sorted(range(len(members)), key=lambda index: (-members[index].utility, index))
-    weights = np.empty(len(members))
-    weights[order] = 1.0 / (np.arange(1, len(members) + 1) + len(members))
+    weights = 1.0 / (ranks([member.utility for member in members]) + len(members))
     return np.asarray(weights / weights.sum(), dtype=np.float64)

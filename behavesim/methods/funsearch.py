@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from behavesim.methods.comparison import Comparison
-from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program
+from behavesim.methods.draw import Generator, clusters, pick_cluster, pick_program, ranks
 from behavesim.methods.method import Method, MethodSettings, question
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, Evaluated, GroupName, NotAdded, Regrouped
@@ -27,7 +27,7 @@ class FunSearchSettings(MethodSettings):
     islands: int = Field(10, ge=1)
     """Number of islands."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Number of programs that a prompt shows."""
+    """Number of programs that a prompt shows; fewer if there are no more to choose from."""
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt."""
     n_init: int = Field(0, ge=0)
@@ -41,22 +41,22 @@ class FunSearchSettings(MethodSettings):
     island_choice: Literal["uniform", "rank"] = "uniform"
     """How islands are drawn: uniformly, or with probability ∝ 1 / rank of their best program."""
     keep_worse_than_template: bool = True
-    """Whether to keep initial programs that are worse than the template."""
+    """Whether to keep initial programs that score worse than the template."""
     cluster_temperature: float = Field(0.1, gt=0)
     """Temperature of the softmax over clusters on a new island; lower values prefer the best scores more."""
     cluster_temperature_period: int = Field(30_000, ge=1)
-    """Number of programs added to an island while that temperature falls to zero; then it starts again."""
+    """Number of programs added to an island while its cluster temperature falls to zero; then it starts again."""
     score_scale: float = Field(1.0, gt=0)
-    """Difference in score that counts as 1 in that softmax; the default is the task's own."""
+    """Difference in score that counts as 1 in the softmax over clusters; the default is the task's own."""
     restart_every: int = Field(500, ge=0)
-    """Number of candidates between restarts of the worse half of the islands; 0 means never."""
+    """Number of registered candidates between restarts of the worse half of the islands; 0 means never."""
     restart_every_s: float = Field(0.0, ge=0)
-    """Active seconds between such restarts; 0 means never, the paper has 7200. The run then depends on its speed."""
+    """Active seconds between restarts of islands; 0 means never (paper: 7200). The run then depends on its speed."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return the task's score scale, and at most a quarter of the budget for initial programs."""
-        return {"score_scale": task.score_scale, "n_init": cls.at_most_a_quarter("n_init", budget)}
+        return {**super().suited(task, budget), "score_scale": task.score_scale}
 
 
 class FunSearchBehaveSimSettings(FunSearchSettings):
@@ -74,13 +74,13 @@ class FunSearchBehaveSimSettings(FunSearchSettings):
 
 @dataclass(frozen=True)
 class Clustering:
-    """Asks for the first islands: groups of initial programs that behave alike."""
+    """A request for the first islands: at most `islands` groups of initial programs that behave alike."""
 
     members: tuple[Member, ...]
     islands: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the islands: average linkage on 1 − BehaveSim, cut into `islands` groups."""
+        """Return the islands by average linkage on 1 − BehaveSim; missing ones are filled as `founded` does."""
         groups = behaviours.cluster([member.candidate for member in self.members], self.islands)
         return founded([tuple(group) for group in groups], self.islands, self.members)
 
@@ -107,13 +107,12 @@ class FunSearch(Method[FunSearchSettings]):
         return self.settings.restart_every_s
 
     def regroup(self, state: RunState) -> Regrouped | Clustering | None:
-        """The founding or the restart of islands, where the candidates registered so far or the time make one due."""
+        """Return the first islands once the initial programs are registered, a restart when one is due, else None."""
         if not state.groups:
             return self._found(state) if state.registered >= self.settings.n_init else None
         return self._restart(state) if self._is_restart_due(state) else None
 
     def _is_restart_due(self, state: RunState) -> bool:
-        """Return whether a multiple of a restart period has passed since islands last began or restarted."""
         if len(state.groups) < 2:  # a restart empties the worse half of the islands, and half of one is none
             return False
         last = max(state.groups.values(), key=lambda group: group.arranged_at)
@@ -125,7 +124,11 @@ class FunSearch(Method[FunSearchSettings]):
         return any(every and now // every > before // every for every, before, now in periods)
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """Return the next question; None while initial programs are awaited."""
+        """Return the next question; None while initial programs are awaited.
+
+        The first `n_init` candidates show the template alone, the others parents; `samples_per_prompt` of them share a
+        prompt.
+        """
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -135,23 +138,26 @@ class FunSearch(Method[FunSearchSettings]):
         if shared is not None:
             return shared
         island, parents = self._parents(state, self.generator(candidate))
-        return question(candidate, parents, self.prompts.of("improve", parents), island)
+        return question(candidate, parents, self.prompts.showing_programs("improve", parents), island)
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with each island, if behaviour decides which one the candidate joins."""
+        """Return the comparison with each island, if behaviour decides which one the candidate joins; else None."""
         if self.settings.placement != "behaviour" or not state.groups:
             return None
         return Comparison(candidate.id, {name: tuple(group.members) for name, group in state.groups.items()})
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return the island that a candidate joins; initial programs join none yet, infeasible ones none at all."""
+        """Return which island a candidate joins; initial programs are added, and get their island later.
+
+        Infeasible ones are not added, nor initial ones worse than the template unless `keep_worse_than_template`.
+        """
         outcome = candidate.outcome
         if not isinstance(outcome, Evaluated) or not self._is_welcome(state, outcome):
             return NotAdded(candidate.id)
         return Added(candidate.id, self._island(state, candidate) if state.groups else None)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many initial programs there are, or when islands restart next."""
+        """Return how many initial programs there are, later when islands restart next; empty if they never do."""
         every = self.settings.restart_every
         if not state.groups:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, not in islands yet"}
@@ -191,9 +197,10 @@ class FunSearch(Method[FunSearchSettings]):
         return founded(dealt, count, programs)
 
     def _restart(self, state: RunState) -> Regrouped:
-        """Empty the half of the islands with the lowest best scores; refill each with the best of a random survivor.
+        """Return the restart: it empties the half of the islands with the lowest best scores.
 
-        (paper, "Restarting Islands")
+        Half of an odd number is rounded down. An emptied island gets the best program of a random one of the others
+        (paper, "Restarting Islands").
         """
         rng, names = self.generator(state.registered, "restart"), list(state.groups)
         best = [state.best_member(group.members) for group in state.groups.values()]
@@ -206,8 +213,8 @@ class FunSearch(Method[FunSearchSettings]):
     def _parents(self, state: RunState, rng: Generator) -> tuple[GroupName, list[Member]]:
         """Return the island of a prompt's best program, and its programs in ascending order of score.
 
-        S1 takes each from an island of its own, S2 all from one (paper, "Algorithm Selection"). No two have the same
-        normal form.
+        S1 takes them from different islands in turn, S2 all from one (paper, "Algorithm Selection"). No two have the
+        same normal form; there are fewer than `examples_per_prompt` if the islands have no more.
         """
         count = self.settings.examples_per_prompt
         across = rng.random() < self.settings.p_s1
@@ -229,15 +236,13 @@ class FunSearch(Method[FunSearchSettings]):
         if self.settings.island_choice == "uniform":
             return rng.choice(len(state.groups), size=count, replace=False)
         best = [state.best_member(group.members).utility for group in state.groups.values()]
-        ranks = np.empty(len(best))
-        # stable: of islands as good the first named gets the better rank, on every machine
-        ranks[np.argsort([-utility for utility in best], kind="stable")] = np.arange(1, len(best) + 1)
-        return rng.choice(len(best), size=count, replace=False, p=(1 / ranks) / (1 / ranks).sum())
+        weights = 1 / ranks(best)
+        return rng.choice(len(best), size=count, replace=False, p=weights / weights.sum())
 
     def _pick(
         self, state: RunState, island: GroupName, members: list[Member], used: set[float], rng: Generator
     ) -> Member:
-        """Draw a cluster by score, preferably one whose score was not used yet, and from it a program by length."""
+        """Draw a cluster by score, preferably one whose score is not in `used`, and from it a program by length."""
         groups = clusters(members)
         groups = [group for group in groups if group[0].score not in used] or groups
         settings, added = self.settings, state.groups[island].added
@@ -254,7 +259,10 @@ class FunSearchBehaveSim(FunSearch):
 
 
 def founded(groups: Sequence[tuple[CandidateId, ...]], islands: int, members: Sequence[Member]) -> Regrouped:
-    """Return the first islands: the groups given, and for each missing one the best program of the largest group."""
+    """Return the first islands, named "0", "1" and so on: the groups that are not empty, and more up to `islands`.
+
+    Each of those added holds the best program of the largest group. Raises ValueError if all groups are empty.
+    """
     filled = [group for group in groups if group]
     largest = max(filled, key=lambda group: len(group))
     best = max((m for m in members if m.candidate in largest), key=lambda m: m.merit).candidate

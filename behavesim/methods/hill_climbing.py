@@ -24,10 +24,10 @@ class HillClimbing(Method[MethodSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked:
         """Return the question for a better program than the current one, which it shows."""
         current = _current(state)
-        return question(candidate, [current], self.prompts.of("improve", [current]), CURRENT)
+        return question(candidate, [current], self.prompts.showing_programs("improve", [current]), CURRENT)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a child replaces the current program if it is at least as good."""
+        """Return that a child replaces the current program if it scores at least as well; otherwise it is not added."""
         if not candidate.is_feasible or state.member(candidate).utility < _current(state).utility:
             return NotAdded(candidate.id)
         return Added(candidate.id, CURRENT, tuple(each.candidate for each in state.members_of(CURRENT)))

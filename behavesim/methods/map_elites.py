@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,6 @@ from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, Asked, CandidateId, NotAdded, Regrouped
 from behavesim.state.members import Member, OpenCandidate
 from behavesim.state.state import RunState
-from behavesim.task import Task
 
 CENTRES = "centres"
 """The group of the programs at the centre of each cell. They stay centres after they have lost their cell."""
@@ -29,23 +28,18 @@ class MapElitesSettings(MethodSettings):
     cells: int = Field(30, ge=1)
     """Greatest number of cells; there are fewer if the initial programs have fewer different behaviours."""
     examples_per_prompt: int = Field(2, ge=1)
-    """Number of programs that a prompt shows, each the elite of another cell."""
-
-    @classmethod
-    def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return at most a quarter of the budget for initial programs."""
-        return {"n_init": cls.at_most_a_quarter("n_init", budget)}
+    """Number of programs that a prompt shows, each the elite of another cell; fewer if there are fewer cells."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Asks for centres that behave differently: the best program, then each time the farthest from all before."""
+    """A request for centres that behave differently: the best program, then each time the farthest from all before."""
 
     members: tuple[Member, ...]
     count: int
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the centres: at most `count`, no two of them at distance 0."""
+        """Return the group of centres: at most `count`, no two of them at distance 0."""
         distance = 1.0 - behaviours.matrix([member.candidate for member in self.members])
         chosen = [max(range(len(self.members)), key=lambda k: (self.members[k].utility, -k))]
         nearest = distance[chosen[0]].copy()
@@ -58,13 +52,16 @@ class Spread:
 
 @dataclass(frozen=True)
 class FirstMap:
-    """Asks for the first elite of each cell: the best of the programs that are most similar to its centre."""
+    """A request for the first elite of each cell: the best of the programs that are most similar to its centre.
+
+    `centres` are among the `members`; `members` come oldest first.
+    """
 
     members: tuple[Member, ...]
     centres: tuple[CandidateId, ...]
 
     def decide(self, behaviours: Behaviours) -> Regrouped:
-        """Return the elite of each cell; every cell has one, since its centre is in it."""
+        """Return a group for each cell, named "0", "1" and so on, with its elite: of equally good ones the oldest."""
         candidates = [member.candidate for member in self.members]
         similarity = behaviours.matrix(candidates)[:, [candidates.index(centre) for centre in self.centres]]
         cells: dict[int, Member] = {}
@@ -85,13 +82,11 @@ class MapElites(Method[MapElitesSettings]):
     settings_type: ClassVar[type[MethodSettings]] = MapElitesSettings
     fixed_in_forks = frozenset({"n_init", "cells"})
 
-    @property
-    def uses_behaviour(self) -> bool:
-        """True: behaviour decides the cell."""
-        return True
-
     def regroup(self, state: RunState) -> Spread | FirstMap | None:
-        """Return the request for centres once the initial programs are registered, then that for the first elites."""
+        """Return the request for centres once the initial programs are registered, then that for the first elites.
+
+        None before and after. If no initial program is feasible, the template is the one member.
+        """
         if state.registered < self.settings.n_init or state.islands:
             return None
         members = tuple(state.members[m] for m in state.ungrouped or [TEMPLATE])
@@ -100,7 +95,10 @@ class MapElites(Method[MapElitesSettings]):
         return FirstMap(members, tuple(state.groups[CENTRES].members))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """Return the question for a better program than some elites; None while there is no map yet."""
+        """Return the question for a better program than some elites, drawn from different cells.
+
+        Initial programs are asked for with the template alone; after them None is returned until there is a map.
+        """
         if candidate < self.settings.n_init:
             return self.first_question(state, candidate)
         if not state.islands:
@@ -110,16 +108,20 @@ class MapElites(Method[MapElitesSettings]):
         # a cell holds one program, its elite
         elites = [state.members_of(cells[cell])[0] for cell in drawn]
         elites.sort(key=lambda member: member.merit)
-        return question(candidate, elites, self.prompts.of("improve", elites))
+        return question(candidate, elites, self.prompts.showing_programs("improve", elites))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Comparison | None:
-        """Return the comparison with every centre, once there is a map."""
+        """Return the comparison of the candidate with every centre; None while there is no map."""
         if not state.islands:
             return None
         return Comparison(candidate.id, members=tuple(state.groups[CENTRES].members))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a program replaces the elite of its cell if it is better."""
+        """Return that a candidate joins the cell whose centre it is most similar to, if it is better than its elite.
+
+        The elite is then evicted. Otherwise it is not added, nor is an infeasible one. An initial program is added
+        without a cell.
+        """
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         # an initial program: there are no cells yet
@@ -134,7 +136,7 @@ class MapElites(Method[MapElitesSettings]):
         return Added(candidate.id, cell, (elite.candidate,))
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return the number of cells, or of initial programs while there is no map."""
+        """Return the number of cells; while there is no map, how many of the `n_init` initial programs are feasible."""
         if not state.islands:
             return {"initial programs": f"{len(state.ungrouped)} of {self.settings.n_init}, no map yet"}
         return {"cells": str(len(state.islands))}

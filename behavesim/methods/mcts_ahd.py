@@ -31,28 +31,28 @@ e2 crosses it with a good program, m1 modifies it, m2 changes its parameters, s1
 """
 
 FIRST_EXPANSION = [operator for operator in EXPANSION if operator != "s1"]
-"""The same for a leaf right below the root: the line of descent is that program alone, and s1 needs two."""
+"""EXPANSION for a leaf right below the root: without s1, which needs two programs in the line of descent."""
 
 SUBTREES = (2, 5)
 """The fewest and the most subtrees of the root of which e1 shows a program (the authors' `ec_m`)."""
 
 ANCESTRY = 3
-"""Programs of a line of descent that s1 shows: the last ones. The authors show all, up to 10; prompts stay short."""
+"""Most programs of a line of descent that s1 shows: the last ones. The authors show up to 10; prompts stay short."""
 
 
 class MctsAhdSettings(MethodSettings):
     """The settings of MCTS-AHD."""
 
     initial: int = Field(4, ge=1)
-    """First programs below the root (N_I): the first by i1, each other one by e1, unlike those before it."""
+    """Number of first programs below the root (N_I): the first by i1, each other one by e1, unlike those before it."""
     depth: int = Field(10, ge=1)
     """Greatest depth of a program that is expanded (H); the search does not descend below it."""
     exploration: float = Field(0.1, ge=0)
-    """λ0: weight of seldom visited programs at the start; it falls to 0 as the budget is spent."""
+    """λ0: weight of seldom visited programs at the start; it falls linearly to 0 as the budget is spent."""
     widening: float = Field(0.5, gt=0, le=1)
-    """α of progressive widening: a node with N visits may have up to N^α children."""
+    """α of progressive widening: after its first expansion, a node with N visits may have up to N^α children."""
     elites: int = Field(10, ge=1)
-    """Number of best programs that crossover (e2) draws from."""
+    """Crossover (e2) draws its other parent from this many best programs and one more, the expanded one left out."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Tree:
 
     @cached_property
     def children(self) -> Mapping[CandidateId, list[CandidateId]]:
-        """Programs that grew from each node, in order of age."""
+        """The programs that grew from each node, oldest first; [] for a leaf."""
         found: dict[CandidateId, list[CandidateId]] = defaultdict(list)
         for member in self.members.values():
             found[_node(member.origin)].append(member.candidate)
@@ -81,7 +81,7 @@ class Tree:
 
     @cached_property
     def visits(self) -> Mapping[CandidateId, int]:
-        """N of each node: programs at it and below it, itself and candidates in flight included."""
+        """N of each node: 1, the programs below it, and the candidates in flight that grow from it or from these."""
         below: dict[CandidateId, int] = defaultdict(int)
         for candidate in sorted(self.members, reverse=True):  # children are younger than their parents
             below[candidate] += 1 + self.awaited.get(candidate, 0)
@@ -91,7 +91,10 @@ class Tree:
 
     @cached_property
     def quality(self) -> Mapping[CandidateId, float]:
-        """Q of each node: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree."""
+        """Q of each program: the best utility at it or below it (eq. 5), scaled to [0, 1] over the tree.
+
+        All are 1 if all programs score the same. Raises ValueError for an empty tree.
+        """
         best = {candidate: member.utility for candidate, member in self.members.items()}
         for candidate in sorted(self.members, reverse=True):
             parent = _node(self.members[candidate].origin)
@@ -107,7 +110,10 @@ class Tree:
         return len(self.children[node]) + self.awaited.get(node, 0)
 
     def preferred(self, node: CandidateId, exploration: float) -> CandidateId:
-        """Return the child with the greatest UCT (eq. 4); ties go to the oldest."""
+        """Return the child of a node with the greatest UCT (eq. 4); ties go to the oldest. There must be a child.
+
+        `exploration` is λ, the weight of children that were visited seldom.
+        """
 
         def uct(child: CandidateId) -> float:
             # + 1 as in the authors' code, so that the logarithm is never 0
@@ -117,7 +123,7 @@ class Tree:
         return max(self.children[node], key=lambda child: (uct(child), -child))
 
     def path(self, node: CandidateId) -> list[Member]:
-        """Return the programs from just below the root down to a node."""
+        """Return the programs from just below the root down to a node, itself included; [] for the root."""
         way: list[Member] = []
         while node != ROOT:
             way.append(self.members[node])
@@ -125,7 +131,7 @@ class Tree:
         return way[::-1]
 
     def below(self, node: CandidateId) -> list[Member]:
-        """Return the programs at a node and below it."""
+        """Return the program at a node, first, and those below it at any depth; raises KeyError for the root."""
         below, found = [node], [self.members[node]]
         while below:
             children = self.children[below.pop()]
@@ -135,8 +141,9 @@ class Tree:
 
 
 class MctsAhd(Method[MctsAhdSettings]):
-    """Selection by UCT, expansion by the operators of EoH and one that reads the line of descent, and no roll-out.
+    """Monte Carlo tree search over a tree of programs (Zheng et al., ICML 2025).
 
+    It selects by UCT, expands by the operators of EoH and one that reads the line of descent, and has no roll-out.
     A leaf that selection reaches is expanded by `EXPANSION`. Where progressive widening allows a node one more child
     than it has, it gets one: the root by e1, unlike its subtrees, any other node by e2. Selection does not go deeper
     than `depth`: a program at that depth is expanded again each time. Several candidates are in flight: those asked
@@ -148,7 +155,8 @@ class MctsAhd(Method[MctsAhdSettings]):
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
         """Return the question for a first program, or for the expansion of the node that the tree policy leads to.
 
-        The first programs are asked for one after another, since each is to be unlike those before it.
+        First programs are asked for one after another, since each is to be unlike those before it: None while one is in
+        flight.
         """
         tree = Tree.of(state)
         if tree.grown(ROOT) < self.settings.initial or not tree.members:
@@ -156,7 +164,7 @@ class MctsAhd(Method[MctsAhdSettings]):
             if tree.awaited.get(ROOT):
                 return None
             if not tree.members:
-                return Asked(candidate, (), str(ROOT), self.prompts.first("i1", candidate, state.template))
+                return Asked(candidate, (), str(ROOT), self.prompts.showing_template("i1", candidate, state.template))
             node, operator = ROOT, "e1"
         else:
             cooled = self.settings.exploration * max(0.0, 1.0 - candidate / state.budget)  # λ = λ0 (T − t) / T
@@ -164,14 +172,14 @@ class MctsAhd(Method[MctsAhdSettings]):
             if operator == "e2" and len(tree.members) == 1:
                 operator = "m1"  # no other program to cross it with
         shown = self._shown(tree, node, operator, candidate)
-        return question(candidate, shown, self.prompts.of(operator, shown), str(node))
+        return question(candidate, shown, self.prompts.showing_programs(operator, shown), str(node))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible program joins the tree, and no other."""
+        """Return that a feasible candidate joins the tree, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, TREE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return the number of programs in the tree and its depth."""
+        """Return the number of programs in the tree and its depth: the longest line of programs below the root."""
         tree = Tree.of(state)
         depth = max((len(tree.path(node)) for node in tree.members), default=0)
         return {"tree": f"{len(tree.members)} programs, {depth} deep"}
@@ -193,7 +201,7 @@ class MctsAhd(Method[MctsAhdSettings]):
         return node, expansion[grown % len(expansion)]
 
     def _allowed(self, tree: Tree, node: CandidateId) -> int:
-        """Return how many children progressive widening allows a node."""
+        """Return how many children progressive widening allows a node: its visits ** `widening`, rounded down."""
         return math.floor(math.pow(tree.visits[node], self.settings.widening))
 
     def _shown(self, tree: Tree, node: CandidateId, operator: str, candidate: CandidateId) -> list[Member]:
@@ -216,5 +224,5 @@ class MctsAhd(Method[MctsAhdSettings]):
 
 
 def _node(origin: str | None) -> CandidateId:
-    """Return the node that a program grew from. The state keeps it as the name of a group; a person's has none."""
+    """Return the node that a program grew from, by the group's name in the state; ROOT for a person's program."""
     return ROOT if origin is None else int(origin)

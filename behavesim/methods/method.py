@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from behavesim.base.config import Options
+from behavesim.base.config import Configurable, Options
 from behavesim.base.plugins import file_of, is_own
 from behavesim.methods.draw import Generator, generator
 from behavesim.prompts.prompts import Prompts
@@ -31,18 +31,17 @@ from behavesim.task import Task
 
 
 class MethodSettings(Options):
-    """Settings of a method without any. Subclass it for your own settings, each with its docstring below it."""
+    """The settings of a method that has none. Subclass it for your own, each a field with a docstring below it."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return the defaults that depend on the task or the budget (candidates); what a person sets comes first."""
-        return {}
+        """Return the defaults that depend on the task or the budget (candidates); what a person sets comes first.
 
-    @classmethod
-    def at_most_a_quarter(cls, setting: str, budget: int) -> int:
-        """Return a setting's default number of candidates, or a quarter of the budget if that is less."""
-        # a quarter leaves most of a small budget to the search itself
-        return min(int(cls.model_fields[setting].default), budget // 4)
+        Here that is `n_init`, the number of initial programs, if the method has such a setting.
+        """
+        # at most a quarter of the budget, which leaves most of a small one to the search itself
+        initial = cls.model_fields.get("n_init")
+        return {} if initial is None else {"n_init": min(initial.default, budget // 4)}
 
 
 S = TypeVar("S", bound=MethodSettings)
@@ -60,14 +59,17 @@ class Brief:
 
 @runtime_checkable
 class Measurement(Protocol):
-    """A decision that needs behaviours: a frozen value that names what has to be measured."""
+    """A decision that needs behaviours: a frozen value that names what has to be measured.
+
+    Such as `Comparison` with groups and members, `Clustering` of programs into islands, and `Parting` of two programs.
+    """
 
     def decide(self, behaviours: Behaviours) -> Compared | Regrouped | Asked | NoteAsked:
         """Return the decision, from this value and the behaviours alone. It may take long and run in a thread."""
         ...
 
 
-class Method(ABC, Generic[S]):
+class Method(Configurable, ABC, Generic[S]):
     """Makes decisions from the state and the settings alone, and changes nothing.
 
     Subclass it, and name the subclass `method` in the method's file. Draw random numbers from `self.generator`, and
@@ -76,7 +78,7 @@ class Method(ABC, Generic[S]):
 
     settings_type: ClassVar[type[MethodSettings]] = MethodSettings
     fixed_in_forks: ClassVar[frozenset[str]] = frozenset()
-    """Settings that a fork must keep: under other values the method could not continue from the archive."""
+    """Names of settings that a fork must keep: under other values the method could not continue from the archive."""
     asks_notes: ClassVar[bool] = False
     """Whether the method asks for texts about programs, if the proposer answers such requests."""
 
@@ -86,7 +88,7 @@ class Method(ABC, Generic[S]):
 
     @property
     def name(self) -> str:
-        """The method's name in errors: its class, or the file of one's own method."""
+        """The method's name in errors: its class, or the path of the file of a user's method."""
         return str(file_of(type(self))) if is_own(type(self)) else type(self).__name__
 
     @property
@@ -97,7 +99,7 @@ class Method(ABC, Generic[S]):
     @property
     def needs_behaviour(self) -> bool:
         """Whether the run must keep behaviours: for decisions, or to describe them in prompts."""
-        return self.uses_behaviour or self.prompts.feedback == "behaviour"
+        return self.uses_behaviour or self.prompts.settings.prompt_feedback == "behaviour"
 
     @property
     def clock_every_s(self) -> float:
@@ -110,8 +112,9 @@ class Method(ABC, Generic[S]):
 
     @abstractmethod
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return the question for the next candidate, or for a text that is needed first; None to wait.
+        """Return the question for the next candidate, whose number is `candidate`, or for a text that is needed first.
 
+        Return None to wait.
         After None it is asked again when more candidates are registered. While a text is awaited, nothing is
         registered, so that decisions do not depend on how long the text took.
         """
@@ -125,21 +128,21 @@ class Method(ABC, Generic[S]):
         """Return whether a candidate is kept, and in which group. Candidates come in the order of their numbers."""
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return what a person sees of the method beside its groups, as texts by name: when islands restart, say."""
+        """Return what a person sees of the method beside its groups: texts by name, such as when islands restart."""
         return {}
 
     @property
     def prompts(self) -> Prompts:
         """The prompts of the run.
 
-        `first("template", candidate, state.template)` asks for a first program, `of("improve", parents)` for a program
-        better than its parents.
+        `showing_template("template", candidate, state.template)` asks for a first program, and
+        `showing_programs("improve", parents)` for a program better than its parents, which come worst first.
         """
         return self.brief.prompts
 
     def first_question(self, state: RunState, candidate: CandidateId) -> Asked:
-        """Return the question for a first program, which shows the template alone."""
-        return Asked(candidate, (TEMPLATE,), None, self.prompts.first("template", candidate, state.template))
+        """Return the question for a program that is written from the template alone."""
+        return Asked(candidate, (TEMPLATE,), None, self.prompts.showing_template("template", candidate, state.template))
 
     def shared_question(self, state: RunState, candidate: CandidateId, begin: int, count: int) -> Asked | None:
         """Return the question that `candidate` shares with those before it, or None if it needs a question of its own.
@@ -162,10 +165,10 @@ class Method(ABC, Generic[S]):
 def question(
     candidate: CandidateId, parents: Sequence[Member], prompt: Prompt, group: GroupName | None = None
 ) -> Asked:
-    """Return a question whose prompt shows `parents`, in that order."""
+    """Return a question whose prompt shows `parents`, in that order; `group` is the one they are from, if any."""
     return Asked(candidate, tuple(parent.candidate for parent in parents), group, prompt)
 
 
 def kept_if_feasible(candidate: OpenCandidate, group: GroupName) -> Added | NotAdded:
-    """Return that a candidate joins the group if it is feasible."""
+    """Return that a feasible candidate joins `group`, and that any other is not added."""
     return Added(candidate.id, group) if isinstance(candidate.outcome, Evaluated) else NotAdded(candidate.id)

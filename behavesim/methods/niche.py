@@ -23,14 +23,14 @@ ELITES = "elites"
 """The name of the group of elites: the best program of each niche, best first."""
 
 PRESSURE = 4.0
-"""With many elites the best one is drawn e^4 = 55 times as often as the last one."""
+"""How strongly better elites are preferred: with many, the best is drawn about e^4 = 55 times as often as the last."""
 
 
 class NicheSettings(MethodSettings):
     """The settings of niche."""
 
     examples_per_prompt: int = Field(2, ge=1)
-    """Number of programs that a prompt shows."""
+    """Number of programs that a prompt shows; fewer if there are no more to choose from."""
     samples_per_prompt: int = Field(2, ge=1)
     """Number of candidates asked for with the same prompt."""
     n_init: int = Field(100, ge=0)
@@ -40,17 +40,20 @@ class NicheSettings(MethodSettings):
     niche_radius: float = Field(0.3, ge=0)
     """Least distance between elites, in units of the median distance; 0 keeps the best of all distinct behaviours."""
     renew_every: int = Field(10, ge=1)
-    """Number of candidates between renewals of the elites."""
+    """Number of registered candidates between renewals of the elites."""
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
         """Return the task's niche radius, and at most a quarter of the budget for initial programs."""
-        return {"niche_radius": task.niche_radius, "n_init": cls.at_most_a_quarter("n_init", budget)}
+        return {**super().suited(task, budget), "niche_radius": task.niche_radius}
 
 
 @dataclass(frozen=True)
 class Election:
-    """Asks for the best program of each niche, best first, at most `count`; `archive` is in order of age."""
+    """A request for the best program of each niche, best first, at most `count`.
+
+    `archive` holds all members, oldest first. `radius` is the setting `niche_radius`.
+    """
 
     archive: tuple[Member, ...]
     radius: float
@@ -78,7 +81,7 @@ class Niche(Method[NicheSettings]):
         return True
 
     def regroup(self, state: RunState) -> Election | None:
-        """Return the request for elites, once the initial programs are registered and every `renew_every` after."""
+        """Return the request for elites after the initial programs and every `renew_every` candidates, else None."""
         settings = self.settings
         if ELITES not in state.groups:
             is_due = state.registered >= settings.n_init
@@ -87,7 +90,10 @@ class Niche(Method[NicheSettings]):
         return Election(tuple(state.members_of(ARCHIVE)), settings.niche_radius, settings.elites) if is_due else None
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | None:
-        """Return the next question; None while the first elites are awaited."""
+        """Return the next question; None while the first elites are awaited.
+
+        Initial programs are asked for with the template alone; so are the others if there is no elite.
+        """
         settings = self.settings
         if candidate < settings.n_init:
             return self.first_question(state, candidate)
@@ -101,14 +107,14 @@ class Niche(Method[NicheSettings]):
         if not elites:
             return self.first_question(state, candidate)
         parents = self._parents(elites, self.generator(candidate))
-        return question(candidate, parents, self.prompts.of("improve", parents), ARCHIVE)
+        return question(candidate, parents, self.prompts.showing_programs("improve", parents), ARCHIVE)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a feasible program joins the archive, and no other."""
+        """Return that a feasible candidate joins the archive, and that an infeasible one is not added."""
         return kept_if_feasible(candidate, ARCHIVE)
 
     def facts(self, state: RunState) -> Mapping[str, str]:
-        """Return how many elites there are, and how many candidates ago they were chosen."""
+        """Return how many elites there are and how many candidates ago they were chosen, or that there are none yet."""
         if ELITES not in state.groups:
             return {"elites": f"none before {self.settings.n_init} initial programs"}
         elites = state.groups[ELITES]

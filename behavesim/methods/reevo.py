@@ -39,18 +39,19 @@ class ReEvoSettings(MethodSettings):
 
     @classmethod
     def suited(cls, task: Task, budget: int) -> Mapping[str, Any]:
-        """Return at most a quarter of the budget for initial programs, and at least 2."""
-        return {"initial_population": max(2, cls.at_most_a_quarter("initial_population", budget))}
+        """Return the default of `initial_population`: at most a quarter of the budget, but at least 2."""
+        return {"initial_population": max(2, min(cls.model_fields["initial_population"].default, budget // 4))}
 
     @property
     def mutants(self) -> int:
-        """Number of mutants in a generation."""
+        """Number of mutants in a generation, rounded to a whole number."""
         return round(self.mutation_rate * self.population)
 
 
 class ReEvo(Method[ReEvoSettings]):
-    """Repeats selection, short-term reflection, crossover, long-term reflection and elitist mutation (figure 1).
+    """Evolves a population, and asks the model to reflect on what made programs better (Ye et al., NeurIPS 2024).
 
+    It repeats selection, short-term reflection, crossover, long-term reflection and elitist mutation (figure 1).
     A generation is asked for when the one before is registered. Reflections are notes: a generation has one on each
     pair of parents that has none yet, and one that sums them up.
     """
@@ -60,15 +61,18 @@ class ReEvo(Method[ReEvoSettings]):
     asks_notes = True
 
     def regroup(self, state: RunState) -> Regrouped | None:
-        """Return the new population, a generation's children, once the last of them is registered.
+        """Return the new population, a generation's children, once the last of them is registered; else None.
 
-        If none of them is feasible, the population stays.
+        The initial programs are the first generation. If no child is feasible, the population stays, at first the
+        template. The elite is the best program of all, the template included.
         """
         due = self._last_boundary(state.registered)
         if due is None or (POPULATION in state.groups and state.groups[POPULATION].arranged_at >= due):
             return None
         before = state.groups[POPULATION].members if POPULATION in state.groups else [TEMPLATE]
-        return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (_best(state).candidate,)})
+        # the template counts among the members, as the seed does in the authors' code
+        elite = state.best_member(state.members)
+        return Regrouped({POPULATION: tuple(state.ungrouped or before), ELITE: (elite.candidate,)})
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
         """Return the next question, or a reflection that it needs; None until its parents are registered."""
@@ -78,7 +82,7 @@ class ReEvo(Method[ReEvoSettings]):
                 candidate,
                 (TEMPLATE,),
                 None,
-                self.prompts.first("initial", candidate, state.template, operator="template"),
+                self.prompts.showing_template("initial", candidate, state.template, operator="template"),
             )
         place = (candidate - settings.initial_population) % self._cycle
         children = candidate - place + settings.population  # the number after the generation's last child
@@ -89,7 +93,10 @@ class ReEvo(Method[ReEvoSettings]):
         return self._mutate(state, candidate)
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return that a mutant joins the population at once, and a child at the end of its generation."""
+        """Return that a mutant joins the population at once, any other program when its generation is complete.
+
+        An infeasible candidate is not added.
+        """
         if not candidate.is_feasible:
             return NotAdded(candidate.id)
         place = (candidate.id - self.settings.initial_population) % self._cycle
@@ -104,7 +111,7 @@ class ReEvo(Method[ReEvoSettings]):
 
     @property
     def _cycle(self) -> int:
-        """Number of candidates in a generation."""
+        """Number of candidates in a generation: its children and its mutants."""
         return self.settings.population + self.settings.mutants
 
     @property
@@ -112,7 +119,10 @@ class ReEvo(Method[ReEvoSettings]):
         return self.settings.reflection and self.brief.takes_notes
 
     def _last_boundary(self, registered: int) -> int | None:
-        """Return how many candidates were registered when the last generation's children were complete; None before."""
+        """Return how many candidates were registered when the last generation was complete.
+
+        The initial programs are the first generation; None before they are complete.
+        """
         beyond = registered - self.settings.initial_population
         if beyond < 0:
             return None
@@ -126,7 +136,7 @@ class ReEvo(Method[ReEvoSettings]):
     def _cross(self, state: RunState, candidate: CandidateId, end: CandidateId) -> Asked | NoteAsked:
         """Return the question for a child of a pair, or first a reflection that the generation still needs.
 
-        `end` is the number after the generation's last child. Without two programs of different scores the elite is
+        `end` is the number after the generation's last child. Without two programs of different scores the best one is
         mutated instead: the authors' code (github.com/ai4co/reevo, reevo.py, `evolve`) then skips crossover too.
         """
         pair = self._pair(state, candidate)
@@ -140,13 +150,13 @@ class ReEvo(Method[ReEvoSettings]):
         for child in range(candidate, max(candidate + 1, min(end, state.budget))):
             parents = self._pair(state, child)
             if parents is not None and _numbers(parents) not in known:
-                prompt = self.prompts.of(SHORT_TERM, parents)
+                prompt = self.prompts.showing_programs(SHORT_TERM, parents)
                 return NoteAsked(len(state.notes), _numbers(parents), prompt)
         return question(candidate, pair, self.prompts.hinted("crossover", pair, known[_numbers(pair)]))
 
     def _mutate(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked:
         """Return the question for a mutant of the best program, or first a long-term reflection on what is new."""
-        best = _best(state)
+        best = state.best_member(state.members)
         if not self._reflects:
             return question(candidate, [best], self.prompts.hinted("mutation", [best], ""))
         learnt, hints = _learnt(state)
@@ -166,11 +176,6 @@ class ReEvo(Method[ReEvoSettings]):
             return None
         pair = [one, others[int(rng.integers(len(others)))]]
         return sorted(pair, key=lambda member: member.merit)
-
-
-def _best(state: RunState) -> Member:
-    """Return the best program there is; the template counts, as the seed does in the authors' code."""
-    return state.best_member(state.members)
 
 
 def _numbers(programs: Sequence[Member]) -> tuple[CandidateId, ...]:

@@ -1,1 +1,1 @@
-"""Programs as text: found in replies, normalised, compared."""
+"""Programs as text: taken from replies, normalised and hashed."""

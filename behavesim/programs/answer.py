@@ -1,51 +1,68 @@
-"""The answer in a reply: without the model's thoughts, and with its code unwrapped from JSON."""
+"""Finds the answer in a reply: removes what the model thought aloud, and takes code out of JSON."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from behavesim.programs.fences import fenced
 
 Interruption = Literal["truncated", "refusal"]
+"""Why a reply broke off: "truncated" at its limit of tokens, "refusal" by the endpoint's content filter."""
 
+# what endpoints call the limit of tokens
 _TOO_LONG = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
+# what people do not see and Python refuses: byte-order mark, zero-width space, form feed, two kinds of spaces
 _CLEAN = str.maketrans({"\ufeff": None, "\u200b": None, "\f": None, "\u00a0": " ", "\u2028": " "})
 _THINKING = re.compile(r"<((?:seed:)?(?:think|thinking|thought|reasoning))>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+# a prompt can end in the opening tag, so that the reply has the closing one alone
 _THOUGHT_BEFORE = re.compile(r"\A.*</(?:seed:)?(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 _DIALECTS = ("<|", "</s>", "◁", "THINK]")
+"""Each special token contains one of these. Most replies contain none, and are not searched for the tokens."""
 _THOUGHT_BEGINS = re.compile(
     r"<\|channel\|>analysis\b[^<]*<\|message\|>|<\|START_THINKING\|>|<\|begin_of_thought\|>|◁think▷|\[THINK\]"
 )
 _THOUGHT_ENDS = re.compile(
     r"<\|channel\|>[^<]*(?:<\|constrain\|>\w*)?<\|message\|>|<\|END_THINKING\|>|<\|end_of_thought\|>|◁/think▷|\[/THINK\]"
 )
-"""Where a thought ends. Of gpt-oss's channels, only `analysis` holds thoughts."""
+"""Ends of thoughts, also of those without a begin.
+
+They are replaced after the begins: the first alternative also matches the header of gpt-oss's channel `analysis`, the
+only one that holds thoughts.
+"""
 _BARE_CHANNEL = re.compile(r"analysis(?=[A-Z])")
-"""How a reply of gpt-oss begins if a server has dropped the special tokens around it."""
+"""How a reply of gpt-oss begins if a server has removed its special tokens."""
 _SPECIAL_TOKEN = re.compile(r"<\|start\|>\w+|<\|[\w ]{1,40}\|>|</s>")
 _DOCUMENT_BEGINS = re.compile(r"^(?:[ \t]*+(?P<fence>`{3,}+|~{3,}+)[^\n`]*+\n)?[ \t]*+(?=[{\[])", re.MULTILINE)
+# a document in a fenced block is replaced with its fences
 _FENCE_ENDS = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]*(?:async )?def \w+ *\(|= *lambda\b", re.MULTILINE)
 _DOCUMENTS_TRIED = 20
+"""Most places of a reply at which a JSON document is looked for: hostile replies have thousands of brackets."""
 _DECODER = json.JSONDecoder(strict=False)
 """Accepts strings with line breaks in them, as models write them."""
 
 
 def interruption(finish_reason: str | None) -> Interruption | None:
-    """Return why a reply broke off, by the finish reason of an endpoint; None if it did not."""
-    if finish_reason == "content_filter":
+    """Return "truncated" if a reply ended at a limit of tokens, "refusal" if a content filter ended it, else None.
+
+    `finish_reason` is the endpoint's word for why the reply ended, in any letter case; None and unknown words give
+    None.
+    """
+    word = (finish_reason or "").lower()
+    if word == "content_filter":
         return "refusal"
-    return "truncated" if finish_reason is not None and finish_reason.lower() in _TOO_LONG else None
+    return "truncated" if word in _TOO_LONG else None
 
 
 def answer(text: str, is_whole: bool = True) -> str:
-    """Return a reply without the model's thoughts, special tokens and invisible characters.
+    """Return a reply, cleaned (see `clean`), without what the model thought aloud and without special tokens.
 
-    Code within JSON (an object, a tool call) is put in fenced blocks instead. If the reply `is_whole` (not cut off) and
-    consists of thoughts alone, the thoughts are the answer.
+    JSON documents that begin a line and hold a function are replaced by their strings, the functions in fenced blocks.
+    If nothing but thoughts is there, a reply that `is_whole` (not cut off) is returned with them, any other gives blank
+    text.
     """
     text = _in_one_dialect(clean(text))
     said = _THOUGHT_BEFORE.sub("", _THINKING.sub("", text))
@@ -53,17 +70,29 @@ def answer(text: str, is_whole: bool = True) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text with Unix line ends, without the byte-order marks and invisible spaces that Python refuses."""
+    """Return the text with Unix line ends, plain spaces for U+00A0 and U+2028, and no U+FEFF, U+200B or form feed.
+
+    Other invisible characters stay.
+    """
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CLEAN)
 
 
 def written_out(document: object) -> str:
-    """Return the strings of a JSON document, decoded or as text, joined by blank lines; code is in fenced blocks."""
-    return _written(_strings(document))
+    """Return the strings of a JSON document, cleaned and joined by blank lines; "" if it has none. Keys do not count.
+
+    `document` is decoded JSON, or text: text that is not JSON is one string. If an object has "arguments", "parameters"
+    or "input", only that value counts. A string that is itself JSON is replaced by its strings. Strings with a function
+    are put in fenced blocks, unless they contain ```.
+    """
+    strings = _strings(document)
+    return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)
 
 
 def _in_one_dialect(text: str) -> str:
-    """Return the text with `<think>` and `</think>` around thoughts, and line breaks for other special tokens."""
+    """Return the text with `<think>` and `</think>` for special tokens around thoughts, line breaks for other tokens.
+
+    A reply of gpt-oss that has lost its tokens gets both tags. Tags such as `<reasoning>` stay as they are.
+    """
     if _BARE_CHANNEL.match(text):
         text = f"<think>{text.replace('assistantfinal', '</think>')}"
     if any(mark in text for mark in _DIALECTS):
@@ -73,7 +102,10 @@ def _in_one_dialect(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Replace every JSON document that holds a function by its strings."""
+    """Return the text with every JSON document that holds a function replaced by its strings; its fences are removed.
+
+    A document must begin a line. Only the first 20 places where one could begin are tried.
+    """
     if "def " not in text and "lambda" not in text:
         return text
     parts: list[str] = []
@@ -86,10 +118,9 @@ def _unwrapped(text: str) -> str:
             document, end = _DECODER.raw_decode(text, begin.end())
         except (ValueError, RecursionError):
             document, end = None, begin.end() + 1
-        strings = _strings(document)
-        if any(map(_FUNCTION.search, strings)):
+        if any(map(_FUNCTION.search, _strings(document))):
+            parts += [text[place : begin.start()], f"\n{written_out(document)}\n"]
             fence = _FENCE_ENDS.match(text, end) if begin["fence"] else None
-            parts += [text[place : begin.start()], f"\n{_written(strings)}\n"]
             end = fence.end() if fence else end
         else:
             parts.append(text[place:end])
@@ -98,17 +129,24 @@ def _unwrapped(text: str) -> str:
 
 
 def _strings(document: object) -> list[str]:
-    """Return the strings in a document, in order. A string that is itself JSON is replaced by its strings."""
+    """Return the strings in a document, cleaned and in order, without keys.
+
+    A string that is itself JSON is replaced by its strings. If an object has "arguments", "parameters" or "input", as a
+    tool's call has, only that value counts.
+    """
     found: list[str] = []
-    waiting = [document]
+    waiting = [document]  # a list and not recursion: a document can be nested deeper than Python's stack
     while waiting:
         match waiting.pop():
             case str(text):
-                inner = _document(text) if text.lstrip()[:1] in ("{", "[", '"') else None
-                if inner is None:
-                    found.append(clean(text))
-                else:
+                try:
+                    inner = _DECODER.decode(text)
+                except (ValueError, RecursionError):
+                    inner = None
+                if isinstance(inner, str | list | dict):  # not a number: "42" is text
                     waiting.append(inner)
+                else:
+                    found.append(clean(text))
             case {"arguments": arguments} | {"parameters": arguments} | {"input": arguments}:
                 waiting.append(arguments)
             case list(items):
@@ -116,15 +154,3 @@ def _strings(document: object) -> list[str]:
             case Mapping() as members:
                 waiting += reversed([*members.values()])
     return found
-
-
-def _document(text: str) -> object:
-    try:
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _written(strings: Iterable[str]) -> str:
-    """Join strings as in a reply that is not JSON: those with code in fenced blocks."""
-    return "\n\n".join(fenced(text) if _FUNCTION.search(text) and "```" not in text else text for text in strings)

@@ -1,16 +1,40 @@
-"""Extracts the program from a model's reply, or the reason why there is none, within limits of time and memory."""
+"""Extracts the program from a model's reply, or the reason why there is none, within limits of time and memory.
+
+A reply that may be costly to read is read in a process of its own, which runs this module.
+"""
 
 from __future__ import annotations
 
-from behavesim.programs.limited import read_within_limits
+import json
+import os
+import resource
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from behavesim.base.errors import BehavesimError, TaskError
 from behavesim.programs.parsing import NeedsLimits, Parser
 from behavesim.programs.reading import REASONS, Program, Request, read
-from behavesim.state.verdict import Failure
+from behavesim.programs.whole import WholeRequest, read_whole
+from behavesim.task.verdict import Failure
 
-__all__ = ["REASONS", "NeedsLimits", "Program", "extract"]
+__all__ = ["REASONS", "Program", "extract", "extract_whole"]
 
 READ_HERE = 40_000
-"""Replies of more characters are read in another process, because reading them here would block the event loop."""
+"""Longest reply (characters) that is read in this process: a longer one would block the event loop for too long."""
+CPU_S = 10
+"""Limit of CPU seconds for one reply. The limits on the text are normally reached first; this is for other causes."""
+MEMORY_BYTES = 1 << 30
+"""Limit of address space for one reply, on Linux alone. The interpreter and its libraries take 150 MB of it."""
+WALL_S = 300.0
+"""Limit of wall-clock seconds for one reply, in case the process hangs. It is large, for very busy machines."""
+_READY = b"ready\n"
+"""Written by the process once its limits are set. If a process ends before that, the reply is not the cause."""
+# one thread, since each takes address space; the same hashes in every process
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 def extract(
@@ -19,21 +43,105 @@ def extract(
     entry_point: str,
     finish_reason: str | None = None,
     thought: bool = False,
-    at_once: bool = False,
 ) -> Program | Failure:
     """Return the program in a reply by the rules of `reading.read`, or a Failure whose reason is one of REASONS.
 
-    `finish_reason` is the endpoint's word for why the reply ended. If `thought`, the sentence about the program is
-    returned too. A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s
-    more. If `at_once`, raises NeedsLimits instead of starting one. Raises TaskError if the template does not define the
-    entry point, BehavesimError if no process can be started.
+    `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. If `thought`, the model's
+    sentence about the program is returned too. A short reply with plain code is read here, any other in a process with
+    limits, which takes 0.2 s more. Raises TaskError if the template does not define the entry point, BehavesimError if
+    no process can be started.
     """
-    request = Request(text, template_source, entry_point, finish_reason, thought)
-    try:
-        if len(text) <= READ_HERE:
-            return read(request, Parser(has_limits=False))
-        raise NeedsLimits
-    except NeedsLimits:
-        if at_once:
-            raise
+    return _read(Request(text, template_source, entry_point, finish_reason, thought))
+
+
+def extract_whole(request: WholeRequest) -> Program | Failure:
+    """Return the whole program in a reply by the rules of `whole.read_whole`, or a Failure.
+
+    A short reply with plain code is read here, any other in a process with limits, which takes 0.2 s more. Raises
+    BehavesimError if no process can be started.
+    """
+    return _read(request)
+
+
+def _read(request: Request | WholeRequest) -> Program | Failure:
+    if len(request.text) <= READ_HERE:
+        with suppress(NeedsLimits):
+            return _found(request, has_limits=False)
     return read_within_limits(request)
+
+
+def _found(request: Request | WholeRequest, has_limits: bool) -> Program | Failure:
+    if isinstance(request, Request):
+        return read(request, Parser(has_limits))
+    return read_whole(request, Parser(has_limits, request.longest))
+
+
+def read_within_limits(request: Request | WholeRequest) -> Program | Failure:
+    """Return what the rules find, read in a new process; a Failure `too-complex` if the process reaches a limit.
+
+    Raises BehavesimError if no process can be started, TaskError if the template does not define the entry point.
+    """
+    try:
+        done = _carried_out(json.dumps(asdict(request)).encode())
+    except subprocess.TimeoutExpired:
+        return Failure("too-complex", f"the reply could not be read within {WALL_S:g} s")
+    except OSError as error:
+        raise BehavesimError(f"no process to read a reply in: {error.strerror}; raise ulimit -u and -n") from error
+    ready, begun, found = done.stdout.partition(_READY)
+    if ready or not begun:
+        raise BehavesimError(f"the process that reads replies did not start: {done.stderr.decode()[-500:]}")
+    if done.returncode:
+        return Failure("too-complex", f"to read the reply takes more than {CPU_S} s of CPU time or 1 GB of memory")
+    return _decoded(json.loads(found))
+
+
+def _carried_out(document: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run a process that reads a request in JSON, and return it when it has ended.
+
+    Of environment variables it has PYTHONPATH and `_ENVIRONMENT` alone, so it sees no keys. Raises OSError if it cannot
+    be started, TimeoutExpired after WALL_S.
+    """
+    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
+    return subprocess.run(
+        [sys.executable, "-sP", "-m", "behavesim.programs.extract"],
+        input=document,
+        capture_output=True,
+        timeout=WALL_S,
+        env=_ENVIRONMENT | {"PYTHONPATH": found},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _decoded(document: dict[str, Any]) -> Program | Failure:
+    """Return the Program or Failure in the process's output; raises TaskError if it has the key "error"."""
+    if "error" in document:
+        raise TaskError(document["error"])
+    return Program(**document) if "hash" in document else Failure(**document)
+
+
+def main() -> None:
+    """Limit this process, then read one reply: a request in JSON from stdin, the Program or Failure in JSON to stdout.
+
+    A TaskError is written as `{"error": message}`.
+    """
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: CPU_S}
+    if sys.platform == "linux":  # elsewhere the kernel refuses it, or does nothing
+        limits[resource.RLIMIT_AS] = MEMORY_BYTES
+    for kind, most in limits.items():
+        _, hard = resource.getrlimit(kind)
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (limit, limit))
+    fields = json.load(sys.stdin.buffer)
+    request = WholeRequest(**fields) if "initial" in fields else Request(**fields)
+    sys.stdout.buffer.write(_READY)
+    sys.stdout.buffer.flush()
+    try:
+        found = asdict(_found(request, has_limits=True))
+    except TaskError as error:
+        found = {"error": str(error)}
+    sys.stdout.buffer.write(json.dumps(found).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -6,34 +6,30 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"`{3,}|~{3,}")
+_FENCE = re.compile(r"(?P<before>(?P<indent>[ \t]*+).*?)(?P<marks>`{3,}+|~{3,}+)(?P<after>.*)")
+"""A line with a fence: its indentation, the text before the fence, the fence's characters, and the text after it."""
 
 
-def fenced(source: str) -> str:
-    """Return a program in a fenced block, with a fence longer than any in its text."""
+def fenced(source: str, label: str = "python") -> str:
+    """Return a program in a fenced block, stripped, with `label` after the opening fence.
+
+    The fence has one back-quote more than the longest row of them in the program, but at least three.
+    """
     marks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", source))])
-    return f"{marks}python\n{source.strip()}\n{marks}"
+    return f"{marks}{label}\n{source.strip()}\n{marks}"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The code in a fenced block, whether its closing fence came, and its lines in the reply: `begin` to `end` - 1."""
+    """The code in a fenced block, and whether its closing fence came.
+
+    `begin` and `end` are the block's lines in the reply, fences included: from `begin` (from 0) to `end` - 1.
+    """
 
     code: str
     closed: bool
     begin: int = 0
     end: int = 0
-
-
-@dataclass(frozen=True)
-class _Fence:
-    """A fence: its line, its characters, the line's indentation, and the text before and after it on the line."""
-
-    line: int
-    marks: str
-    indent: int
-    before: str
-    behind: str
 
 
 def fenced_blocks(text: str) -> list[str]:
@@ -42,69 +38,70 @@ def fenced_blocks(text: str) -> list[str]:
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the fenced blocks of a reply. A fence in a docstring, which is indented deeper, does not end a block."""
+    """Return the fenced blocks of a reply in order. The last one reaches to the end if no fence closes it.
+
+    A fence that is indented more than three columns deeper than the opening one, as in a docstring, closes no block.
+    """
     found: list[Block] = []
-    opening: _Fence | None = None
+    opening: re.Match[str] | None = None
+    begin = 0
     inside: list[str] = []
     for number, line in enumerate(text.split("\n")):
-        fence = _fence(number, line)
-        if opening is not None and (fence is None or not _ends(fence, opening)):
+        # most lines have no fence, and this test is faster than the pattern
+        fence = _FENCE.match(line) if "``" in line or "~~" in line else None
+        if opening is None:
+            if fence is not None and _opens(fence):
+                opening, begin, inside = fence, number, []
+        elif fence is None or not _closes(fence, opening):
             inside.append(line)
-            continue
-        if opening is not None and fence is not None:
-            found.append(Block(_code(inside, fence, opening.indent), True, opening.line, number + 1))
-        if fence is not None and (_opens(fence) if opening is None else _reopens(fence)):
-            opening, inside = fence, []
         else:
-            opening = None
+            inside += [fence["before"]] if fence["before"].strip() else []
+            found.append(Block(_code(inside, opening), True, begin, number + 1))
+            opening, begin, inside = fence if _is_labelled(fence) else None, number, []
     if opening is not None:
-        end = opening.line + 1 + len(inside)
-        found.append(Block(_code(inside, None, opening.indent), False, opening.line, end))
+        found.append(Block(_code(inside, opening), False, begin, begin + 1 + len(inside)))
     return found
 
 
 def outside(text: str, parts: Sequence[Block]) -> str:
-    """Return the lines of a text that are in none of its blocks."""
-    if not parts:
-        return text
+    """Return the lines of a text, joined, that are in none of its blocks `parts`."""
     inside = {number for part in parts for number in range(part.begin, part.end)}
     return "\n".join(line for number, line in enumerate(text.split("\n")) if number not in inside)
 
 
-def _fence(number: int, line: str) -> _Fence | None:
-    match = _FENCE.search(line) if "``" in line or "~~" in line else None
-    if match is None:
-        return None
-    indent = len(line) - len(line.lstrip(" \t"))
-    return _Fence(number, match[0], indent, line[: match.start()], line[match.end() :].strip())
+def _opens(fence: re.Match[str]) -> bool:
+    """Whether a fence opens a block: at the start of its line, or back-quotes after text, with at most one word after.
 
-
-def _opens(fence: _Fence) -> bool:
-    """Whether a fence opens a block: alone on its line, or after a sentence (backticks, at most one word as label)."""
-    if "`" in fence.behind:
-        return False
-    return not fence.before.strip() or (fence.marks[0] == "`" and " " not in fence.behind)
-
-
-def _ends(fence: _Fence, opening: _Fence) -> bool:
-    """Whether a fence ends a block: by CommonMark's rule, or as backticks right after code.
-
-    A labelled fence as shallow as the opening also ends the block: a model that forgot to close it begins the next.
+    A fence with a back-quote after it opens none.
     """
-    if not fence.marks.startswith(opening.marks) or "`" in fence.behind:
+    after = fence["after"].strip()
+    if "`" in after:
         return False
-    if fence.before.strip():
-        return fence.marks[0] == "`" and not fence.behind and "`" not in fence.before and "#" not in fence.before
-    return fence.indent <= opening.indent + 3
+    return not fence["before"].strip() or (fence["marks"][0] == "`" and " " not in after)
 
 
-def _reopens(fence: _Fence) -> bool:
-    """Whether the fence that ended a block also begins the next: it has a label."""
-    return bool(fence.behind) and " " not in fence.behind
+def _closes(fence: re.Match[str], opening: re.Match[str]) -> bool:
+    """Whether a fence closes the block that `opening` begins.
+
+    It has the same character, is at least as long, and no back-quote follows it. At the start of its line it is at most
+    three columns deeper than `opening`. A label may follow it, since models forget to close a block before the next.
+    After code it is back-quotes that nothing follows, and neither # (a comment) nor a back-quote precedes them.
+    """
+    before, after = fence["before"], fence["after"].strip()
+    if not fence["marks"].startswith(opening["marks"]) or "`" in after:
+        return False
+    if before.strip():
+        return fence["marks"][0] == "`" and not after and "`" not in before and "#" not in before
+    return len(before) <= len(opening["indent"]) + 3
 
 
-def _code(lines: list[str], closing: _Fence | None, margin: int) -> str:
-    """Return the block's lines without the indentation of its opening fence."""
-    if closing is not None and closing.before.strip():
-        lines = [*lines, closing.before]
+def _is_labelled(fence: re.Match[str]) -> bool:
+    """Whether the text after a fence is one word; a fence that closed a block then also opens the next."""
+    after = fence["after"].strip()
+    return bool(after) and " " not in after
+
+
+def _code(lines: Sequence[str], opening: re.Match[str]) -> str:
+    """Return a block's lines, joined, without the indentation of its opening fence where they have it."""
+    margin = len(opening["indent"])
     return "\n".join(line[margin:] if not line[:margin].strip() else line for line in lines)

@@ -6,34 +6,30 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import Literal, get_args
 
 from behavesim.base.errors import TaskError
 from behavesim.programs.answer import Interruption, answer, interruption
 from behavesim.programs.definitions import Definitions
-from behavesim.programs.entry import EntryPoint
 from behavesim.programs.fences import Block, blocks, outside
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import Parsed, Parser, TooComplex, TooLong
-from behavesim.programs.signatures import callables
+from behavesim.programs.signatures import EntryPoint, callables
 from behavesim.programs.supplies import completed, offered
 from behavesim.programs.thought import prose_around, thought_in
-from behavesim.state.verdict import Failure
+from behavesim.task.verdict import Failure
 
-Reason = Literal["signature", "truncated", "too-complex", "too-long", "syntax", "no-function", "refusal", "empty"]
-"""Why a reply holds no program. If its blocks fail for several reasons, the first of these in this order is given."""
+REASONS = ("signature", "truncated", "too-complex", "too-long", "syntax", "no-function", "refusal", "empty")
+"""Why a reply holds no program. If its blocks fail for several reasons, the one that comes first here is given."""
 
-REASONS: tuple[Reason, ...] = get_args(Reason)
-
-_WEIGHT: Mapping[str, int] = {reason: weight for weight, reason in enumerate(REASONS)}
 _REFUSAL = re.compile(
     r"\b(?:sorry|apologi[sz]e|as an ai|i(?:['’]m| am)? (?:can['’]?t|cannot|won['’]?t|will not|unable|not able))\b",
     re.IGNORECASE,
 )
+# a line that begins as code does and as prose rarely does: an import, decorator, definition, class or assignment
 _CODE_BEGINS = re.compile(
     r"^(?:from [\w.]+ import\b|import [\w.]+(?: as \w+)?(?:,.*)?$|@\w|(?:async )?def \w+ *\(|class \w+ *[(:]"
     r"|\w+ *(?::[^=\n]+)?=[^=])",
@@ -41,20 +37,23 @@ _CODE_BEGINS = re.compile(
 )
 _FUNCTION = re.compile(r"\bdef \w+ *\(|\blambda\b")
 _STARTS_TRIED = 10
+"""Most lines of a reply without fences from which a program is read."""
 _BEGINNINGS_TRIED = {True: 2, False: 20}
-"""Number of beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
+"""Most beginnings of a block that are tried, by whether its closing fence came. An open one may end in prose."""
 _BLOCKS_READ = 100
+"""Most blocks of a reply that are read, counted from its end: hostile replies have thousands."""
 _SAID = 10_000
+"""Characters at the start of a reply without code in which a refusal is looked for."""
 LONGEST_REPLY = 500_000
 """Most characters of a reply that is read, about 125 000 tokens."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program taken from a reply: it compiles and defines the entry point.
+    """A program taken from a reply: a function that compiles, or a whole text (see `WholeForm`) in any language.
 
-    `thought` is EoH's sentence about it, '' if none was asked for. `hash` is the hash of its normal form
-    (`hashing.program_hash`), equal for programs that differ only in layout, comments and names of locals.
+    `thought` is the model's sentence about it (EoH's word), '' if none was asked for or found. `hash` is that of its
+    normal form: programs with equal hashes differ at most in layout, comments, docstrings and names of locals.
     """
 
     source: str
@@ -66,8 +65,8 @@ class Program:
 class Request:
     """The text of a reply, and what to look for in it: a program that defines `entry_point` as `template` does.
 
-    `finish_reason` is the endpoint's word for why the reply ended, None if it gave none. `thought` asks for the
-    sentence about the program.
+    `template` is the source of the task's template. `finish_reason` is the endpoint's word for why the reply ended,
+    None if it gave none. `thought` says whether to look for the model's sentence about the program too.
     """
 
     text: str
@@ -87,17 +86,18 @@ class _Wanted:
 
 
 def read(request: Request, parser: Parser) -> Program | Failure:
-    """Return the program of a reply, by these rules in this order.
+    """Return the program of a reply, or a Failure whose reason is one of REASONS, by these rules in this order.
 
-    1. The model's thoughts are removed, and code is taken out of JSON.
-    2. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
-    3. A reply that was cut off within its last block, or outside of any, is `truncated`.
+    1. What the model thought aloud is removed, and code is taken out of JSON.
+    2. A reply that was cut off within its last block, or outside of any, is `truncated`; by a content filter,
+       `refusal`.
+    3. Each fenced block is read. If no block has a function, the text outside is read from its first line of code.
     4. The program is the last block that defines the entry point with the right arguments.
     5. Names that it uses and does not define come from the other blocks, the template and the usual imports.
 
-    Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. The reason of a
-    Failure is one of REASONS. Raises NeedsLimits if the parser does, TaskError if the template does not define the
-    entry point.
+    Only the last 100 blocks are read. A reply of more than LONGEST_REPLY characters is `too-long`. Raises NeedsLimits
+    if the parser has no limits and a block is costly to parse, TaskError if the template does not define the entry
+    point.
     """
     if len(request.text) > LONGEST_REPLY:
         said = f"the reply has {len(request.text)} characters; at most {LONGEST_REPLY} are read"
@@ -106,12 +106,12 @@ def read(request: Request, parser: Parser) -> Program | Failure:
     said = answer(request.text, is_whole=cut is None)
     parts = blocks(said)
     if cut and not (parts and parts[-1].closed):
-        return _cut_off(cut)
+        return cut_off(cut)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # else a candidate's "\d" would print a warning on the console
         found = _found(said, parts, _Wanted(*_template(request.template, request.entry_point), parser))
     if isinstance(found, Failure):
-        return _weightiest([found, _cut_off(cut)]) if cut else found
+        return _weightiest([found, cut_off(cut)]) if cut else found
     key = program_hash(found.source, found.tree)  # this changes the tree, which is not used afterwards
     if not request.thought:
         return Program(found.source, "", key)
@@ -120,7 +120,6 @@ def read(request: Request, parser: Parser) -> Program | Failure:
 
 
 def _found(said: str, parts: Sequence[Block], wanted: _Wanted) -> Parsed | Failure:
-    """Return the program in an answer that has these blocks, or why there is none."""
     readings = _read_blocks(parts[-_BLOCKS_READ:], wanted)
     if not any(isinstance(reading, Parsed) and callables(reading.tree.body) for reading in readings):
         readings += _read_prose(outside(said, parts), wanted)
@@ -138,29 +137,33 @@ def _template(source: str, entry_point: str) -> tuple[EntryPoint, Definitions]:
 
 
 def _read_blocks(parts: Sequence[Block], wanted: _Wanted) -> list[Parsed | Failure]:
-    """Read each block as a program. If the last one breaks off inside the entry point, earlier blocks are ignored."""
     readings = [_read(block, wanted.parser) for block in parts]
     begun = parts and not parts[-1].closed and f"def {wanted.entry.name}" in parts[-1].code
+    # a draft must not stand for the program that the model did not finish
     return readings[-1:] if begun and isinstance(readings[-1], Failure) else readings
 
 
 def _read(block: Block, parser: Parser) -> Parsed | Failure:
-    """Read a block as a program. Text after the last function is dropped if it holds no function."""
     try:
         program = parser.parse_beginning(block.code, _BEGINNINGS_TRIED[block.closed])
+        # what follows the last function may be prose, and is left out
         if program.rest and not 0 < _functions(program.source) == _functions(block.code):
-            return _syntax(program.rest)
+            return syntax_failure(program.rest)
         return program
     except SyntaxError as error:
-        return _syntax(error)
+        return syntax_failure(error)
 
 
 def _functions(code: str) -> int:
-    return sum(1 for _ in _FUNCTION.finditer(code))
+    return len(_FUNCTION.findall(code))
 
 
 def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
-    """Read the program of a reply without fences: from the first line of code from which the entry point is defined."""
+    """Return a list of one reading, of a text without fences; empty if no line looks like the beginning of code.
+
+    It begins at the first of 10 such lines from which a program defines the entry point. If there is none, it is the
+    first program with a function, else the first reading.
+    """
     text = textwrap.dedent(text)
     readings: list[Parsed | Failure] = []
     for match in islice(_CODE_BEGINS.finditer(text), _STARTS_TRIED):
@@ -173,7 +176,6 @@ def _read_prose(text: str, wanted: _Wanted) -> list[Parsed | Failure]:
 
 
 def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | Failure:
-    """Return the last reading that defines the entry point, or the first reason in REASONS why none does."""
     programs = [reading for reading in reversed(readings) if isinstance(reading, Parsed)]
     unread = [reading for reading in reversed(readings) if isinstance(reading, Failure)]
     failures: list[Failure] = []
@@ -183,13 +185,13 @@ def _chosen(readings: Sequence[Parsed | Failure], wanted: _Wanted) -> Parsed | F
             if failure is None:
                 return _supplied(program, programs, wanted)
         except SyntaxError as error:
-            failure = _syntax(error)
+            failure = syntax_failure(error)
         failures.append(failure)
     return _weightiest([*failures, *unread])
 
 
 def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> Parsed:
-    """Add what a program lacks: from the nearest other block, else the template, else the usual imports."""
+    """Return the program with the names it lacks (rule 5 of `read`); `programs` are of all blocks, the last first."""
     donors = [*(other.definitions for other in programs), wanted.template, offered()]
     lacking = program.names - program.definitions.places.keys()  # some may be local names: `completed` tells
     if all(lacking.isdisjoint(donor.places) for donor in donors):
@@ -199,22 +201,29 @@ def _supplied(program: Parsed, programs: Sequence[Parsed], wanted: _Wanted) -> P
 
 
 def _nothing(said: str) -> Failure:
-    """Return why a reply has no code."""
+    """Return why an answer has no code: `empty`, `refusal` or `no-function`, with its first words in the message."""
     if not said.strip():
         return Failure("empty", "the reply has no text")
     words = " ".join(said[:_SAID].split())
-    if _REFUSAL.search(words):
+    if declines(words):
         return Failure("refusal", f"the model declined: {words}"[:500])
     return Failure("no-function", f"the reply has no code: {words}"[:500])
 
 
-def _cut_off(cut: Interruption) -> Failure:
+def declines(words: str) -> bool:
+    """Whether a text has a phrase by which models decline in English, such as "sorry" or "I cannot"."""
+    return _REFUSAL.search(words) is not None
+
+
+def cut_off(cut: Interruption) -> Failure:
+    """Return the failure of a reply that broke off before its program was whole: `refusal` or `truncated`."""
     if cut == "refusal":
         return Failure("refusal", "the endpoint's content filter ended the reply")
     return Failure("truncated", "the reply was cut off at its limit of tokens, before its program was whole")
 
 
-def _syntax(error: SyntaxError) -> Failure:
+def syntax_failure(error: SyntaxError) -> Failure:
+    """Return the failure that a parser's error stands for: `syntax` with its line, `too-long` or `too-complex`."""
     if isinstance(error, TooLong | TooComplex):
         return Failure("too-long" if isinstance(error, TooLong) else "too-complex", str(error))
     line = f"line {error.lineno}: " if error.lineno else ""
@@ -223,4 +232,4 @@ def _syntax(error: SyntaxError) -> Failure:
 
 
 def _weightiest(failures: Sequence[Failure]) -> Failure:
-    return min(failures, key=lambda failure: _WEIGHT[failure.reason])
+    return min(failures, key=lambda failure: REASONS.index(failure.reason))

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from behavesim.programs.definitions import bound_by
+
 _HOLDS_NOTHING = (ast.Name, ast.Constant)
-_WORD = re.compile(r"\w+")
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+_BINDS: Mapping[type[ast.AST], str] = {
+    ast.ExceptHandler: "name",
+    ast.MatchAs: "name",
+    ast.MatchStar: "name",
+    ast.MatchMapping: "rest",
+}
+"""The attribute that holds the name bound by each of these nodes, or None."""
 
 
 @dataclass(eq=False)
 class Binding:
-    """A name bound in a function or comprehension. It is `fixed` if it cannot be renamed (as in `import a.b`)."""
+    """A name bound in a function or comprehension, maybe as its parameter.
+
+    It is `fixed` if it cannot be renamed, as the `a` of `import a.b`.
+    """
 
     parameter: bool = False
     fixed: bool = False
 
 
 class Occurrence(NamedTuple):
-    """A name in the text, its binding, and a function that renames it in the tree.
+    """A name at one place of a program, its binding, and a function that renames it there in the syntax tree.
 
     The binding is None for a global, a builtin or a name of a class's body.
     """
@@ -33,34 +44,22 @@ class Occurrence(NamedTuple):
     rename: Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Names:
-    """The names in a program."""
+def names(tree: ast.Module) -> list[Occurrence]:
+    """Return every name in a program, but attributes, keywords and those of `global` statements, in a fixed order.
 
-    occurrences: Sequence[Occurrence]
-    """Every name but attributes and keywords, in order of appearance."""
-    keywords: frozenset[str | None]
-    """The keywords of all calls; None is among them if a call passes a mapping (`**`), which may hold any."""
-    words: frozenset[str]
-    """The names it reads or assigns, its attributes, what it imports, and the words of its strings.
-
-    `format` is among them if it puts values into text, `__traceback__` if it names an exception that it catches.
-    """
-
-
-def names(tree: ast.Module) -> Names:
-    """Return the names in a program.
-
-    Raises ValueError for what is not supported: type parameters, and global or nonlocal in a class's body.
+    The order is about that of the text. Raises ValueError for what is not supported: type parameters, and global or
+    nonlocal in a class's body.
     """
     reader = _Reader()
     reader.visit(tree)
-    found = [Occurrence(name, scope.meaning(name), rename) for name, scope, rename in reader.noted]
-    return Names(found, frozenset(reader.keywords), frozenset(reader.words))
+    return [Occurrence(name, scope.meaning(name), rename) for name, scope, rename in reader.noted]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """Return the child nodes without contexts and operators; faster than `ast.iter_child_nodes`."""
+    """Return the child nodes in order, without contexts and operators (a comparison's stay).
+
+    Faster than `ast.iter_child_nodes`; a name and a constant have none.
+    """
     if isinstance(node, _HOLDS_NOTHING):
         return []
     found: list[ast.AST] = []
@@ -75,10 +74,13 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 @dataclass
 class _Scope:
-    """The bindings of a function or comprehension; a class or module also has a scope, but its names are kept."""
+    """The bindings of a function or comprehension; a class or module also has a scope, but its names are kept.
+
+    `outer` is the scope around it, None for the module. `globals` and `nonlocals` are the names declared so in it.
+    """
 
     outer: _Scope | None = None
-    is_class: bool = True
+    is_class: bool = True  # or the module, which differs in nothing that matters here
     is_comprehension: bool = False
     bindings: dict[str, Binding] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
@@ -89,7 +91,10 @@ class _Scope:
         binding.fixed |= fixed
 
     def meaning(self, name: str) -> Binding | None:
-        """Return the binding of a name in this scope, once all is read. Only a class's own body sees its names."""
+        """Return the binding of a name used in this scope, None for a global; right only once all scopes are read.
+
+        Only a class's own body sees the names bound there, not the functions in it.
+        """
         scope: _Scope | None = self
         while scope is not None:
             if scope is self or not scope.is_class:
@@ -102,21 +107,21 @@ class _Scope:
 
 
 class _Reader(ast.NodeVisitor):
-    """Visits a program in the order of its text, and notes its bindings and names."""
+    """Visits a program in the order of its text, and notes each name with its scope and a function that renames it."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, _Scope, Callable[[str], None]]] = []
-        self.keywords: set[str | None] = set()
-        self.words: set[str] = set()
         self._scope = _Scope()
 
     def generic_visit(self, node: ast.AST) -> None:
-        for child in children(node):
-            self.visit(child)
+        if attribute := _BINDS.get(type(node)):
+            self._note_bound(node, attribute, getattr(node, attribute))
+        self._visit_all(children(node))
 
-    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
+    def _visit_all(self, nodes: Iterable[ast.AST | None]) -> None:
         for node in nodes:
-            self.visit(node)
+            if node is not None:
+                self.visit(node)
 
     @contextmanager
     def _inside(self, scope: _Scope) -> Iterator[None]:
@@ -133,69 +138,36 @@ class _Reader(ast.NodeVisitor):
             self._note(node, attribute, name)
 
     def visit_Name(self, node: ast.Name) -> None:
-        self.words.add(node.id)
         if not isinstance(node.ctx, ast.Load):
             self._scope.bind(node.id)
         self._note(node, "id", node.id)
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self.words.add(node.attr)
-        self.visit(node.value)
-
     def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, str):
-            self.words.update(_WORD.findall(node.value))
-
-    def visit_FormattedValue(self, node: ast.FormattedValue) -> None:
-        self.words.add("format")
-        self.generic_visit(node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> None:
-        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
-            self.words.add("format")
-        self.generic_visit(node)
-
-    def visit_keyword(self, node: ast.keyword) -> None:
-        self.keywords.add(node.arg)
-        self.visit(node.value)
+        pass  # the inherited method is slow, since it looks for handlers of outdated kinds of constants
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         scope = self._scope
         while scope.is_comprehension and scope.outer is not None:
             scope = scope.outer  # `:=` in a comprehension binds the name in the function around it
         scope.bind(node.target.id)
-        self.words.add(node.target.id)
         self._note(node.target, "id", node.target.id)
         self.visit(node.value)
 
-    def _visit_definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        _refuse_type_parameters(node)
-        self._note_bound(node, "name", node.name)
-        self._visit_function(node, node.body)
-
-    visit_FunctionDef = visit_AsyncFunctionDef = _visit_definition
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._visit_function(node, [node.body])
-
-    def _visit_function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, body: Sequence[ast.AST]
-    ) -> None:
+    def _visit_definition(self, node: _Definition) -> None:
+        """Note the names in a function or class; raises ValueError for what is not supported (see `names`)."""
+        if getattr(node, "type_params", None):
+            raise ValueError("type parameters are not followed")
+        self._note_bound(node, "name", getattr(node, "name", None))  # a lambda has none
         self._visit_all(_evaluated_outside(node))
-        with self._inside(_Scope(self._scope, is_class=False)):
-            for parameter in _parameters(node.args):
+        with self._inside(_Scope(self._scope, is_class=isinstance(node, ast.ClassDef))):
+            for parameter in [] if isinstance(node, ast.ClassDef) else _parameters(node.args):
                 self._scope.bind(parameter.arg, parameter=True)
                 self._note(parameter, "arg", parameter.arg)
-            self._visit_all(body)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        _refuse_type_parameters(node)
-        self._note_bound(node, "name", node.name)
-        self._visit_all(_evaluated_outside(node))
-        with self._inside(_Scope(self._scope)):
-            self._visit_all(node.body)
-            if self._scope.globals or self._scope.nonlocals:
+            self._visit_all([node.body] if isinstance(node, ast.Lambda) else node.body)
+            if self._scope.is_class and (self._scope.globals or self._scope.nonlocals):
                 raise ValueError("global and nonlocal in a class's body are not followed")
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _visit_definition
 
     def _visit_comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
         self.visit(node.generators[0].iter)  # the first iterable belongs to the scope around
@@ -206,29 +178,13 @@ class _Reader(ast.NodeVisitor):
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
 
-    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+    def _visit_import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            self.words.update(_WORD.findall(alias.name))
-            self._note_bound(alias, "asname", alias.asname or alias.name.partition(".")[0], fixed=_is_dotted(alias))
+            # `import a.b` binds `a`, but `import a.b as c` binds b: the `a` cannot get another name
+            is_fixed = alias.asname is None and "." in alias.name
+            self._note_bound(alias, "asname", bound_by(alias), fixed=is_fixed)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self.words.update(_WORD.findall(node.module or ""))
-        self.visit_Import(node)
-
-    def _visit_named(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
-        self._note_bound(node, "name", node.name)
-        self.generic_visit(node)
-
-    visit_MatchAs = visit_MatchStar = _visit_named
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name is not None:
-            self.words.add("__traceback__")
-        self._visit_named(node)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self._note_bound(node, "rest", node.rest)
-        self.generic_visit(node)
+    visit_Import = visit_ImportFrom = _visit_import
 
     def visit_Global(self, node: ast.Global) -> None:
         self._scope.globals.update(node.names)
@@ -239,27 +195,15 @@ class _Reader(ast.NodeVisitor):
             self.noted.append((name, self._scope, partial(node.names.__setitem__, place)))
 
 
-def _evaluated_outside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef) -> list[ast.AST]:
+def _evaluated_outside(node: _Definition) -> list[ast.AST | None]:
     """Return the parts of a definition that run in the scope around it: decorators, bases, defaults, annotations."""
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *node.keywords]
-    outside: list[ast.AST | None] = [*node.args.defaults, *node.args.kw_defaults]
-    outside += [parameter.annotation for parameter in _parameters(node.args)]
-    if not isinstance(node, ast.Lambda):
-        outside += [*node.decorator_list, node.returns]
-    return [part for part in outside if part is not None]
+    annotations = (parameter.annotation for parameter in _parameters(node.args))
+    own = [] if isinstance(node, ast.Lambda) else [*node.decorator_list, node.returns]
+    return [*node.args.defaults, *node.args.kw_defaults, *annotations, *own]
 
 
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:
-    starred = [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter is not None]
+    starred = filter(None, (arguments.vararg, arguments.kwarg))
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred]
-
-
-def _is_dotted(alias: ast.alias) -> bool:
-    """Whether an import has a dotted name: `import a.b` binds `a`, but `import a.b as a` would bind b."""
-    return alias.asname is None and "." in alias.name
-
-
-def _refuse_type_parameters(node: ast.AST) -> None:
-    if getattr(node, "type_params", None):
-        raise ValueError("type parameters are not followed")

@@ -26,7 +26,7 @@ from typing import (
     Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union, cast, overload,
 )
 """
-"""Imports that models often forget. Those that a program uses are added to it."""
+"""Imports that models often forget. A program gets those that it uses and does not have."""
 
 
 @cache
@@ -36,11 +36,11 @@ def offered() -> Definitions:
 
 
 def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int], None]) -> str:
-    """Return the program with what it lacks (imports, constants, functions), each from the first donor that has it.
+    """Return the program with what it lacks (imports, constants, functions) before it, from the first donors with it.
 
     Models often leave out what the prompt showed them, or write the imports in a separate block. Names that no donor
-    has stay undefined. `spend` is called with each number of characters parsed. Raises SyntaxError if a statement
-    cannot be copied, and what `spend` raises.
+    has stay undefined. `spend` is called with the length of each program made, which is then parsed. Raises SyntaxError
+    if the program does not compile or a statement cannot be copied, and what `spend` raises.
     """
     wanted = missing_names(source)
     for donor in donors:
@@ -54,7 +54,7 @@ def completed(source: str, donors: Sequence[Definitions], spend: Callable[[int],
 
 
 def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
-    """Return the donor's statements that define the wanted names and all that those need, in the donor's order."""
+    """Return the donor's statements, as source, that define wanted names or what those need, in the donor's order."""
     chosen: dict[int, str] = {}
     names: set[str] = set()
     waiting = sorted(wanted & donor.places.keys())
@@ -68,6 +68,7 @@ def _needed(donor: Definitions, wanted: Set[str]) -> list[str]:
 
 
 def _text(statement: ast.stmt) -> str:
+    """Return the source of a statement; raises SyntaxError if Python cannot write it."""
     try:
         return ast.unparse(statement)
     except (ValueError, RecursionError) as error:  # a number of too many digits
@@ -75,7 +76,7 @@ def _text(statement: ast.stmt) -> str:
 
 
 def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
-    """Return an import reduced to these names; '' for any other statement."""
+    """Return the source of an import of these names alone; '' for any other statement."""
     match statement:
         case ast.Import(names=aliases):
             return ast.unparse(ast.Import([alias for alias in aliases if bound_by(alias) in names]))
@@ -85,11 +86,9 @@ def _narrowed(statement: ast.stmt, names: Set[str]) -> str:
 
 
 def _prepended(statements: Sequence[str], source: str) -> str:
-    """Put statements before the program, but after its `from __future__` imports, which must come first."""
-    futures = [
-        node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    ]
+    """Return the program with statements before it, but after its `from __future__` imports, which must come first."""
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    first = max((node.end_lineno or 0 for node in imports if node.module == "__future__"), default=0)
     lines = source.split("\n")
-    first = futures[-1].end_lineno or 0 if futures else 0
-    gap = [""] if not futures else []
+    gap = [] if first else [""]
     return "\n".join([*lines[:first], *statements, *gap, *lines[first:]])

@@ -1,4 +1,4 @@
-"""The sentence in which a model describes its program."""
+"""Finds the sentence in which a model describes its program."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from behavesim.programs.fences import Block
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _WORDS = re.compile(r"\w\s+\w")
+"""Two words: braces with a single word are LaTeX or a placeholder."""
 _LABEL = re.compile(r"^[\s#>*_-]*(?:(?:thought|idea|algorithm|description)[*_ ]*:)?[\s*_]*", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][\w:.=-]*>")
 _LIMIT = 500
+"""Most characters of a description: it is shown in prompts."""
 
 
 def thought_in(prose: str) -> str:
-    """Return the description in a text on one line of at most 500 characters: the words in braces, else the whole text.
+    """Return the description of a program in a text, on one line of at most 500 characters; "" for a blank text.
 
-    EoH asks for the description in braces.
+    It is the first text of several words in braces, as EoH asks for it, else the whole text without its tags. A label
+    at its beginning, such as "Thought:", is left out. A longer description is cut and ends in "…".
     """
     braces = next((inside for inside in _BRACES.findall(prose) if _WORDS.search(inside)), None)
     words = " ".join(_LABEL.sub("", _TAG.sub(" ", prose) if braces is None else braces, count=1).split())
@@ -25,7 +28,10 @@ def thought_in(prose: str) -> str:
 
 
 def prose_around(text: str, parts: Sequence[Block]) -> str:
-    """Return the text before the first fenced block; if that is blank, the text after the last one."""
+    """Return the text before the first of its fenced blocks `parts`; if that is blank, the text after the last one.
+
+    There must be at least one block.
+    """
     lines = text.split("\n")
-    before, behind = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
-    return before if before.strip() else behind
+    before, after = "\n".join(lines[: parts[0].begin]), "\n".join(lines[parts[-1].end :])
+    return before if before.strip() else after

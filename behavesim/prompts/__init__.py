@@ -1,1 +1,1 @@
-"""What a model is asked."""
+"""Writes the prompts of a run: what a model is asked."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from textwrap import indent
 
+from behavesim.programs.definitions import functions_in
+from behavesim.programs.signatures import signature
 from behavesim.task import Task, instances_of
+from behavesim.task.evaluated import EvaluatorTask
 
 # The sentences of this file stand in prompts: changing one changes what models are asked in every run.
 STATELESS = (
@@ -17,11 +20,18 @@ SEEDED = "- Random numbers must be seeded anew in each call, or its answers depe
 
 
 def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
-    """Return the contract as text. It has no fenced block, since those hold example programs.
+    """Return what a task asks of a program: how the function is called, the task's rules and the run's limits.
 
-    `timeout_s` is the run's limit in CPU seconds for all instances of the search together; `memory_mb` is in MB.
+    For programs that are whole texts it is the rules and limits alone. The text has no fenced block, since those hold
+    example programs. `timeout_s` is the limit in CPU seconds for all instances of the search together; `memory_mb` is
+    in MB.
     """
-    rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
+    if isinstance(task, EvaluatorTask):
+        rules = _evaluator_rules(task, timeout_s, memory_mb)
+        if not task.calls_a_function:
+            return "\n".join(["Rules:", *rules])
+    else:
+        rules = [task.rules.strip(), *_limits(task, timeout_s, memory_mb)]
     return "\n\n".join(
         [
             f"The function to write is `{task.entry_point}`. It is called like this:",
@@ -31,16 +41,45 @@ def contract(task: Task, timeout_s: float, memory_mb: int) -> str:
     )
 
 
+def _evaluator_rules(task: EvaluatorTask, timeout_s: float, memory_mb: int) -> list[str]:
+    """Return the rules for programs that an evaluator runs, one a line; the arguments are those of `contract`."""
+    has_blocks, thresholds = "EVOLVE-BLOCK-START" in task.template, task.file.thresholds
+    passing = " and ".join(f"at least {least:g} in stage {stage}" for stage, least in enumerate(thresholds, 1))
+    is_python = ".py" in task.template if not task.suffix else task.suffix == ".py"
+    rules = [
+        _judged(task),
+        "Only text between a line with EVOLVE-BLOCK-START and its EVOLVE-BLOCK-END may change; all other text is put "
+        "back as it was." * has_blocks,
+        f"The evaluation has stages: to be evaluated to the end, a program needs {passing}." * bool(thresholds),
+        f"Evaluator and program together have {timeout_s:g} s of CPU time and {memory_mb} MB of memory. They cannot "
+        "reach the network, and can write to temporary files alone.",
+        "The program may import the standard library of Python 3.11 and the libraries that the first program imports; "
+        "others may not be installed." * is_python,
+        "An exception, a result that the evaluator finds invalid, or a limit that is passed loses the program.",
+        _objective(task, 1),
+    ]
+    return [f"- {rule}" for rule in rules if rule]
+
+
+def _judged(task: EvaluatorTask) -> str:
+    """Return a sentence on how an evaluator runs programs, by its convention."""
+    if task.entry_point:
+        return f"An evaluator calls `{task.entry_point}`; keep its arguments and the kind of its result."
+    if task.file.convention == "command":
+        return "A command runs the program and scores it; keep how the program is started, what it reads and writes."
+    return (
+        "An evaluator imports the program, calls it and scores it; keep the names, arguments and results that it needs."
+    )
+
+
 def _interface(task: Task) -> str:
-    """Return the entry point's signature and docstring, as the template has them."""
-    functions = [node for node in ast.parse(task.template).body if isinstance(node, ast.FunctionDef)]
-    function = next(node for node in functions if node.name == task.entry_point)
-    returned = "" if function.returns is None else f" -> {ast.unparse(function.returns)}"
-    signature = f"def {function.name}({ast.unparse(function.args)}){returned}"
-    return "\n".join(filter(None, [signature, indent(ast.get_docstring(function) or "", "    ")]))
+    """Return the signature of the function that the task's template defines, and its docstring, if any, indented."""
+    function = functions_in(task.template)[task.entry_point]
+    return "\n".join(filter(None, [signature(function), indent(ast.get_docstring(function) or "", "    ")]))
 
 
 def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
+    """Return the rules of every task without an evaluator, one a line; the arguments are those of `contract`."""
     count = len(instances_of(task, "search"))
     judged = "one instance" if count == 1 else f"{count} instances, one after another in the same process"
     together, on_any = ("", "") if count == 1 else (" for all of them together", ", on whichever instance")
@@ -57,7 +96,7 @@ def _limits(task: Task, timeout_s: float, memory_mb: int) -> list[str]:
 
 
 def _objective(task: Task, count: int) -> str:
-    """Return what the score is, which direction is better, and the best known score if there is one."""
+    """Return a sentence: what the score is, which direction is better, and the best known score if there is one."""
     objective = task.objective_on("search")
     mean = ", the mean over the instances," if count > 1 and type(task).mean_score is Task.mean_score else ""
     better = "lower" if objective.direction == "minimise" else "higher"

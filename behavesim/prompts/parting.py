@@ -1,4 +1,4 @@
-"""Says in a prompt where two of its programs part: on which instance, at which step, and what each does there."""
+"""Says in a prompt at which step two of its programs first differ, on which instance, and what each does there."""
 
 from __future__ import annotations
 
@@ -15,55 +15,58 @@ from behavesim.state.events import Asked, CandidateId, NoteAsked
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 PLACE = "\0behaviour\0"
-"""Marks where the words on behaviour belong in a prompt; programs cannot contain a null character."""
+"""Stands in a prompt where the words on behaviour belong; programs cannot contain a null character."""
 
 InWords = Callable[[int, int], str]
-"""Returns a decision (second number) on the instance of an index (first number, from 0) in words."""
+"""Returns in words what a decision (second number) is on the search's instance of an index (first number, from 0)."""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """A question whose prompt still lacks its words on behaviour."""
+    """A request to a model whose prompt still has PLACE where its words on behaviour belong."""
 
     asked: Asked | NoteAsked
     order: tuple[int, ...]
     """Indices of the instances, those first on which the scores of the two programs differ most."""
     in_words: InWords
     kept: tuple[CandidateId, ...] = ()
-    """The programs of the archive; the words count how many of them go on as either program does."""
+    """The programs of the archive. The words count how many of them go on as either program does."""
 
     def decide(self, behaviours: Behaviours) -> Asked | NoteAsked:
-        """Return the question with the step at which its first and its last program part."""
-        programs = shown_in(self.asked)
-        worse, *_, better = (behaviours.algorithm(program) for program in programs)
-        words = self._words(worse, better, len(programs), behaviours)
-        prompt = self.asked.prompt
-        return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
+        """Return the request with words in place of PLACE on the step at which its first and last program first differ.
 
-    def _words(
-        self, worse: Sequence[AlgorithmRun], better: Sequence[AlgorithmRun], count: int, behaviours: Behaviours
-    ) -> str:
-        # the first instance on which they part at all; on the others they may do the same
+        They are about the first instance in `order` on which the programs differ; if there is none, the words say so.
+        """
+        programs = shown_in(self.asked)
+        count = len(programs)
+        worse, better = behaviours.algorithm(programs[0]), behaviours.algorithm(programs[-1])
+        words = f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
         for index in self.order:
             step = first_difference(worse[index], better[index])
             if step is not None:
-                others = [behaviours.algorithm(each)[index] for each in self.kept]
-                return (
+                kept = [behaviours.algorithm(each)[index] for each in self.kept]
+                words = (
                     f"What they do: on instance {index + 1}, programs 1 and {count} {_until(step)}. "
                     f"Program 1 {did(worse[index], index, step, self.in_words)}; "
                     f"program {count} {did(better[index], index, step, self.in_words)}."
-                    f"{tried(worse[index], better[index], others, step + 1, count)}"
+                    f"{_alike(worse[index], better[index], kept, step + 1, count)}"
                 )
-        return f"What they do: programs 1 and {count} do exactly the same on all instances, in other words."
+                break
+        prompt = self.asked.prompt
+        return replace(self.asked, prompt=replace(prompt, text=prompt.text.replace(PLACE, words)))
 
 
 def shown_in(asked: Asked | NoteAsked) -> tuple[CandidateId, ...]:
-    """Return the programs that a question shows, in ascending order of score."""
+    """Return the numbers of the programs that a request shows, in ascending order of score."""
     return asked.parents if isinstance(asked, Asked) else asked.about
 
 
 def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> str:
-    """Return what a program does at a step (from 0) on the instance of an index, as the end of a sentence."""
+    """Return what a program does at a step (from 0) of its trajectory, as the end of a sentence about it.
+
+    For prefixes that is the decision in words, for samples the number of runs, for other kinds how many steps are left.
+    `index` is the instance's, from 0. After the last step the words say that the program ended.
+    """
     if step >= len(trajectory):
         return "has come to its end there"
     if isinstance(trajectory, Samples):
@@ -73,10 +76,11 @@ def did(trajectory: AlgorithmRun, index: int, step: int, in_words: InWords) -> s
     return f"chooses {in_words(index, int(trajectory.data[step]))}"
 
 
-def tried(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun], states: int, count: int) -> str:
-    """Return how many programs of the archive share the first `states` states with either program, as a sentence.
+def _alike(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun], states: int, count: int) -> str:
+    """Return how many of the archive's trajectories `kept` share their first `states` states with `worse` or `better`.
 
-    Return "" if the archive has no more than two programs.
+    The words are a sentence after a space, in which the two programs are 1 and `count`. For at most two trajectories,
+    "" is returned.
     """
     if len(kept) <= 2:
         return ""
@@ -88,7 +92,7 @@ def tried(worse: AlgorithmRun, better: AlgorithmRun, kept: Sequence[AlgorithmRun
 
 
 def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
-    """Return the first states of a trajectory as bytes, so that equal beginnings can be counted."""
+    """Return the first `states` states of a trajectory (all, if it has fewer) as bytes, to count equal beginnings."""
     if isinstance(trajectory, Samples):
         return b"".join(_beginning(run, states) for run in trajectory.runs)
     if trajectory.ends is None:
@@ -99,9 +103,10 @@ def _beginning(trajectory: AlgorithmRun, states: int) -> bytes:
 
 
 def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
-    """Return the index of the first state in which two trajectories differ; None if they are equal.
+    """Return the index (from 0) of the first state in which two trajectories differ; None if they are equal.
 
-    For samples it is the earliest such index over all pairs of runs of equal number.
+    If one ends where the other goes on, it is the length of the shorter. For samples it is the least index over pairs
+    of runs, first with first and so on; 0 if only their numbers of runs differ.
     """
     if left == right:
         return None
@@ -115,13 +120,13 @@ def first_difference(left: AlgorithmRun, right: AlgorithmRun) -> int | None:
 
 
 def _state(trajectory: Trajectory, step: int) -> NDArray[Any]:
-    if trajectory.ends is None:
-        return trajectory.data[step : step + 1]
-    begin = 0 if step == 0 else int(trajectory.ends[step - 1])
-    return trajectory.data[begin : int(trajectory.ends[step])]
+    """Return a state; of prefixes only its last decision, since earlier steps were compared before."""
+    state = trajectory.state(step)
+    return state[-1:] if trajectory.kind == "prefixes" else state
 
 
 def _until(step: int) -> str:
+    """Return words on how long two programs do the same whose first difference is at a step, counted from 0."""
     if step == 0:
         return "part at once"
     return f"do the same in the first {f'{step} steps' if step > 1 else 'step'}, and then part"

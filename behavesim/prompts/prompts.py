@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from behavesim.base.config import Settings
 from behavesim.programs.fences import fenced
+from behavesim.prompts.answering import Answering
 from behavesim.prompts.contract import contract
+from behavesim.prompts.feedback import FAILURES_PLACE, FEEDBACK_SHOWN, quoted, shows_failures, with_failures
 from behavesim.prompts.parting import PLACE, InWords, Parting, shown_in
-from behavesim.prompts.shown import parts_of, prose, said_score
+from behavesim.prompts.shown import parts_of, prose, said_with_metrics
 from behavesim.prompts.wording import PARTS, Wording
 from behavesim.state.events import Asked, NoteAsked, Prompt, Rejected
 from behavesim.state.members import Member
@@ -18,111 +19,124 @@ from behavesim.state.state import RunState
 from behavesim.task import Objective, Task, instances_of
 
 HINT_SHOWN = 600
-"""Longest hint that prompts show, in characters: 50 words were asked for, and some models write pages."""
+"""Most characters of a hint that prompts show: 50 words were asked for, and some models write pages."""
 REPLY_SHOWN = 4000
-"""Longest part of a failed reply that a repair shows if no program could be read from it, in characters."""
+"""Characters of a failed reply, from its start, that a repair shows if no program could be read from it."""
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Writes the prompts of a run."""
+    """Writes the prompts of a run; programs are given to it in ascending order of score."""
 
     wording: Wording
     task: Mapping[str, str]
-    """The parts of a text that are about the task: description, contract, template (fenced) and entry_point."""
+    """The parts of a text that are equal in all prompts of a run, by their names in `wording.PARTS`."""
     objective: Objective
     in_words: InWords
-    """Returns a decision on the search's instance of an index in words."""
-    feedback: Literal["none", "scores", "behaviour"]
-    """What prompts say of their programs beside the code, if the wording has a place for it."""
-    times: bool
-    """Whether prompts say with a program's score how much CPU time it took."""
-    angles: bool
-    """Whether first prompts take turns with the wording's angles, the ideas to begin from."""
+    settings: Settings
+    """The run's: `prompt_feedback`, `prompt_times` and `prompt_angles` say what prompts hold."""
+    answering: Answering
+    """How programs are shown and asked for."""
 
     @classmethod
     def of_run(cls, settings: Settings, task: Task) -> Prompts:
-        """Return the prompts of a run; raises UsageError if its wording cannot be loaded."""
+        """Return the prompts of a run; raises UsageError if the wording in its settings cannot be loaded."""
+        answering = Answering.of(task)
         said = {
             "description": task.description,
             "contract": contract(task, settings.timeout_s, settings.memory_mb),
-            "template": fenced(task.template),
+            "template": fenced(task.template, answering.label),
             "entry_point": task.entry_point,
+            "failures": FAILURES_PLACE if settings.prompt_feedback != "none" and shows_failures(task) else "",
+            "form": answering.form,
+            "base": "the program above",  # of first prompts; the others say it themselves
+            "files": answering.files,
         }
         instances = instances_of(task, "search")
 
         def in_words(index: int, decision: int) -> str:
             return task.in_words(instances[index], decision)
 
-        return cls(
-            Wording.load(settings.prompts),
-            said,
-            task.objective_on("search"),
-            in_words,
-            feedback=settings.prompt_feedback,
-            times=settings.prompt_times,
-            angles=settings.prompt_angles,
-        )
+        wording = Wording.load(settings.prompts, answering.variant)
+        return cls(wording, said, task.objective_on("search"), in_words, settings, answering)
 
-    def first(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
-        """Return a prompt that shows the template alone.
+    def showing_template(self, name: str, number: int, template: Member | None = None, operator: str = "") -> Prompt:
+        """Return the prompt `name`, such as "initial", that shows the template and no other program.
 
-        `number` is the candidate's; it chooses the angle. `template` is `RunState.template`, for its score.
+        `number` is the candidate's: with `prompt_angles` it chooses the idea to begin from. `template` is the evaluated
+        template, whose score and metrics are shown; None leaves them out, and so does `prompt_feedback` "none".
+        `operator` is recorded with the prompt; "" means `name`.
         """
-        # by the candidate's number: the same candidate gets the same angle in a resumed run
-        known = self.wording.angles if self.angles else []
-        score = "" if template is None or self.feedback == "none" else said_score(template, self.objective)
-        parts = {"angle": known[number % len(known)] if known else "", "template_score": score}
+        # by the candidate's number: the same candidate gets the same angle (an idea to begin from) in a resumed run
+        known = self.wording.angles if self.settings.prompt_angles else []
+        feedback = self.settings.prompt_feedback
+        score = "" if template is None or feedback == "none" else said_with_metrics(template, self.objective)
+        angle = known[number % len(known)] if known else ""
+        parts = {"angle": angle, "template_score": score}
         return self._prompt(name, parts, operator)
 
-    def of(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
-        """Return the prompt `name`, such as "improve" or "e1", that shows programs, given in ascending order of score.
+    def showing_programs(self, name: str, programs: Sequence[Member], **words: str) -> Prompt:
+        """Return the prompt `name`, such as "improve" or "e1", that shows these programs, worst first.
 
-        `words` are further parts of the text by their names.
+        `words` are further parts of the text by their names in `wording.PARTS`. The prompt may still lack its words on
+        behaviour and on failures; see `completed`.
         """
-        says = self.feedback != "none"
-        known = parts_of(programs, self.objective, scores=says, times=says and self.times)
-        tells = self.feedback == "behaviour" and len(programs) > 1
+        feedback = self.settings.prompt_feedback
+        says = feedback != "none"
+        times = says and self.settings.prompt_times
+        known = parts_of(programs, self.objective, says, times, self.answering.label)
+        tells = feedback == "behaviour" and len(programs) > 1
         return self._prompt(name, {"behaviour": PLACE if tells else "", **known, **words})
 
     def completed(self, asked: Asked | NoteAsked, state: RunState) -> Asked | NoteAsked | Parting:
-        """Return a question as it can be sent, or the measurement that its words on behaviour need first."""
+        """Return a request as it can be sent, or a Parting, which measures behaviour and then completes its prompt.
+
+        In both, the run's recent failures have been filled in where the prompt has a place for them.
+        """
+        text = with_failures(asked.prompt.text, state.failures)
+        asked = replace(asked, prompt=replace(asked.prompt, text=text)) if text != asked.prompt.text else asked
         if PLACE not in asked.prompt.text:
             return asked
         worse, *_, better = (state.members[program].scores for program in shown_in(asked))
-        # where scores differ most, behaviour says most about why
         gains = [abs(left - right) for left, right in zip(worse, better, strict=True)]
-        order = sorted(range(len(gains)), key=lambda index: (-gains[index], index))
+        # where scores differ most, behaviour says most about why
+        order = sorted(range(len(gains)), key=lambda index: -gains[index])
         return Parting(asked, tuple(order), self.in_words, tuple(state.members))
 
     def hinted(self, name: str, programs: Sequence[Member], hint: str) -> Prompt:
-        """Return the prompt `name` that shows programs and a hint written by a model; "" for no hint."""
+        """Return the prompt `name` that shows programs and a hint written by a model, cut after HINT_SHOWN characters.
+
+        A `hint` of "" is left out.
+        """
         said = prose(hint, HINT_SHOWN)
-        return self.of(name, programs, hint=f"A hint: {said}" if said else "")
+        return self.showing_programs(name, programs, hint=f"A hint: {said}" if said else "")
 
     def summary(self, name: str, before: str, hints: Sequence[str]) -> Prompt:
-        """Return the prompt for a text that sums up the one `before` ("" for none) and the hints since."""
+        """Return the prompt `name` for a text that sums up the text `before` ("" for none) and the hints since.
+
+        Each of these texts is cut after HINT_SHOWN characters.
+        """
         # a model's words are shown as prose, or they could open a block that is read as a program
         known = f"What was learnt before: {prose(before, HINT_SHOWN)}" if before else "Nothing was learnt before."
-        return self._prompt(
-            name, {"known": known, "hints": "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)}
-        )
+        listed = "\n".join(f"- {prose(hint, HINT_SHOWN)}" for hint in hints)
+        return self._prompt(name, {"known": known, "hints": listed})
 
     def repair(self, asked: Asked, reply: str, rejected: Rejected) -> Asked:
-        """Return the question that asks a rejected candidate for again, with its reply and what went wrong."""
+        """Return a request for a rejected candidate once more, with the reason, the message and its program.
+
+        If no program could be read, it has the first REPLY_SHOWN characters of the reply instead. Feedback on the
+        failure is added, its last FEEDBACK_SHOWN characters, unless `prompt_feedback` is "none".
+        """
+        told = "" if self.settings.prompt_feedback == "none" else quoted(rejected.feedback, FEEDBACK_SHOWN, is_end=True)
         parts = {
             "prompt": asked.prompt.text,
-            "reply": fenced(rejected.source) if rejected.source else reply[:REPLY_SHOWN].strip(),
+            "reply": fenced(rejected.source, self.answering.label) if rejected.source else reply[:REPLY_SHOWN].strip(),
             "reason": rejected.reason,
-            "message": rejected.message,
+            "message": f"{rejected.message}\n\n{told}" if told else rejected.message,
         }
-        text = self.wording.text("repair", {**self._blank, **parts})
-        return replace(asked, prompt=Prompt(text, "repair", asks_thought=True))
-
-    @property
-    def _blank(self) -> dict[str, str]:
-        return {**dict.fromkeys(PARTS, ""), **self.task}
+        return replace(asked, prompt=replace(self._prompt("repair", parts), asks_thought=True))
 
     def _prompt(self, name: str, parts: Mapping[str, str], operator: str = "") -> Prompt:
-        text = self.wording.text(name, {**self._blank, **parts})
+        """Return the prompt with the text of a name; parts that are not given are blank. `operator` "" means `name`."""
+        text = self.wording.text(name, {**dict.fromkeys(PARTS, ""), **self.task, **parts})
         return Prompt(text, operator or name, self.wording.asks_thought(name))

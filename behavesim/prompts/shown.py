@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from behavesim.programs.fences import fenced
+from behavesim.prompts.feedback import feedback_in_words, metrics_in_words
 from behavesim.state.members import Member
 from behavesim.task import Objective
 
 INSTANCES_SHOWN = 8
-"""Up to this many instances a prompt shows each score, so that a model sees where a program is weak."""
+"""Most instances of a task for which prompts show each score; with more they show the mean alone."""
 
 
-def parts_of(programs: Sequence[Member], objective: Objective, scores: bool, times: bool = False) -> Mapping[str, str]:
-    """Return the parts of a text that are about programs, given in ascending order of score; none for no program.
+def parts_of(
+    programs: Sequence[Member], objective: Objective, scores: bool, times: bool = False, label: str = "python"
+) -> Mapping[str, str]:
+    """Return the parts of a text that are about programs, by the names in `wording.PARTS`; empty for no program.
 
-    `scores` and `times` say whether scores and CPU times (s) are among them.
+    `programs` are in ascending order of score. `scores` says whether their scores, metrics and feedback are shown,
+    `times` whether their CPU times are. `label` is that of the fenced blocks.
     """
     if not programs:
         return {}
     one = len(programs) == 1
+    last = "second" if len(programs) == 2 else "last"
+    has_best = not one and programs[-1].utility > programs[-2].utility
     return {
-        "shown": _shown(programs, objective, scores, times),
-        "programs": _listed("program", programs, ["Program {}:"] * len(programs)),
-        "algorithms": _listed("algorithm", programs, [f"Algorithm {{}}. {_idea(each)}" for each in programs]),
-        "worse": fenced(programs[0].source),
-        "better": fenced(programs[-1].source),
-        "comparison": f"The {_last(programs)} program is better than those before it." if _has_best(programs) else "",
+        "shown": _shown(programs, objective, scores, times, label),
+        "programs": _listed("program", programs, label),
+        "algorithms": _listed("algorithm", programs, label),
+        "worse": fenced(programs[0].source, label),
+        "better": fenced(programs[-1].source, label),
+        "comparison": f"The {last} program is better than those before it." if has_best else "",
         "aim": "it" if one else "all of them",
+        "base": "the program above" if one else "program 1, the first of those above",
         "best": "it" if one else "the best of them",
     }
 
 
-def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times: bool) -> str:
-    """Return the programs with their scores, times and ideas, as the wording `full` shows them."""
+def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times: bool, label: str) -> str:
+    """Return the programs with their scores, metrics, feedback, times and ideas, as the wording `full` shows them."""
     if len(programs) == 1:
         said = ["Here is a program that solves the problem."]
     elif _are_equal(programs):
@@ -42,15 +50,24 @@ def _shown(programs: Sequence[Member], objective: Objective, scores: bool, times
         said = [f"Here are {len(programs)} programs that solve the problem, the best one last."]
     for number, each in enumerate(programs, 1):
         title = "" if len(programs) == 1 else f"Program {number}. "
-        facts = [said_score(each, objective)] if scores else []
+        facts = [said_with_metrics(each, objective)] if scores else []
         facts += [f"It took {each.cpu_s:.2g} s of CPU time."] if times and each.cpu_s is not None else []
         facts += [f"Its idea: {prose(each.thought)}"] if each.thought else []
-        said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source)]
+        said += [f"{title}{' '.join([*facts, 'Its code:'])}", fenced(each.source, label)]
+        said += feedback_in_words(each) if scores else []
     return "\n\n".join(said)
 
 
+def said_with_metrics(program: Member, objective: Objective) -> str:
+    """Return a program's score as `said_score` does, and then its metrics as `metrics_in_words` does."""
+    return f"{said_score(program, objective)} {metrics_in_words(program.metrics, program.score)}".rstrip()
+
+
 def said_score(program: Member, objective: Objective) -> str:
-    """Return a program's score in words, with that of each instance and its gap to the best known score."""
+    """Return a program's score as a sentence, with its gap in % to the best known score, if one is known.
+
+    It has the score of each instance as well if there are 2 to INSTANCES_SHOWN.
+    """
     gap = objective.gap(program.score)
     behind = "" if gap is None else f", {100 * gap:.3g} % behind the best known" if gap > 0 else ", as good as known"
     each = " ".join(f"{score:.5g}" for score in program.scores)
@@ -58,17 +75,16 @@ def said_score(program: Member, objective: Objective) -> str:
     return f"Score {program.score:.6g}{by_instance}{behind}."
 
 
-def _listed(noun: str, programs: Sequence[Member], titles: Sequence[str]) -> str:
-    """Return the programs as the paper's prompts show them: without scores."""
+def _listed(noun: Literal["program", "algorithm"], programs: Sequence[Member], label: str) -> str:
+    """Return the programs as the paper's prompts show them, without scores; algorithms come with their ideas."""
+    ends = [":" if noun == "program" else f". {_idea(each)}" for each in programs]
     if len(programs) == 1:
         article = "a" if noun == "program" else "an"
-        behind = ":" if noun == "program" else f". {_idea(programs[0])}"
-        return f"Here is {article} {noun} that solves the problem{behind}\n\n{fenced(programs[0].source)}"
+        return f"Here is {article} {noun} that solves the problem{ends[0]}\n\n{fenced(programs[0].source, label)}"
     order = "; they score the same" if _are_equal(programs) else ", from worse to better"
     said = [f"Here are {len(programs)} {noun}s that solve the problem{order}."]
-    for number, (each, title) in enumerate(zip(programs, titles, strict=True), 1):
-        # replace and not format: a thought may hold braces
-        said += [title.replace("{}", str(number), 1), fenced(each.source)]
+    for number, (each, end) in enumerate(zip(programs, ends, strict=True), 1):
+        said += [f"{noun.capitalize()} {number}{end}", fenced(each.source, label)]
     return "\n\n".join(said)
 
 
@@ -76,21 +92,13 @@ def _are_equal(programs: Sequence[Member]) -> bool:
     return len({each.score for each in programs}) == 1
 
 
-def _has_best(programs: Sequence[Member]) -> bool:
-    """Return whether the last of several programs is better than each one before it."""
-    return len(programs) > 1 and programs[-1].utility > programs[-2].utility
-
-
-def _last(programs: Sequence[Member]) -> str:
-    return "second" if len(programs) == 2 else "last"
-
-
 def _idea(program: Member) -> str:
+    """Return the words before a program's code: its idea in the model's words, if there is one, and "Its code:"."""
     thought = prose(program.thought)
     return f"Its idea: {thought}\nIts code:" if thought else "Its code:"
 
 
 def prose(text: str, longest: int | None = None) -> str:
-    """Return a model's words on one line, cut at `longest` characters. They cannot open a fenced block."""
+    """Return the first `longest` characters of a model's words (None for all) on one line, with ' for back-quotes."""
     # a back-quote could open a fenced block, which readers would take for a program
     return " ".join(text[:longest].replace("`", "'").split())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -12,16 +11,15 @@ from pydantic import Field
 
 from behavesim.base.config import Adjustable
 from behavesim.base.errors import ProposerError, UsageError
-from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import Sparing
 from behavesim.base.text import one_line
-from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply
 
 MODEL = "folder"
 """The model's name in the journal and in `prices`: who really answers is unknown."""
 LONGEST_REPLY = 4 * 2**20
-"""Maximum number of bytes that are read of a reply file; the rest is ignored."""
+"""Maximum number of bytes of a reply file that are read; the rest is ignored."""
 LOOK_S = 0.25
 """Seconds between two looks for a reply file."""
 
@@ -49,43 +47,53 @@ class FolderProposer(Proposer[FolderSettings]):
 
     settings_type = FolderSettings
 
-    def __init__(
-        self,
-        folder: Path,
-        seed: int = 0,
-        rest_s: float = 2.0,
-        tell: Callable[[str], None] = lambda line: None,
-        clock: Heartbeat | None = None,
-    ) -> None:
-        """Create it without touching the disk; `tell` receives lines for the user (str)."""
-        self._folder, self._seed, self._rest_s = folder, seed, rest_s
-        self._tell, self._clock = tell, clock or Heartbeat()
-        self._often = Sparing(tell, self._clock)
+    def __init__(self, folder: Path, rest_s: float, context: ProposerContext) -> None:
+        """Create the proposer of a run without touching the disk.
+
+        A reply file is read when it has not changed for `rest_s` seconds.
+        """
+        self._folder, self._seed, self._rest_s = folder, context.seed, rest_s
+        self._tell, self._clock = context.tell, context.clock
+        self._often = Sparing(self._tell, self._clock)
         self._has_told = False
 
     @classmethod
-    def of(cls, settings: FolderSettings, errand: Errand) -> Self:
-        """Create the proposer of a run; raises UsageError if no folder is named or the name is not a folder."""
-        if not errand.argument:
+    def of(cls, settings: FolderSettings, context: ProposerContext) -> Self:
+        """Return the proposer of a run, whose folder is `context.argument` and need not exist yet.
+
+        Raises UsageError if no folder is named, or if the name is that of a file.
+        """
+        if not context.argument:
             raise UsageError("folder: needs the name of a folder behind it, such as --proposer folder:prompts")
-        folder = Path(errand.argument).expanduser()
+        folder = Path(context.argument).expanduser()
         if folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is no folder; name another one behind folder:")
-        return cls(folder, errand.seed, settings.reply_rest_s, errand.tell, errand.clock)
+        return cls(folder, settings.reply_rest_s, context)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Write the prompt and wait for the reply; raises ProposerError if the prompt cannot be written."""
+        """Write the prompt, and wait as long as it takes for a reply file that is not empty; return its text.
+
+        Raises ProposerError if the prompt cannot be written.
+        """
         name = self.name(prompt, number)
         await asyncio.to_thread(self._put, name, prompt.text)
         return Reply(await self._awaited(self._folder / f"{name}.reply.md"), MODEL)
 
     def name(self, prompt: Prompt, number: int) -> str:
-        """Return the common part of a prompt's file names; notes are named `note-00000-…`."""
+        """Return NAME, such as 00012-1a2b3c4d: the number in at least five digits, and eight digits of the hash.
+
+        `number` is that of the candidate, or -2 and below for a note, as `note_number` gives it. A note's name is such
+        as note-00000-1a2b3c4d, with the note's own number from 0.
+        """
         digest = hashlib.sha256(f"{self._seed}\n{number}\n{prompt.text}".encode(errors="replace")).hexdigest()
         which = f"{number:05}" if number >= 0 else f"note-{-2 - number:05}"
         return f"{which}-{digest[:8]}"
 
     def _put(self, name: str, text: str) -> None:
+        """Write the prompt's file unless it exists, under another name first, so that nobody reads half of it.
+
+        Raises ProposerError if it cannot be written. The first call gives a notice that names the folder.
+        """
         path = self._folder / f"{name}.prompt.md"
         draft = path.with_name(f".{name}.draft")
         try:
@@ -100,11 +108,14 @@ class FolderProposer(Proposer[FolderSettings]):
             self._tell(f"prompts are in {self._folder}; put each reply beside NAME.prompt.md as NAME.reply.md")
 
     async def _awaited(self, path: Path) -> str:
-        """Return the content of a file once it has not changed for `rest_s` seconds."""
+        """Return a file's text, at most LONGEST_REPLY bytes, once it is there, not empty and unchanged for `rest_s`.
+
+        A file that cannot be read is tried again, with a notice.
+        """
         seen, since = None, 0.0
         while True:
             found = await asyncio.to_thread(_state, path)
-            if found != seen:
+            if found != seen:  # inode too: an editor may replace a file by one of equal size and time
                 seen, since = found, self._clock()
             if found is not None and self._clock() - since >= self._rest_s:
                 try:
@@ -115,7 +126,7 @@ class FolderProposer(Proposer[FolderSettings]):
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return inode, size and modification time, to notice changes; None if the file is missing or empty."""
+    """Return inode, size and modification time (ns) of a file; None if it is missing, empty or out of reach."""
     try:
         found = path.stat()
     except OSError:
@@ -124,5 +135,6 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 
 def _read(path: Path) -> str:
+    """Return at most LONGEST_REPLY bytes as text; invalid UTF-8 becomes U+FFFD."""
     with path.open("rb") as file:
         return file.read(LONGEST_REPLY).decode(errors="replace")

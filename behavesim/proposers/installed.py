@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from behavesim.base.config import Owner, Settings
-from behavesim.base.errors import UsageError
-from behavesim.base.plugins import Kind, failures_named
-from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
-
-PROPOSERS = Kind("proposer", UsageError)
+from behavesim.base.config import Settings
+from behavesim.base.plugins import failures_named
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
+from behavesim.state.settings import PROPOSERS, proposer_parts
 
 
 def proposer_type(text: str) -> type[Proposer[Any]]:
-    """Return the class of a proposer such as `command:CMD`; raises UsageError if it is not found or no proposer."""
-    found = PROPOSERS.load(_name(text))
-    if not (isinstance(found, type) and issubclass(found, Proposer)):
-        raise UsageError(f"`proposer` of {text} must be a subclass of behavesim.Proposer, not {found!r}")
-    return found
+    """Return the class of a proposer by the setting `proposer`, such as `command:CMD`, `openai` or `mine.py`.
 
-
-def proposer_owner(text: str) -> Owner:
-    """Return the proposer as an owner of settings; raises UsageError if it is not found."""
-    return Owner(f"proposer {_name(text)}", proposer_type(text).settings_type)
+    Raises UsageError if there is none of this name, if its file cannot be loaded, or if `proposer` there is no subclass
+    of Proposer.
+    """
+    return PROPOSERS.load_type(proposer_parts(text)[0], Proposer)
 
 
 def models_asked(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the models that a run may ask; empty if its proposer asks none."""
+    """Return the names of the models that a run with these settings may ask; empty if its proposer asks none."""
     options = settings.of_proposer
     return options.models_asked() if isinstance(options, ProposerSettings) else ()
 
@@ -38,23 +32,19 @@ def keeps_requests(settings: Settings) -> bool:
 
 
 def argument(text: str) -> str:
-    """Return the text after the colon of `name:argument`; '' if there is none."""
-    return _parts(text)[1]
+    """Return the text after the first colon of the setting `proposer`, such as CMD of `command:CMD`.
+
+    It is "" without a colon, or if all of the text is the path of a .py file (see `proposer_parts`).
+    """
+    return proposer_parts(text)[1]
 
 
-def proposer(settings: Settings, errand: Errand) -> Proposer[Any]:
-    """Create the proposer of a run (not entered yet); raises UsageError if that fails."""
+def proposer(settings: Settings, context: ProposerContext) -> Proposer[Any]:
+    """Return the proposer of a run, not entered yet.
+
+    Raises UsageError if it is not found, any BehavesimError that its `of` raises, and PartError if `of` of a user's own
+    proposer raises another exception.
+    """
     chosen = proposer_type(settings.proposer)
     with failures_named(chosen, "proposer"):
-        return chosen.of(settings.of_proposer, errand)
-
-
-def _name(text: str) -> str:
-    return _parts(text)[0]
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """Split `name:argument`. A text that ends in `.py` is a path, unless it begins with an installed name."""
-    name, colon, behind = text.partition(":")
-    is_path = text.endswith(".py") and not (colon and name in PROPOSERS.installed())
-    return (text, "") if is_path else (name, behind)
+        return chosen.of(settings.of_proposer, context)

@@ -13,10 +13,10 @@ from email.utils import parsedate_to_datetime
 from behavesim.base.clock import world_s
 
 RECOVERY = 0.25
-"""What each success adds to the allowance (requests) after a cut: four successes allow one more request at a time."""
+"""What each success adds to the limit of requests at once after a cut: four successes allow one more."""
 
 LONGEST_BACKOFF_S = 60.0
-"""Longest pause in seconds that is chosen here; an endpoint may ask for a longer one."""
+"""Longest pause in seconds that is chosen here; an endpoint's own longer pause is kept."""
 _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
@@ -46,14 +46,14 @@ class Limiter:
         self._backoff_s = backoff_s
         self._clock, self._sleep, self._jitter = clock, sleep, jitter
         self._in_flight = 0
-        self._opens_at = 0.0
+        self._opens_at = 0.0  # in seconds of `clock`: no request starts before
         self._cuts = 0
         self._refusals_in_a_row = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self._changed = asyncio.Event()
 
     @property
     def allowance(self) -> int:
-        """The number of requests that may be under way now: from 1 to `connections`."""
+        """The largest number of requests that may be under way at once now: from 1 to `connections`."""
         return int(self._allowance)
 
     @asynccontextmanager
@@ -63,6 +63,7 @@ class Limiter:
         Requests start in the order of asking. Yields the number of cuts so far; pass it to `refused` if the endpoint
         refuses the request.
         """
+        # The semaphore keeps the order of asking, and keeps all but `connections` requests out of the loop below.
         async with self._places:
             await self._admission()
             self._in_flight += 1
@@ -70,7 +71,7 @@ class Limiter:
                 yield self._cuts
             finally:
                 self._in_flight -= 1
-                self._wake()
+                self._changed.set()
 
     def succeeded(self, headers: Mapping[str, str]) -> None:
         """Record an answered request: raise the limit by RECOVERY, and pause if its rate-limit headers say 0 are left.
@@ -80,14 +81,16 @@ class Limiter:
         self._refusals_in_a_row = 0
         self._allowance = min(self._connections, self._allowance + RECOVERY)
         self._pause(min(LONGEST_BACKOFF_S, exhausted_for_s(headers)))
-        self._wake()
+        self._changed.set()
 
     def refused(self, cuts: int, wait_s: float | None) -> float:
-        """Record that the endpoint told a request to slow down; return the seconds until requests may start again.
+        """Record that the endpoint asked to slow down; return the seconds until requests may start again.
 
         `cuts` is what `slot` yielded to the request: the limit is halved unless another refusal has cut it since.
-        `wait_s` is the pause in seconds that the endpoint asks for; if None or 0, the pause is that of `backoff_s`.
+        `wait_s` is the pause in seconds that the endpoint asks for. If it is None or 0, a refusal that halves the limit
+        starts the pause of `backoff_s`, and any other refusal none.
         """
+        # A burst of refusals is one message: the requests behind them were sent before anybody could slow down.
         if cuts == self._cuts:
             self._cuts += 1
             self._refusals_in_a_row += 1
@@ -101,30 +104,23 @@ class Limiter:
         self._opens_at = max(self._opens_at, self._clock() + seconds)
 
     async def _admission(self) -> None:
+        """Wait until no pause holds and fewer requests than the limit are under way."""
         while True:
             pause = self._opens_at - self._clock()
             if pause > 0:
                 await self._sleep(min(pause, LONGEST_BACKOFF_S))  # then look again: the machine may have slept
             elif self._in_flight >= self.allowance:
-                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._waiting.append(waiter)
-                await waiter
+                self._changed.clear()
+                await self._changed.wait()  # all that wait look again, in their order: at most `connections`
             else:
                 return
-
-    def _wake(self) -> None:
-        """Let all waiting requests check the limit again; they are never more than the connections."""
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
 
 
 def backoff_s(attempt: int, first_s: float, jitter: float) -> float:
     """Return the pause in seconds after failed attempt number `attempt` (from 1).
 
-    The full pause is `first_s` after the first attempt and doubles up to a minute. `jitter` from 0 to 1 picks a value
-    between half of it and all of it.
+    The full pause is `first_s` after the first attempt and doubles with each, up to LONGEST_BACKOFF_S. `jitter` from 0
+    to 1 picks a value between half of it and all of it.
     """
     longest = min(LONGEST_BACKOFF_S, first_s * 2.0 ** min(attempt - 1, 30))
     return longest * (0.5 + 0.5 * jitter)
@@ -144,9 +140,9 @@ def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.ti
 
 
 def exhausted_for_s(headers: Mapping[str, str]) -> float:
-    """Return the seconds until the rate-limit headers allow requests and tokens again; 0 if some are left.
+    """Return the seconds until both requests and tokens are left again, by the rate-limit headers.
 
-    0 also if the headers are missing or unreadable.
+    0 if some of both are left now, or if the headers are missing or unreadable.
     """
     pauses = [
         duration_s(headers.get(f"x-ratelimit-reset-{what}", "")) or 0.0
@@ -170,6 +166,7 @@ def duration_s(text: str) -> float | None:
 
 
 def _number(text: str, unit: float) -> float | None:
+    """Return the number in a text times `unit`; None if it is no number, negative, infinite or NaN."""
     try:
         value = float(text) * unit
     except ValueError:
@@ -178,6 +175,7 @@ def _number(text: str, unit: float) -> float | None:
 
 
 def _until(date: str, now: float) -> float | None:
+    """Return the seconds from `now` (Unix seconds) to an HTTP date, 0 if it has passed; None if it is no date."""
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - now)
     except (ValueError, OverflowError):

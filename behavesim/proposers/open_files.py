@@ -1,4 +1,4 @@
-"""The limit of open files: each connection takes one, and a process at its limit cannot even import a module."""
+"""Raises the process's limit of open files: each connection takes one, and at the limit no module can be imported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import resource
 from behavesim.base.errors import UsageError
 
 BESIDE = 64
-"""Open files allowed for a run's journal, log and sandbox, beside its connections: about twenty were counted."""
+"""Open files allowed for a run's journal, log and sandbox, besides its connections: they take about twenty."""
 
 
 def allow(connections: int) -> None:

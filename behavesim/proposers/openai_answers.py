@@ -7,22 +7,16 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from behavesim.base.text import one_line
 from behavesim.base.tokens import Usage, estimated_tokens
 from behavesim.programs.answer import interruption
 from behavesim.proposers.limiter import retry_after_s
-from behavesim.proposers.openai_message import NO_USAGE, refusal, said, usage, written
+from behavesim.proposers.openai_message import Message, usage
+from behavesim.proposers.patience import REFUSED, Fault
 
-Meaning = Literal["fatal", "limited", "passing", "setup", "parameter", "prompt", "path", "request"]
-"""What has to follow a fault. "fatal": stop the run. "limited": slow down. "passing": ask again. "setup": the URL seems
-wrong; ask again, but stop soon unless there were replies before. "parameter": leave the parameter out. "prompt": give
-up the prompt. "path": ask under /v1. "request": give up the prompt; stop if there was no reply before."""
-
-REFUSED = Usage(prompt=0, cached=0, completion=0, reasoning=0)
-"""Usage of a request that the endpoint refused: no tokens, since no endpoint bills for an error status."""
-
+# By the words of the error: most endpoints other than OpenAI's give the same code for all of these.
 _NO_SUCH_MODEL = re.compile(
     r"model_not_found|\bmodel\b.*(?:not found|not a valid|does ?n[o']t exist|not exist|unknown)"
     r"|(?:not a valid|no such|unknown|invalid) model\b",
@@ -39,10 +33,10 @@ _SERVICE_TIER = re.compile(r"service[_ ]tier", re.IGNORECASE)
 _INVISIBLE = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 
 ERROR_LIMIT = 5_000
-"""Characters of an error's text that are read: its beginning says what is wrong."""
+"""Most characters of an error's text, code or parameter that are kept: the beginning says what is wrong."""
 
 REASON_LIMIT = 50
-"""Characters kept of a finish reason or a service tier: the protocol's own have at most fourteen."""
+"""Most characters of a finish reason or a service tier that are kept: the protocol's own have at most fourteen."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class Completion:
     """A reply of the endpoint."""
 
     text: str
-    """The reply, without secrets; "" if it had no content."""
+    """The reply, or the model's words for refusing one, without secrets; "" if there is neither."""
     finish_reason: str | None
     """Why the reply ended, in the endpoint's words; None if it did not say."""
     usage: Usage
@@ -58,74 +52,42 @@ class Completion:
 
     @property
     def is_final(self) -> bool:
-        """Whether to keep the reply: it has content, or it was refused or cut off, as it would be the next time."""
+        """Whether to keep the reply: it has content, or it was refused or cut off; others are asked for again."""
         return bool(self.text.strip()) or interruption(self.finish_reason) is not None
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Why a request gave no completion."""
-
-    meaning: Meaning
-    """What has to follow."""
-    message: str
-    """What happened and what to do, for a person."""
-    usage: Usage | None = REFUSED
-    """The tokens of the request; None if the endpoint did not answer at all."""
-    wait_s: float | None = None
-    """Seconds that the endpoint asks to wait; None if it names no time."""
-    parameter: str = ""
-    """The parameter that the model refuses; "" if the fault is another one."""
-    may_be_billed: bool = False
-    """Whether the request was sent and had no complete answer, so that nobody knows whether it is billed."""
-
-
-@dataclass(frozen=True)
 class _Error:
-    """An endpoint's error; a field is "" if the endpoint did not give it."""
+    """An endpoint's error, without secrets; a field is "" if the endpoint did not give it."""
 
     text: str
+    """What is wrong, at most ERROR_LIMIT characters."""
     code: str = ""
     """The endpoint's name or number for this kind of error."""
     parameter: str = ""
     """The name of the request's parameter that is wrong."""
 
-    @property
-    def said(self) -> str:
-        """Return ": " and the endpoint's own words on one line of at most 300 characters; "" if it gave none."""
-        words = one_line(self.text, 300)
-        return f": {words}" if words else ""
-
-    def cleaned(self, clean: Callable[[str], str]) -> _Error:
-        return _Error(clean(self.text)[:ERROR_LIMIT], clean(self.code), clean(self.parameter))
-
 
 def answer(
     status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
 ) -> Completion | Fault:
-    """Return the completion in a response, or the fault that it means; `body` is unpacked already.
+    """Return the completion in a response, or the fault that it means; `body` is decompressed already.
 
-    `optional` names the parameters that the request could leave out. `clean` removes secrets from every text of the
-    endpoint that the result holds, before the text is shortened.
+    A refusal by the model or a content filter is a completion with the finish reason "content_filter". An answer
+    without choices is one without content. `optional` names the parameters that the request could leave out. `clean`
+    removes secrets from every text of the endpoint that the result holds, before the text is shortened.
     """
     try:
-        return _answer(status, headers, body, optional, clean)
-    except RecursionError:
-        return Fault("passing", "the endpoint answered with JSON that is nested too deeply to read", NO_USAGE)
-
-
-def _answer(
-    status: int, headers: Mapping[str, str], body: bytes, optional: Collection[str], clean: Callable[[str], str]
-) -> Completion | Fault:
-    document = _document(body)
-    error = _error(document)
-    if status < 400 and error is None:
-        if isinstance(document, Mapping):
-            return _completion(document, clean)
-        return _no_document(headers, clean(_words(body)))
-    if status < 400 and error is not None:  # some gateways put the error behind them into a response of status 200
+        document = _document(body)
+        error = _error(document, clean)
+        if status < 400 and error is None:
+            found = document if isinstance(document, Mapping) else None
+            return _no_document(headers, clean(_words(body))) if found is None else _completion(found, clean)
+    except RecursionError:  # from reading, or from writing a part of it as text
+        return Fault("passing", "the endpoint answered with JSON that is nested too deeply to read", Usage())
+    error = error or _Error(clean(_words(body))[:ERROR_LIMIT])
+    if status < 400:  # some gateways put the error behind them into a response of status 200
         status = int(error.code) if re.fullmatch(r"[45]\d\d", error.code) else 502
-    error = (error or _Error(_words(body))).cleaned(clean)
     if error.code in _FILTERED or (status == 403 and _FLAGGED.search(error.text)):
         return Completion("", "content_filter", REFUSED)
     return _fault(status, headers, error, optional)
@@ -133,7 +95,8 @@ def _answer(
 
 def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Collection[str]) -> Fault:
     """Return the fault that an error means, by its HTTP status: OpenAI's list, and what other endpoints add."""
-    said = f"({status}){error.said}"
+    words = one_line(error.text, 300)
+    said = f"({status}): {words}" if words else f"({status})"
     if status == 401:  # the endpoint's own words may hold a part of the key
         return Fault("fatal", "the endpoint refuses the key (401); check OPENAI_API_KEY")
     if status == 402 or error.code in _NO_CREDIT:
@@ -154,7 +117,7 @@ def _fault(status: int, headers: Mapping[str, str], error: _Error, optional: Col
 
 
 def _refusal(status: int, said: str, error: _Error, optional: Collection[str]) -> Fault:
-    """Return the fault in a request with status 400 to 422: a parameter, the prompt, the model, the path or another."""
+    """Return the fault in a request, for status 400, 404, 405, 413 or 422."""
     if error.code == "context_length_exceeded" or status == 413:
         return Fault("prompt", f"the prompt is longer than the model takes {said}")
     if status in (400, 422) and (parameter := _refused_parameter(error, optional)):
@@ -177,26 +140,27 @@ def _refused_parameter(error: _Error, optional: Collection[str]) -> str:
         return error.parameter
     if "system" in optional and _SYSTEM_ROLE.search(f"{error.parameter} {error.text}"):
         return "system"
-    places = {name: re.search(rf"\b{re.escape(name)}\b", error.text) for name in optional if name != "system"}
-    named = sorted((place.start(), name) for name, place in places.items() if place)
-    return named[0][1] if named else ""
+    names = "|".join(re.escape(name) for name in sorted(optional) if name != "system")
+    named = re.search(rf"\b(?:{names})\b", error.text)
+    return named[0] if named else ""
 
 
 def _completion(document: Mapping[str, Any], clean: Callable[[str], str]) -> Completion | Fault:
+    """Return the completion in the first choice, without content if there is none; a fault if the model broke off."""
     used = replace(usage(document.get("usage")), tier=_word(document.get("service_tier"), clean))
     choices = document.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping):
         return Completion("", None, used)
+    message, reason = Message.of(choice), choice.get("finish_reason")
     if used.completion is None:
-        used = replace(used, estimated_completion=estimated_tokens(written(choice)))
-    reason = choice.get("finish_reason")
-    reason = reason if isinstance(reason, str) else None
+        used = replace(used, estimated_completion=estimated_tokens(message.written))
     if reason == "error":  # some gateways say so if the server behind them broke off
         return Fault("passing", "the model broke off", used)
-    text = said(choice, is_whole=interruption(reason) is None)
-    if not text and (declined := refusal(choice)):
-        return Completion(clean(declined), "content_filter", used)
+    reason = reason if isinstance(reason, str) else None
+    text = message.reply(is_whole=interruption(reason) is None)
+    if not text and message.refusal:
+        return Completion(clean(message.refusal), "content_filter", used)
     return Completion(clean(text), _word(reason, clean), used)
 
 
@@ -206,18 +170,18 @@ def _word(text: object, clean: Callable[[str], str]) -> str | None:
 
 
 def _no_document(headers: Mapping[str, str], words: str) -> Fault:
-    """Return the fault for an answer below status 400 that is no JSON object; its content type decides which."""
+    """Return the fault for an answer below status 400 that is no JSON object, by its content type."""
     kind, seen = headers.get("content-type", "").lower(), one_line(words, 100)
     if "event-stream" in kind:
         advice = "have it answer at once, with stream = false under [extra_body]"
-        return Fault("setup", f"the endpoint answered with an event stream; {advice}", NO_USAGE)
+        return Fault("setup", f"the endpoint answered with an event stream; {advice}", Usage())
     if "html" in kind:
-        return Fault("setup", f"the endpoint answered with a web page ({seen}); check OPENAI_BASE_URL", NO_USAGE)
-    return Fault("passing", f"the endpoint answered with something that is not a JSON object ({seen})", NO_USAGE)
+        return Fault("setup", f"the endpoint answered with a web page ({seen}); check OPENAI_BASE_URL", Usage())
+    return Fault("passing", f"the endpoint answered with something that is not a JSON object ({seen})", Usage())
 
 
 def _words(body: bytes) -> str:
-    """Return the first 20,000 bytes of a body on one line; of a web page, the visible text."""
+    """Return the first 20,000 bytes of a body as text on one line; of a web page, its text without tags and scripts."""
     text = body[:20_000].decode("utf-8", "replace")
     if re.match(r"\s*<(?:!doctype|html|head|\?xml)", text, re.IGNORECASE):
         text = html.unescape(_INVISIBLE.sub(" ", text))
@@ -225,26 +189,27 @@ def _words(body: bytes) -> str:
 
 
 def _document(body: bytes) -> object:
+    """Return the JSON value in a body; None if it is not valid JSON."""
+
+    def whole(digits: str) -> int | float:  # Python refuses very long integers, and the whole reply would be lost
+        return int(digits) if len(digits) < 20 else float(digits)
+
     try:
-        return json.loads(body.decode("utf-8-sig", "replace"), parse_int=_whole)
+        return json.loads(body.decode("utf-8-sig", "replace"), parse_int=whole)
     except ValueError:
         return None
 
 
-def _whole(digits: str) -> int | float:
-    """Return a JSON integer as a number. Python refuses very long integers, and the whole reply would be lost."""
-    return int(digits) if len(digits) < 20 else float(digits)
-
-
-def _error(document: object) -> _Error | None:
+def _error(document: object, clean: Callable[[str], str]) -> _Error | None:
     """Return the error in a document, in any form that endpoints use; None if there is none."""
     if not isinstance(document, Mapping) or document.get("choices"):
         return None
     error = document.get("error")
     if error is None and (document.get("object") == "error" or "detail" in document):
         error = document
+    if error is None:
+        return None
     if not isinstance(error, Mapping):
-        return None if error is None else _Error(str(error))
-    code, parameter = error.get("code") or error.get("type"), error.get("param")
-    text = error.get("message") or error.get("detail") or ""
-    return _Error(str(text), str(code or ""), str(parameter or ""))
+        error = {"message": error}
+    given = (error.get("message") or error.get("detail"), error.get("code") or error.get("type"), error.get("param"))
+    return _Error(*(clean(str(part or ""))[:ERROR_LIMIT] for part in given))

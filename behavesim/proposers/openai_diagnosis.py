@@ -8,14 +8,13 @@ import socket
 import ssl
 import zlib
 from dataclasses import dataclass
-from typing import Self
 from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
 
 from behavesim.base.text import one_line
-from behavesim.proposers.openai_answers import Fault, Meaning
+from behavesim.proposers.patience import Fault, Meaning
 
 PROBE_S = 3.0
 """Seconds to wait for a server when testing whether it takes connections."""
@@ -27,36 +26,39 @@ NEVER_PASSES = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socke
 class Route:
     """Where requests go."""
 
-    scheme: str
-    """Either `http` or `https`."""
-    host: str
-    port: int
+    url: httpx2.URL
+    """The endpoint's URL; its scheme is `http` or `https`."""
     proxy: str | None
     """URL of the proxy that requests go through; None if there is none."""
 
-    @classmethod
-    def of(cls, url: httpx2.URL, proxy: str | None) -> Self:
-        """Return the route to a URL through a proxy's URL, None for no proxy; the default port is the scheme's."""
-        return cls(url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80), proxy)
+    @property
+    def port(self) -> int:
+        """The endpoint's port: its scheme's own unless the URL names one."""
+        return self.url.port or (443 if self.url.scheme == "https" else 80)
 
     @property
     def where(self) -> str:
-        """Return `host:port` of the endpoint, for messages."""
-        return f"{self.host}:{self.port}"
+        """The endpoint's `host:port`, for messages."""
+        return f"{self.url.host}:{self.port}"
+
+    @property
+    def variable(self) -> str:
+        """The name of the environment's variable for the proxy: HTTP_PROXY or HTTPS_PROXY, by the URL's scheme."""
+        return f"{self.url.scheme.upper()}_PROXY"
 
     @property
     def by(self) -> str:
-        """Return the proxy's host, port and variable, for messages, without the password that its URL may hold."""
+        """The proxy's host, port and variable, for messages, without its URL's password; use it if there is a proxy."""
         parts = urlsplit(self.proxy or "")
-        return f"the proxy {parts.hostname}:{parts.port} ({self.scheme.upper()}_PROXY)"
+        return f"the proxy {parts.hostname}:{parts.port} ({self.variable})"
 
 
 async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new: bool) -> Fault:
     """Return the fault that an exception of a connection means.
 
-    `is_new`: the server has answered no request yet; if it also closed the connection silently, this tests whether its
-    port expects TLS. `timeout_s` is the request's time limit in seconds, for the message. A request that was sent
-    without a proper answer may be billed.
+    `is_new` is whether the server has answered no request yet. If it also closed the connection silently, this tests
+    whether its port expects TLS. `timeout_s` is the request's time limit in seconds, for the message. A request that
+    was sent without a proper answer counts as possibly billed.
     """
     while error.__cause__ is not None and not isinstance(error, aiohttp.ClientError | OSError):
         error = error.__cause__  # the package wraps what aiohttp raised
@@ -79,8 +81,9 @@ async def diagnosed(error: BaseException, route: Route, timeout_s: float, is_new
 def _unconnected(error: aiohttp.ClientConnectorError, route: Route) -> Fault:
     """Return the fault for a connection that was not made: host name, certificate, encryption, or no server there."""
     cause = error.os_error
-    through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.host
-    to, setting = (route.by, f"{route.scheme.upper()}_PROXY") if through_proxy else (route.where, "OPENAI_BASE_URL")
+    # The error names the host that it connected to: the proxy's, if the request goes through one.
+    through_proxy = isinstance(error, aiohttp.ClientProxyConnectionError) or error.host != route.url.host
+    to, setting = (route.by, route.variable) if through_proxy else (route.where, "OPENAI_BASE_URL")
     if isinstance(cause, socket.gaierror):
         if cause.errno in NEVER_PASSES:
             return _unsent("setup", f"there is no host {error.host!r}; check {setting} and the network")
@@ -112,24 +115,24 @@ def _broken(error: BaseException, route: Route, timeout_s: float) -> tuple[Meani
 
 async def _wants_tls(route: Route) -> bool:
     """Whether the port of an http:// URL answers a TLS handshake with any certificate; False behind a proxy."""
-    if route.scheme != "http" or route.proxy is not None:
+    if route.url.scheme != "http" or route.proxy is not None:
         return False
     context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return await listens(route.host, route.port, context)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent
+    return await listens(route.url.host, route.port, context)
 
 
 async def listens(host: str, port: int, tls: ssl.SSLContext | None = None) -> bool:
-    """Whether a server takes a connection within `PROBE_S` seconds, and a TLS handshake if `tls` is given."""
+    """Whether a server accepts a connection within PROBE_S seconds, with a TLS handshake if `tls` is given."""
     try:
         async with asyncio.timeout(PROBE_S):
             _, writer = await asyncio.open_connection(host, port, ssl=tls)
     except OSError:
         return False
-    writer.transport.abort()
+    writer.transport.abort()  # at once: closing would wait for the server's half of a TLS end
     return True
 
 
 def _unsent(meaning: Meaning, message: str) -> Fault:
-    """Return a fault of a request that was not sent, so that nobody bills for it."""
+    """Return a fault of a request that was not sent: it has no tokens and is not billed."""
     return Fault(meaning, message, usage=None)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urljoin
 
 import aiohttp
 import httpx2
@@ -17,18 +16,19 @@ import openai
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.text import one_line
-from behavesim.proposers.openai_answers import Completion, Fault, answer
+from behavesim.base.tokens import Usage
+from behavesim.proposers.openai_answers import Completion, answer
 from behavesim.proposers.openai_diagnosis import Route, diagnosed, listens
-from behavesim.proposers.openai_environment import has_credentials, proxy_for, refuse_unusable
-from behavesim.proposers.openai_message import NO_USAGE
+from behavesim.proposers.openai_environment import has_credentials, is_usable, proxy_for, refuse_unusable
 from behavesim.proposers.openai_settings import base_url
+from behavesim.proposers.patience import Fault
 from behavesim.proposers.secrets import Secrets
 
 PATH = "/chat/completions"
 """Path of chat completions below the endpoint's URL."""
 
 ANSWER_BYTES = 4 * 2**20
-"""Bytes after which an unpacked answer is not read on: the longest replies of models, escaped, take a quarter of it."""
+"""Most bytes of a decompressed answer that are read: the longest replies of models, escaped, take a quarter of it."""
 
 CONNECT_S = 10.0
 """Time limit for making a connection, in seconds."""
@@ -42,9 +42,11 @@ _AS_MANY_AS_ASKED = 0
 
 
 class Endpoint:
-    """The endpoint that the environment names by OPENAI_BASE_URL, OpenAI's own if unset, and by its proxy variables.
+    """The endpoint OPENAI_BASE_URL, OpenAI's own if unset, reached through the environment's proxy if there is one.
 
-    The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like.
+    The package openai itself reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and the like. `secrets` are what no text may hold:
+    the key, secret headers, and passwords in URLs. `host` is the URL's host name. `version` is what was put before the
+    path: "" or /v1.
     """
 
     def __init__(self, timeout_s: float, clock: Heartbeat) -> None:
@@ -55,15 +57,13 @@ class Endpoint:
         refuse_unusable()
         self._timeout_s, self._clock = timeout_s, clock
         url = httpx2.URL(base_url())
-        proxy = proxy_for(url)
-        self.secrets = Secrets.of_endpoint(os.environ, base_url(), proxy or "")
-        self._route = Route.of(url, proxy)
-        self._client = _client(url, proxy)
-        # An endpoint of one's own may do without a key; the package would send a placeholder.
-        self._headers = {} if url.userinfo or has_credentials() else {"Authorization": openai.Omit()}
+        self._route = Route(url, proxy_for(url))
+        self.secrets = Secrets.of_endpoint(os.environ, base_url(), self._route.proxy or "")
+        self._client = _client(self._route)
+        # An endpoint of one's own may do without a key; the package would send the placeholder "none".
+        self._headers = {} if has_credentials() else {"Authorization": openai.Omit()}
         self._has_answered = False
-        self._versioned = url.path.rstrip("/").endswith("/v1")
-        self.host = self._route.host
+        self.host = url.host
         self.version = ""
 
     @property
@@ -76,8 +76,8 @@ class Endpoint:
         await self._client.close()
 
     def add_version(self) -> bool:
-        """Put /v1 before the path from now on; return False if the URL ends in /v1, or if it was added already."""
-        if self._versioned or self.version:
+        """Put /v1 before the path from now on, and return True; if it is there already, only return False."""
+        if self.version or self._route.url.path.rstrip("/").endswith("/v1"):
             return False
         self.version = "/v1"
         return True
@@ -93,18 +93,18 @@ class Endpoint:
         response = await self.response(path, body)
         if isinstance(response, Fault):
             return response, {}
-        status, content, headers = response.status_code, response.content, response.headers
+        content, headers = response.content, response.headers
         if len(content) > ANSWER_BYTES and response.is_success:
-            megabytes = f"{ANSWER_BYTES / 2**20:.0f} MB"
-            return Fault("request", f"the endpoint's answer is longer than {megabytes}", NO_USAGE), headers
+            message = f"the endpoint's answer is longer than {ANSWER_BYTES >> 20} MB"
+            return Fault("request", message, Usage()), headers
         if response.has_redirect_location:
             return self._redirected(response), headers
-        return answer(status, headers, content, optional, self.secrets.clean), headers
+        return answer(response.status_code, headers, content, optional, self.secrets.clean), headers
 
     async def response(self, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response | Fault:
         """Send a request, a POST of `body` as JSON or a GET if `body` is None; return the answer whatever its status.
 
-        Return a fault if no answer came within the time limit.
+        Return a fault if there was no answer, or none within the time limit.
         """
         try:
             async with self._clock.timeout(self._timeout_s):
@@ -119,6 +119,7 @@ class Endpoint:
         return found
 
     async def _sent(self, path: str, body: Mapping[str, Any] | None) -> httpx2.Response:
+        """Send a request, return its answer; raises the package's and aiohttp's exceptions, also for error statuses."""
         if body is None:
             return await self._client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
         # Written as ASCII here: the package writes UTF-8, which cannot encode a lone surrogate.
@@ -130,31 +131,30 @@ class Endpoint:
     async def _is_at_ipv6(self) -> bool:
         """Whether `localhost` takes connections at ::1 alone; if so, later requests go there.
 
-        The resolver may know `localhost` as 127.0.0.1 only. Tested only before the first answer and without a proxy.
+        The resolver may know `localhost` as 127.0.0.1 only. False, without a test, after the first answer, for https or
+        behind a proxy.
         """
-        route = self._route
-        if (route.scheme, route.host, route.proxy) != ("http", "localhost", None) or self._has_answered:
+        url, port = self._route.url, self._route.port
+        if (url.scheme, url.host, self._route.proxy) != ("http", "localhost", None) or self._has_answered:
             return False
-        if await listens("127.0.0.1", route.port) or not await listens("::1", route.port):
+        if await listens("127.0.0.1", port) or not await listens("::1", port):
             return False
-        self._route = replace(route, host="::1")
+        self._route = replace(self._route, url=url.copy_with(host="::1"))
         self._client.base_url = self._client.base_url.copy_with(host="::1")
         return True
 
     def _redirected(self, response: httpx2.Response) -> Fault:
-        """Return the fault for a redirect to another server, to no usable URL, or one too many on the same server."""
-        try:
-            url = urljoin(str(response.request.url), response.headers["location"])
-        except ValueError:
-            url = ""
-        if not url.startswith(("http://", "https://")) or _is_onward(response):
-            return Fault("setup", f"{self._route.where} redirects to nowhere; check OPENAI_BASE_URL", NO_USAGE)
-        moved = one_line(self.secrets.clean(url).removesuffix(PATH), 200)
-        return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", NO_USAGE)
+        """Return the fault for a redirect that is not followed: to another server, an unusable URL, or one too many."""
+        onward = response.next_request  # None if the package cannot read the location
+        moved = str(onward.url) if onward else response.headers["location"]
+        moved = one_line(self.secrets.clean(moved).removesuffix(PATH), 200)
+        if not is_usable(moved) or _is_onward(response):
+            return Fault("setup", f"{self._route.where} redirects to nowhere; check OPENAI_BASE_URL", Usage())
+        return Fault("setup", f"the endpoint has moved to {moved}; put that into OPENAI_BASE_URL", Usage())
 
 
 class _Client(openai.DefaultAioHttpClient):
-    """The package's client on aiohttp; it reads every answer, errors included, only until ANSWER_BYTES is passed."""
+    """The package's client on aiohttp; it reads every answer, errors included, only until it exceeds ANSWER_BYTES."""
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request and read its answer.
@@ -182,38 +182,43 @@ def _asked(request: httpx2.Request) -> tuple[str, str, int | None]:
 
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
-    """Return an answer with its body, unpacked; reading ends soon after ANSWER_BYTES."""
+    """Return an answer with its body, decompressed; a longer body than ANSWER_BYTES is cut soon after that."""
     body = bytearray()
     try:
         async with aclosing(response.aiter_bytes()) as pieces:
             async for piece in pieces:
                 body += piece
-                if len(body) > ANSWER_BYTES:
+                if len(body) > ANSWER_BYTES:  # a small answer may unpack to gigabytes
                     break
     finally:
         await response.aclose()
     headers = response.headers.copy()
-    for name in ("content-encoding", "content-length", "transfer-encoding"):
-        headers.pop(name, None)
+    headers.pop("content-encoding", None)  # else the body would be unpacked again
     found = httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+    # Strangers name encodings that do not exist, and the package reads an error's text.
     found.encoding, found.next_request = "utf-8", response.next_request
     return found
 
 
-def _client(url: httpx2.URL, proxy: str | None) -> openai.AsyncOpenAI:
-    """Return the package's client for a URL; if the URL has user and password, they are sent in place of the key."""
+def _client(route: Route) -> openai.AsyncOpenAI:
+    """Return the package's client for a route's URL and proxy, with the key from OPENAI_API_KEY ("none" if unset).
+
+    If the URL has user and password, they are sent in place of the key.
+    """
+    url = route.url
     client = _Client(
         auth=(url.username, url.password) if url.userinfo else None,
         verify=ssl.create_default_context(),  # heeds SSL_CERT_FILE
         trust_env=False,  # the proxy is named here, so that a fault can name it
-        proxy=proxy,
+        proxy=route.proxy,
         limits=httpx2.Limits(max_connections=_AS_MANY_AS_ASKED, keepalive_expiry=_KEEPALIVE_S),
     )
     return openai.AsyncOpenAI(
         api_key=os.environ.get("OPENAI_API_KEY") or "none",
+        # Login and query are given separately: the package appends its paths to this URL.
         base_url=url.copy_with(userinfo=b"", query=None, fragment=None),
         default_query=dict(url.params),
         timeout=openai.Timeout(None, connect=CONNECT_S),
-        max_retries=0,
+        max_retries=0,  # `Perseverance` decides what is sent again
         http_client=client,
     )

@@ -15,17 +15,17 @@ _HEADER = re.compile(r"\s*[\w!#$%&'*+.^`|~-]+\s*:[\t -~]*\r?", re.ASCII)
 
 
 def proxy_for(url: httpx2.URL) -> str | None:
-    """Return the URL of the proxy that the environment names for a URL; None if there is none.
+    """Return the URL of the proxy that the environment names for a URL; None if it names none or NO_PROXY excludes it.
 
-    Raises UsageError if the proxy is not the URL of an HTTP proxy.
+    A proxy without scheme gets http://. Raises UsageError if the proxy is not an http or https URL.
     """
     if proxy_bypass(f"{url.host}:{url.port}" if url.port else url.host):
         return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all") or ""
-    if proxy and "://" not in proxy:
+    if proxy and "://" not in proxy:  # curl and others take `host:port`
         proxy = f"http://{proxy}"
-    if proxy and not _is_usable(proxy):
+    if proxy and not is_usable(proxy):
         raise UsageError(
             f"{url.scheme.upper()}_PROXY must be the URL of an HTTP proxy, such as http://host:3128; "
             f"to go without one, set NO_PROXY={url.host}"
@@ -34,15 +34,16 @@ def proxy_for(url: httpx2.URL) -> str | None:
 
 
 def refuse_unusable() -> None:
-    """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable that cannot be used.
+    """Raise UsageError if the environment has neither key nor URL, or an OPENAI_ variable of a wrong form.
 
-    Checked are the URL, the custom headers, the key, and the ids of organization and project.
+    Checked are the forms of the URL, the custom headers, the key, and the ids of organization and project.
     """
     url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
-    if url and not _is_usable(url):
+    if url and not is_usable(url):
         raise UsageError("OPENAI_BASE_URL must be a full URL such as http://localhost:8000/v1")
     if not url and not key:
         raise UsageError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
+    # The package skips lines without a colon; aiohttp would raise on the others only when the first request is sent.
     headers = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
     if not all(_HEADER.fullmatch(line) for line in headers if ":" in line):
         raise UsageError("OPENAI_CUSTOM_HEADERS must be lines such as X-Team: us, in ASCII")
@@ -58,8 +59,8 @@ def has_credentials() -> bool:
     return bool(os.environ.get("OPENAI_API_KEY")) or "authorization" in named
 
 
-def _is_usable(url: str) -> bool:
-    """Whether a text is an http or https URL with a valid host and port."""
+def is_usable(url: str) -> bool:
+    """Whether a text is a printable http or https URL with a valid host and, if it names one, port."""
     try:
         parts = urlsplit(url)
         named = (parts.hostname or "").encode("idna")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from behavesim.base.tokens import Usage
 from behavesim.programs.answer import written_out
-
-NO_USAGE = Usage()
-"""Usage of a request whose tokens are all unknown."""
 
 MOST_TOKENS = 10**9
 """Token counts of this or more are treated as unknown: no request has so large a one."""
@@ -19,59 +17,61 @@ REASONING = ("reasoning_content", "reasoning")
 second."""
 
 
-def said(choice: Mapping[str, Any], is_whole: bool) -> str:
-    """Return the text of a completion's choice: its content and the arguments of its tool calls; "" if there is none.
+@dataclass(frozen=True)
+class Message:
+    """The texts of one choice of a completion."""
 
-    Some servers move a part of the reply into a tool call, though no tool was offered; others move the whole reply into
-    the reasoning. So if the reply is empty and `is_whole` (not cut off), return the reasoning. Reasoning that was cut
-    off holds only drafts.
-    """
-    replies, thoughts = _parts(choice)
-    text = "\n\n".join(part for part in replies if part.strip())
-    return text or next((part for part in thoughts if is_whole and part.strip()), "")
+    replies: tuple[str, ...]
+    """The content, and the arguments of its tool calls: some servers move code into a call, though no tool was offered.
 
+    A text may be empty."""
+    thoughts: tuple[str, ...]
+    """The model's reasoning; a text may be empty."""
+    refusal: str
+    """Why the model refuses to answer; "" if it does not."""
 
-def written(choice: Mapping[str, Any]) -> str:
-    """Return all text that the model wrote for a choice and that is billed: the reply and the reasoning."""
-    replies, thoughts = _parts(choice)
-    return "".join(replies + thoughts)
+    @classmethod
+    def of(cls, choice: Mapping[str, Any]) -> Self:
+        """Return the texts of an element of `choices`; fields that are missing or of another type give no text."""
+        message = _mapping(choice.get("message"))
+        replies = _text(message.get("content")), _text(choice.get("text")), *_called(message)
+        return cls(replies, tuple(_text(message.get(name)) for name in REASONING), _text(message.get("refusal")))
 
+    def reply(self, is_whole: bool) -> str:
+        """Return `replies` that are not blank, joined by blank lines; "" if there are none.
 
-def refusal(choice: Mapping[str, Any]) -> str:
-    """Return the text of the message's field `refusal`; "" if there is none."""
-    return _text(_message(choice).get("refusal"))
+        If there are none and `is_whole` (not cut off), return the reasoning: some servers move the whole reply there.
+        Reasoning that was cut off holds only drafts.
+        """
+        text = "\n\n".join(part for part in self.replies if part.strip())
+        return text or next((part for part in self.thoughts if is_whole and part.strip()), "")
+
+    @property
+    def written(self) -> str:
+        """The replies and the reasoning, joined: all text that is billed, but for a refusal."""
+        return "".join(self.replies + self.thoughts)
 
 
 def usage(counts: object) -> Usage:
-    """Return a request's tokens from the field `usage` of a completion; missing or senseless counts are None.
+    """Return a request's tokens from the field `usage` of a completion; missing or impossible counts are None.
 
     Tokens read from a cache are also found by DeepSeek's name, those written to one by LiteLLM's.
     """
-    cached = _count(counts, "prompt_tokens_details", "cached_tokens")
-    written = _count(counts, "prompt_tokens_details", "cache_write_tokens")
     return Usage(
         prompt=_count(counts, "prompt_tokens"),
-        cached=cached if cached is not None else _count(counts, "prompt_cache_hit_tokens"),
+        cached=_count(counts, "prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
         completion=_count(counts, "completion_tokens"),
-        reasoning=_count(counts, "completion_tokens_details", "reasoning_tokens"),
-        cache_write=written if written is not None else _count(counts, "cache_creation_input_tokens"),
+        reasoning=_count(counts, "completion_tokens_details.reasoning_tokens"),
+        cache_write=_count(counts, "prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
     )
 
 
-def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
-    message = choice.get("message")
-    return message if isinstance(message, Mapping) else {}
-
-
-def _parts(choice: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the texts of a choice's reply, and those of its reasoning; a text may be empty."""
-    message = _message(choice)
-    replies = [_text(message.get("content")), _text(choice.get("text")), *_called(message)]
-    return replies, [_text(message.get(name)) for name in REASONING]
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
 
 
 def _text(content: object) -> str:
-    """Return the text of a message's content, which is a string or a list of parts; "" for anything else."""
+    """Return the text of a message's content, a string or a list of parts, which are joined; "" for anything else."""
     if isinstance(content, list):
         texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
@@ -81,16 +81,19 @@ def _text(content: object) -> str:
 def _called(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield the arguments of a message's calls, in the field `tool_calls` or the older `function_call`."""
     calls = message.get("tool_calls")
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    functions.append(message.get("function_call"))
-    for function in functions:
+    functions = [_mapping(call).get("function") for call in calls] if isinstance(calls, list) else []
+    for function in (*functions, message.get("function_call")):
         if isinstance(function, Mapping):
             yield written_out(function.get("arguments"))
 
 
-def _count(counts: object, *path: str) -> int | None:
-    for key in path:
-        counts = counts.get(key) if isinstance(counts, Mapping) else None
-    if isinstance(counts, bool) or not isinstance(counts, int | float) or not 0 <= counts < MOST_TOKENS:
-        return None
-    return int(counts) if counts == int(counts) else None
+def _count(counts: object, *paths: str) -> int | None:
+    """Return the first whole number from 0 to below MOST_TOKENS at a path (names joined by dots); None if none is."""
+    for path in paths:
+        found: Any = counts
+        for name in path.split("."):
+            found = _mapping(found).get(name)
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        if is_number and 0 <= found < MOST_TOKENS and found == int(found):
+            return int(found)
+    return None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
+import numpy as np
+from pydantic import Field, field_validator
 
 from behavesim.base.config import Adjustable
-from behavesim.proposers.openai_dialect import Sampling
 from behavesim.proposers.patience import Patience
 from behavesim.proposers.proposer import ProposerSettings
 
@@ -20,54 +20,67 @@ OPENAI = "https://api.openai.com/v1"
 MODEL = "gpt-6-luna"
 """Default model: OpenAI's cheapest in November 2026 without an announced shutdown."""
 
+MODEL_PURPOSE = 101
+"""Third part of the random seed for choosing a model; a number that no other choice about a candidate uses."""
+
 
 def base_url() -> str:
-    """Return the endpoint's URL: OPENAI_BASE_URL if the environment sets it, else OpenAI's own."""
+    """Return the endpoint's URL: OPENAI_BASE_URL if it is set and not empty, else OpenAI's own."""
     return os.environ.get("OPENAI_BASE_URL") or OPENAI
+
+
+def has_endpoint() -> bool:
+    """Whether the environment names an endpoint (OPENAI_BASE_URL), or a key for OpenAI's own (OPENAI_API_KEY)."""
+    return bool(os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL"))
 
 
 class OpenAISettings(ProposerSettings):
     """The settings of a proposer that asks models."""
 
     models: Mapping[str, float] = {MODEL: 1.0}
-    """Models by name, each with a weight: how often it is asked, relative to the others."""
+    """Models by name, each with a weight of 0 or more: how often it is asked, relative to the others."""
     temperature: float | None = Field(None, ge=0)
     """The model's sampling temperature; if unset, the endpoint's default."""
     max_completion_tokens: int | None = Field(None, ge=1)
-    """Most tokens of a reply, reasoning included; if unset, the endpoint's limit."""
+    """Maximum number of tokens of a reply, reasoning included; if unset, the endpoint's limit."""
     reasoning_effort: str | None = None
-    """How much a reasoning model should think, in the endpoint's own words, such as low; if unset, its default."""
+    """How much a reasoning model reasons, in the endpoint's words, such as low; if unset, the endpoint's default."""
     system_prompt: str = ""
-    """A system message before every prompt; empty for none."""
+    """Text of a system message that is sent before every prompt; empty for none."""
     service_tier: Adjustable[str | None] = None
-    """How the endpoint should process and bill requests, such as flex; if unset, its default."""
+    """The endpoint's service tier, which decides speed and price, such as flex; if unset, the endpoint's default."""
     request_timeout_s: Adjustable[float | None] = Field(None, gt=0)
     """Time limit of a request in seconds; if unset, 300, or 900 in the service tier flex."""
     extra_body: Mapping[str, Any] = {}
-    """Further fields of every request, by the endpoint's own names."""
+    """Further fields of every request, by the endpoint's own names; they replace fields of the same names."""
+
+    @field_validator("models")
+    @classmethod
+    def _has_weights(cls, models: Mapping[str, float]) -> Mapping[str, float]:
+        if not (all(weight >= 0 for weight in models.values()) and 0 < sum(models.values()) < float("inf")):
+            raise ValueError("should give each model a weight of 0 or more, and at least one a weight above 0")
+        return models
 
     def models_asked(self) -> tuple[str, ...]:
-        """Return the names of the models that may be asked."""
+        """Return the names in `models`, also those with weight 0."""
         return tuple(self.models)
+
+    def model_of(self, seed: int, number: int) -> str:
+        """Return the model to ask for a candidate or note with this `number`, drawn by weight.
+
+        It depends on these settings, the run's `seed` and the number alone.
+        """
+        names, weights = list(self.models), np.array(list(self.models.values()), dtype=np.float64)
+        # A note's number is negative, and a seed must not be.
+        rng = np.random.default_rng([seed, number % 2**32, MODEL_PURPOSE])
+        return names[rng.choice(len(names), p=weights / weights.sum())]
 
     def patience(self) -> Patience:
         """Return the limits for failed and slow requests.
 
-        They are longer in the service tier flex, which is slow and sometimes unavailable: OpenAI advises 900 s.
+        A request may take `request_timeout_s`; if that is not set, 300 s, or 900 s in the service tier flex, as OpenAI
+        advises. Flex is slow and sometimes unavailable, so that outages may take longer there, too.
         """
         is_flex = self.service_tier == "flex"
         patience = Patience(request_s=900.0, outage_s=3600.0, start_s=900.0) if is_flex else Patience()
         return replace(patience, request_s=self.request_timeout_s or patience.request_s)
-
-    def sampling(self, seed: int) -> Sampling:
-        """Return the models and the parameters of requests; `seed` is the run's, for drawing a model each time."""
-        return Sampling(
-            self.models,
-            seed,
-            self.temperature,
-            self.max_completion_tokens,
-            self.reasoning_effort,
-            self.system_prompt,
-            self.extra_body,
-            self.service_tier,
-        )

@@ -25,14 +25,15 @@ def name_of_list() -> str:
 
 @dataclass(frozen=True)
 class PriceList:
-    """List prices of the vendor whose endpoint is `url`; no price is known if `url` is empty or no known vendor's."""
+    """The list prices of one vendor's models."""
 
     url: str
+    """URL of the vendor's endpoint; no price is known if it is "", local, or not a known vendor's."""
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """Return what a request costs in USD at today's prices, with estimated tokens where none were counted.
 
-        None if the vendor, the model, the price of the service tier or the tokens are unknown.
+        None if the vendor, the model, the price of the service tier, or prompt or completion tokens are unknown.
         """
         counts = _counts(usage)
         found = self._found(model, counts, usage.tier) if counts else None
@@ -48,6 +49,7 @@ class PriceList:
         return bool(found and found.model.deprecated)
 
     def _found(self, model: str, counts: Mapping[str, int], tier: str | None) -> PriceCalculation | None:
+        """Return what the package computes for these tokens, by its names; None if it knows no such model here."""
         if not self.url or _is_of_ones_own(self.url):
             return None
         import genai_prices  # some tenths of a second to load, and most verbs never need it
@@ -71,15 +73,12 @@ def _is_of_ones_own(url: str) -> bool:
 
 
 def _counts(usage: Usage) -> dict[str, int] | None:
-    """Return the tokens by the package's names, estimates included; None if prompt or completion is unknown.
-
-    Cached tokens are limited to those of the prompt: the package refuses a larger count.
-    """
+    """Return the tokens by the package's names, estimates included; None if prompt or completion is unknown."""
     prompt = usage.estimated_prompt if usage.prompt is None else usage.prompt
     completion = usage.estimated_completion if usage.completion is None else usage.completion
     if prompt is None or completion is None:
         return None
-    read = min(usage.cached or 0, prompt)
+    read = min(usage.cached or 0, prompt)  # the package refuses more cached tokens than those of the prompt
     written = min(usage.cache_write or 0, prompt - read)
     return {
         "input_tokens": prompt,
@@ -90,10 +89,8 @@ def _counts(usage: Usage) -> dict[str, int] | None:
 
 
 def _has_tier(found: PriceCalculation, tier: str | None) -> bool:
-    """Whether a price that was found holds for the service tier.
-
-    The package falls back to the standard price where it has none for the tier, and for another vendor's models.
-    """
+    """Whether a price that was found holds for the service tier; True for the standard one."""
+    # the package falls back to the standard price where it has none for the tier, and for another vendor's models
     if tier in STANDARD:
         return True
     is_own = any(found.model is model for model in found.provider.models)

@@ -1,4 +1,4 @@
-"""Cost of tokens: by the user's own prices if they name the model, else as the journal recorded for each request."""
+"""Cost of tokens: by the user's own prices if they name the model, else the list prices recorded with each reply."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ _SNAPSHOT = re.compile(r"(?:-\d.*|-latest)?")
 
 @dataclass(frozen=True)
 class Price:
-    """Price of a model in USD per million tokens, by kind of token.
-
-    `cached` is for prompt tokens read from a cache, `cache_write` for those written to one. None for either means the
-    price of `prompt`.
-    """
+    """Price of a model in USD per million tokens, by kind of token."""
 
     prompt: float
+    """Price of the prompt's tokens."""
     completion: float
+    """Price of the reply's tokens, reasoning included."""
     cached: float | None = None
+    """Price of the prompt's tokens that were read from a cache; None means the price `prompt`."""
     cache_write: float | None = None
+    """Price of the prompt's tokens that were written to a cache; None means the price `prompt`."""
 
     def cost(self, tokens: Tokens) -> float:
-        """Return the cost in USD of the counted tokens; estimates are ignored."""
+        """Return the cost in USD of tokens that endpoints counted; estimated tokens are ignored."""
+        # Some endpoints count cached tokens beside those of the prompt; a negative rest would lower the cost.
         read = min(tokens.cached, tokens.prompt)
         written = min(tokens.cache_write, tokens.prompt - read)
         fresh = (tokens.prompt - read - written) * self.prompt
@@ -39,7 +40,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """The user's own prices by model name.
+    """The user's own prices: `table` has them by model name.
 
     A name also fits the model's snapshots (`-2026-09-22`, `-latest`). A name ending in * fits every model that begins
     with the text before the *.
@@ -73,21 +74,20 @@ class Prices:
 
 
 def as_setting(model: str) -> str:
-    """Return the command-line option that sets the price of a model, with `USD` in place of each number."""
+    """Return a hint for a person: the option that sets a model's price, with `USD` in place of each number."""
     return f"""--set 'prices={{"{model}" = {{prompt = USD, completion = USD}}}}' (for a million tokens each)"""
 
 
 def _fits(name: str, model: str) -> bool:
-    """Whether a name in the table fits a model.
-
-    `gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has another price.
-    """
+    """Whether a name in the table fits a model: it is the model's, its snapshot's, or ends in * and begins the name."""
+    # `gpt-6-luna` fits `gpt-6-luna-2026-09-22`; `gpt-6` does not fit `gpt-6-luna`, which has another price
     if name.endswith("*"):
         return model.startswith(name[:-1])
     return model.startswith(name) and _SNAPSHOT.fullmatch(model, len(name)) is not None
 
 
 def _price(model: str, kinds: Mapping[str, float]) -> Price:
+    """Return a model's price from the user's numbers by kind of token; raises UsageError if they are no price."""
     known = {"prompt", "completion", "cached", "cache_write"}
     if not {"prompt", "completion"} <= kinds.keys() <= known or any(value < 0 for value in kinds.values()):
         raise UsageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Generic, Self, TypeVar
 
-from behavesim.base.config import Options
+from behavesim.base.config import Configurable, Options
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.requests import Requests
@@ -20,10 +20,10 @@ class ProposerSettings(Options):
     """Base class of a proposer's settings, without any of its own; subclass it, with a docstring below each field."""
 
     keeps_requests: ClassVar[bool] = False
-    """Whether requests outlive the process: a resumed run then finds their replies, and pays for none twice."""
+    """Whether open requests outlive the process, so that a resumed run finds their replies instead of asking again."""
 
     def models_asked(self) -> tuple[str, ...]:
-        """Return the names of the models that may be asked, for a limit on cost; empty if no model is asked."""
+        """Return the names of the models that may be asked and need a price for a limit on cost; empty if none is."""
         return ()
 
 
@@ -31,14 +31,14 @@ S = TypeVar("S", bound=ProposerSettings)
 
 
 @dataclass(frozen=True)
-class Errand:
+class ProposerContext:
     """What a proposer is given about the run that it writes programs for."""
 
     task: Task
     seed: int
     """The run's seed."""
     connections: int
-    """Largest number of requests at once."""
+    """Largest number of requests that may be under way at once."""
     argument: str = ""
     """The text after the proposer's name and a colon: RUN in `replay:RUN`; "" if there is none."""
     runs_dir: Path = Path("runs")
@@ -48,10 +48,10 @@ class Errand:
     clock: Heartbeat = field(default_factory=Heartbeat)
     """Clock for time limits; it does not run while the process is stopped or the machine sleeps."""
     requests: Requests = field(default_factory=Requests)
-    """Counts requests that may be billed: send each within `async with errand.requests.one()`; a stop waits for it."""
+    """Counts requests that may be billed: send each within `async with context.requests.one()`; a stop waits for it."""
 
 
-class Proposer(ABC, Generic[S]):
+class Proposer(Configurable, ABC, Generic[S]):
     """Base class of all proposers: answers prompts, several at a time, as an async context manager.
 
     To write one, subclass it, and call the subclass `proposer` in the proposer's file.
@@ -64,21 +64,21 @@ class Proposer(ABC, Generic[S]):
     writes_text: ClassVar[bool] = True
     """Whether it can answer any prompt in words; False if it returns programs alone."""
     is_pure: ClassVar[bool] = False
-    """Whether a reply depends on the prompt, its number and the run's seed alone, so that it can be made again."""
+    """Whether a reply depends on the task, settings, prompt, number and seed alone, so that it can be made again."""
     brings_time: ClassVar[bool] = False
     """Whether the run takes its times from an earlier run, whose replies this proposer gives again."""
 
     @classmethod
     @abstractmethod
-    def of(cls, settings: S, errand: Errand) -> Self:
+    def of(cls, settings: S, context: ProposerContext) -> Self:
         """Return a proposer for a run, not entered yet.
 
-        Raises UsageError if the settings, the errand or this machine do not allow one.
+        Raises UsageError if the settings, the context or this machine do not allow one.
         """
 
     @classmethod
     def endpoint(cls) -> str:
-        """Return the URL that requests go to, from which the price list finds the vendor; "" if there is none."""
+        """Return the URL that requests go to, by which the price list finds the vendor; "" if there is none."""
         return ""
 
     @classmethod

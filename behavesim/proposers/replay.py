@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Self
 
 from behavesim.base.errors import ProposerError
-from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings, note_number
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings, note_number
 from behavesim.state.events import INJECTED, Asked, ClockRead, Event, Injected, NoteReceived, Prompt, Reply, Responded
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -19,21 +19,25 @@ class ReplayProposer(Proposer[ProposerSettings]):
     brings_time = True
 
     def __init__(self, replies: Mapping[int, Reply], run: str = "the replayed run") -> None:
-        """Take the replies, keyed by the candidate's number, and the name of the run they come from."""
+        """`replies` are by number: the candidate's, or `note_number` of a note. `run` names their run, for errors."""
         self._replies = replies
         self._run = run
 
     @classmethod
-    def of(cls, settings: ProposerSettings, errand: Errand) -> Self:
-        """Read the replies of the run named after `replay:`; raises UsageError if it does not exist."""
-        source = RunFolder.find(errand.runs_dir, errand.argument)
+    def of(cls, settings: ProposerSettings, context: ProposerContext) -> Self:
+        """Return the proposer with all replies of the run that `context.argument` names, or whose folder it is.
+
+        Raises UsageError if there is no such run, and JournalError if its journal cannot be read.
+        """
+        source = RunFolder.find(context.runs_dir, context.argument)
         events = [event for _, _, event in read_events(source.journal, only=(Responded, NoteReceived))]
+        # Of a candidate that was repaired, the last reply stays: it is the one that counted.
         replies = {event.candidate: event.reply for event in events if isinstance(event, Responded)}
         notes = {note_number(event.number): event.reply for event in events if isinstance(event, NoteReceived)}
         return cls({**replies, **notes}, source.run)
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return the reply that the candidate had; raises ProposerError if it had none."""
+        """Return the last reply that the candidate or note had; raises ProposerError if it had none."""
         if number not in self._replies:
             raise ProposerError(
                 f"{self._run} has no reply for candidate {number}; "
@@ -43,13 +47,16 @@ class ReplayProposer(Proposer[ProposerSettings]):
 
 
 def brought_again(events: Iterable[Event]) -> tuple[Injected | ClockRead, ...]:
-    """Return the injected programs and clock readings of a run, so that a replay can use them at the same places."""
+    """Return `injected_again`, then all clock readings, of a run's events; a replay needs both from its start."""
     known = tuple(events)
     return (*injected_again(known), *(event for event in known if isinstance(event, ClockRead)))
 
 
 def injected_again(events: Iterable[Event]) -> tuple[Injected, ...]:
-    """Return the injected programs that were tried, each with its candidate number, for use in another run."""
+    """Return the injected programs that became candidates in a run, as events for another run.
+
+    Each is named `candidate-N` and becomes candidate N there, too.
+    """
     return tuple(
         Injected(f"candidate-{event.candidate}", event.prompt.text, event.candidate)
         for event in events

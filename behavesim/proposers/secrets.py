@@ -1,4 +1,4 @@
-"""Finds and removes the environment's secrets, such as keys, from all text that is stored or shown."""
+"""Finds the environment's secrets, such as keys, and removes them from text before it is stored or shown."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from urllib.parse import quote, unquote
 from behavesim.base.text import one_line, storable
 
 SHORTEST = 8
-"""Fewest characters of a secret: shorter values are placeholders such as `none` or `ollama` for local endpoints."""
+"""Fewest characters of a secret; shorter values, such as `none` or `ollama` for local endpoints, are not hidden."""
 
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIAL|AUTHORIZATION)S?$", re.IGNORECASE)
 _IS_A_KEY = re.compile(r"\b(?:sk|pk|gsk)-[\w-]{16,}")
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|gsk|key)-[\w*.…-]{6,}")
 _UNSEEN = "[^!-~]*"
-"""Pattern of what may separate two characters of a secret: anything but visible ASCII, such as a zero-width space."""
+"""Pattern of characters that may separate two of a secret: any but visible ASCII, such as a zero-width space."""
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Texts to hide."""
+    """Texts to hide wherever they appear in other texts."""
 
     values: tuple[str, ...] = field(repr=False)
     """The texts, the longest first; the class methods add each secret's form in URLs and in base64."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """Return the secrets of all variables: values of names that end in KEY, TOKEN or the like, logins of URLs."""
+        """Return the secrets of all variables: values of those named …KEY, …TOKEN or the like; passwords in URLs."""
         named = [value for name, value in environment.items() if _SECRET_NAME.search(name)]
         return cls.some([*named, *(login for value in environment.values() for login in _logins(value))])
 
     @classmethod
     def of_endpoint(cls, environment: Mapping[str, str], *urls: str) -> Self:
-        """Return the secrets sent to an endpoint or proxy: OPENAI_API_KEY, secret custom headers, logins of `urls`."""
+        """Return the secrets sent to an endpoint or proxy: OPENAI_API_KEY, secret custom headers, passwords in `urls`.
+
+        A custom header is secret if its name ends in KEY, TOKEN or the like.
+        """
         headers = (line.partition(":") for line in environment.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
         sent = [value.strip() for name, _, value in headers if _SECRET_NAME.search(name.strip())]
         logins = [login for url in urls for login in _logins(url)]
@@ -45,8 +48,9 @@ class Secrets:
 
     @classmethod
     def some(cls, values: Iterable[str]) -> Self:
-        """Return the secrets among the values: those of SHORTEST characters or more, in all their forms."""
+        """Return the secrets among the values: those of SHORTEST characters or more, plain, quoted and in base64."""
         found = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
+        # The longest first: a secret that is a part of another must not break it up.
         return cls(tuple(sorted(found, key=lambda value: (-len(value), value))))
 
     def clean(self, text: str) -> str:
@@ -71,16 +75,13 @@ class Secrets:
 
 
 def _split_anywhere(value: str) -> str:
-    """Return the pattern of a secret that invisible characters may split.
-
-    Invisible characters of the secret itself belong to the gaps; as separate parts they would make matching slow.
-    """
+    """Return the pattern of a secret that invisible characters may split."""
+    # invisible characters of the secret itself belong to the gaps; as separate parts they would make matching slow
     seen = [character for character in value if "!" <= character <= "~"]
     return _UNSEEN.join(map(re.escape, seen)) if len(seen) >= SHORTEST else re.escape(value)
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield the forms in which a secret may appear: as it is, quoted for a URL, and in both kinds of base64."""
     raw = value.encode(errors="surrogateescape")
     yield value
     yield quote(raw, safe="")
@@ -88,7 +89,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _logins(url: str) -> Iterator[str]:
-    """Yield the password of a URL, and `user:password` as it is sent; nothing if there is no password or no URL."""
+    """Yield the password of a URL, and `user:password`, both with %-escapes decoded; nothing without a password."""
     userinfo = url.partition("://")[2].partition("/")[0].rpartition("@")[0]
     user, has_password, password = userinfo.partition(":")
     if has_password:

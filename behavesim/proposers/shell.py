@@ -1,4 +1,4 @@
-"""Runs a user's command line once: text on its input, text from its output, and no process left behind."""
+"""Runs a user's command line once: text on its input, text from its outputs; it is killed if that is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 LONGEST_OUTPUT = 4 * 2**20
-"""Bytes kept of what a command writes; the longest replies of models take a quarter of it."""
+"""Bytes kept of each output of a command; the longest replies of models take a quarter of it."""
 _PIECE = 1 << 16
 _REAPED_S = 1.0
 """Seconds to wait until a killed process has ended."""
@@ -25,16 +25,17 @@ class Ended:
     code: int
     """The exit code; -N if signal N killed the command."""
     out: str
-    """What it wrote to its standard output."""
+    """The text that the command wrote to its standard output."""
     err: str
-    """What it wrote to its standard error."""
+    """The text that the command wrote to its standard error."""
 
 
 async def carried_out(command: str, text: str, environment: Mapping[str, str]) -> Ended:
     """Run a command line in a shell with `text` on its standard input; return its exit code and output.
 
-    The command has the variables of `environment` alone, and no time limit. If cancelled, this kills the command's
-    process group. Raises OSError if the shell cannot be started.
+    The command has the variables of `environment` alone, and no time limit. This returns when the shell has ended and
+    no process holds its outputs open. If cancelled, it kills the command's process group. Raises OSError if the shell
+    cannot be started.
     """
     process, transport = await _started(command, environment)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -48,7 +49,7 @@ async def carried_out(command: str, text: str, environment: Mapping[str, str]) -
 
 
 async def _started(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """Start the command in a session of its own; if cancelled meanwhile, wait until it has started and kill it."""
+    """Start the command; if cancelled meanwhile, wait until it has started and kill it."""
     starting = asyncio.create_task(_start(command, environment))
     try:
         return await asyncio.shield(starting)
@@ -59,7 +60,7 @@ async def _started(command: str, environment: Mapping[str, str]) -> tuple[Proces
 
 
 async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process, SubprocessTransport]:
-    """Do as asyncio.create_subprocess_shell does, and return the transport, too: only it can close the pipes."""
+    """Start the command in a session of its own; return its process, and the transport, which can close its pipes."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_shell(
         lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
@@ -68,7 +69,7 @@ async def _start(command: str, environment: Mapping[str, str]) -> tuple[Process,
         stdout=PIPE,
         stderr=PIPE,
         env=environment,
-        start_new_session=True,
+        start_new_session=True,  # a process group, so that what the command starts can be killed with it
     )
     return Process(transport, protocol, loop), transport
 
@@ -91,7 +92,8 @@ async def _read(stream: StreamReader) -> str:
 
 
 async def _kill(process: Process, transport: SubprocessTransport) -> None:
-    """Kill a process group and close its pipes, which a process that left the group could keep open for ever."""
+    """Kill a process's group, close its pipes, and wait at most _REAPED_S for its end."""
+    # a process that left the group could keep the pipes open for ever
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     transport.close()

@@ -9,86 +9,89 @@ from typing import Any
 from behavesim.base.config import described
 from behavesim.base.errors import BehavesimError
 from behavesim.base.finding import PROVOKED, Finding
-from behavesim.base.plugins import docstring, line_in
+from behavesim.base.plugins import docstring, file_of, line_in
 from behavesim.engine.loop import Search
 from behavesim.methods.installed import method_type
+from behavesim.methods.method import Method
 from behavesim.rehearsal.watched import Impure, Watched
 from behavesim.rehearsal.world import MemoryJournal, Stop, search
 from behavesim.state.events import Injected
 
 SMALL: Mapping[str, Any] = {"budget": 60, "window": 8}
-"""Settings of a rehearsed search: many decisions, and less than a second."""
+"""Settings of a rehearsed search: enough for many decisions, and it takes less than a second."""
 SHUFFLES = 4
 """Number of random orders of arrival in which the search must come out the same."""
 STRIDE = 7
-"""Distance between the events after which a search is stopped and resumed; 1 would try every event, but takes long."""
+"""Number of events from one stop of a search to the next; 1 would try every event, but takes long."""
 
-PUT_IN = tuple(
+INJECTED_PROGRAMS = tuple(
     Injected(f"{turn}.py", f"def number() -> int:\n    return {number}\n", turn)
     for turn, number in ((5, 3), (27, 2), (28, 13))
 )
-"""Programs that a person puts into the search: one at its beginning, two later; the last one fails (`ToyJudge`)."""
+"""Programs that are injected before candidates 5, 27 and 28; the last one fails in the `ToyJudge`."""
 
 FAILED = (*PROVOKED, AssertionError, BehavesimError, Impure)
-"""What an examined method may raise: it becomes a finding."""
+"""Exceptions of an examined method that become a finding; others are raised."""
 
 
 async def examined(method: str) -> AsyncIterator[Finding]:
     """Examine a method, given by its name or the path of its file, and yield each finding as it is made.
 
-    The method must be documented, make a whole search, decide the same in every order of arrival and after a stop. If
-    a search fails, what depends on it is left out. Raises UsageError if there is no such method.
+    The findings are `documented`, `complete`, `deterministic` and `resumable`; after a failure of `complete` there are
+    no others. A method that asks for notes is examined once more with a proposer that writes none. Raises UsageError if
+    there is no such method, and what it raises in a search after the first.
     """
     found = method_type(method)
     yield _documented(found)
     for proposer in ("replay:toy", "genetic") if found.asks_notes else ("replay:toy",):
         settings = {**SMALL, "method": method, "proposer": proposer}
         kind = ", without texts" if proposer == "genetic" else ""
+        journal = MemoryJournal()
         try:
-            whole = await _searched(MemoryJournal(), settings)
+            whole = await _searched(journal, settings)
         except FAILED as error:
-            line = line_in(found, error)
+            line = line_in(file_of(found), error)
             where = "" if line is None else f", in line {line}"
             yield Finding(f"complete{kind}", "mend", f"a search of 60 candidates fails: {_said(error)}{where}")
             return
-        yield Finding(
-            f"complete{kind}", "ok", f"a search of 60 candidates ends, {whole.state.tally.feasible} of them feasible"
-        )
-        yield await _deterministic(settings, whole.state.digest(), kind)
-        yield await _resumable(settings, whole, kind)
+        ended = f"a search of 60 candidates ends, {whole.state.tally.feasible} of them feasible"
+        yield Finding(f"complete{kind}", "ok", ended)
+        digest = whole.state.digest()
+        yield await _deterministic(settings, digest, kind)
+        yield await _resumable(settings, digest, len(journal.rows), kind)
 
 
-def _documented(method: type) -> Finding:
-    silent = [name for name, _, text in described(method.settings_type) if not text]  # type: ignore[attr-defined]
-    said = docstring(method)
-    if not said:
-        return Finding("documented", "warning", "the class has no docstring; write one that says what the method does")
-    if silent:
-        return Finding(
-            "documented",
-            "warning",
-            f"the setting {silent[0]} has no docstring below it; write one that says what it sets",
-        )
-    return Finding("documented", "ok", said.splitlines()[0])
+def _documented(method: type[Method[Any]]) -> Finding:
+    """Return a finding on whether the class of a method and all its settings have docstrings."""
+    silent = [name for name, _, text in described(method.settings_type) if not text]
+    if not (said := docstring(method)):
+        missing = "the class has no docstring; write one that says what the method does"
+    elif silent:
+        missing = f"the setting {silent[0]} has no docstring below it; write one that says what it sets"
+    else:
+        return Finding("documented", "ok", said.splitlines()[0])
+    return Finding("documented", "warning", missing)
 
 
 async def _deterministic(settings: Mapping[str, Any], digest: str, kind: str) -> Finding:
+    """Return a finding on whether the search has this digest with replies in other orders; `kind` ends its name."""
     for shuffle in range(SHUFFLES):
         other = await _searched(MemoryJournal(), settings, random.Random(shuffle))
         if other.state.digest() != digest:
-            return Finding(
-                f"deterministic{kind}",
-                "mend",
-                "replies in another order make another run: decide by the state alone, draw from "
-                "self.generator(number), and do not read outcomes of candidates that are still open",
+            advice = (
+                "decide by the state alone, draw from self.generator(number), and do not read outcomes of candidates "
+                "that are still open"
             )
+            return Finding(f"deterministic{kind}", "mend", f"replies in another order make another run: {advice}")
     return Finding(f"deterministic{kind}", "ok", f"the same run with replies in {SHUFFLES} orders")
 
 
-async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> Finding:
-    journal = MemoryJournal()
-    await _searched(journal, settings)
-    events = len(journal.rows)
+async def _resumable(settings: Mapping[str, Any], digest: str, events: int, kind: str) -> Finding:
+    """Return a finding on whether the search has this digest also if it is stopped once and resumed.
+
+    This is tried after every STRIDEth event; `events` is how many it has. Before the third it is not stopped. `kind`
+    ends the finding's name.
+    """
     # before the third event there is no run: it has no settings or no template yet
     for k in range(3, events, STRIDE):
         broken = MemoryJournal()
@@ -99,23 +102,23 @@ async def _resumable(settings: Mapping[str, Any], whole: Search, kind: str) -> F
             broken.die_after = None
         # other delays than before the stop, since a resumed run gets its replies in another order
         resumed = await _searched(broken, settings, random.Random(-k))
-        if resumed.state.digest() != whole.state.digest():
+        if resumed.state.digest() != digest:
             advice = "keep nothing in attributes, since a resumed run has the state alone"
             return Finding(f"resumable{kind}", "mend", f"stopped after event {k}, it makes another run: {advice}")
-    return Finding(
-        f"resumable{kind}",
-        "ok",
-        f"stopped after every {STRIDE}th of {events} events, it makes the same run",
-    )
+    said = f"stopped after every {STRIDE}th of {events} events, it makes the same run"
+    return Finding(f"resumable{kind}", "ok", said)
 
 
 async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: random.Random | None = None) -> Search:
-    """Run a search of the watched method to its end, and return it; `delay` draws when replies arrive."""
+    """Run a search, new or as its journal left it, with the method watched, and return it; `delay` as in `search`.
+
+    Raises Stop where the journal does, Impure, and what the method raises.
+    """
     # the journal may stop the search only after the template and a person's programs are in: no run begins without
     last, journal.die_after = journal.die_after, None
     rehearsed = await search(journal, settings, delay)
     if not rehearsed.state.injected_names:
-        await rehearsed.record(*PUT_IN)
+        await rehearsed.record(*INJECTED_PROGRAMS)
     journal.die_after = last
     rehearsed.method = Watched(rehearsed.method)
     await rehearsed.run()
@@ -123,4 +126,5 @@ async def _searched(journal: MemoryJournal, settings: Mapping[str, Any], delay: 
 
 
 def _said(error: BaseException) -> str:
+    """Return an error's message; with the error's type where a method's mistake rather than a check raised it."""
     return f"{type(error).__name__}: {error}" if isinstance(error, PROVOKED) else str(error) or type(error).__name__

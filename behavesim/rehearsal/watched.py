@@ -1,4 +1,4 @@
-"""A method under watch: finds out decisions that change something."""
+"""A method under watch: its decisions are made twice, and must change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Impure(Exception):
 
 
 class Watched(Method[Any]):
-    """Makes each decision of a method twice; raises Impure if the two differ, or if anything has changed."""
+    """Decides as another method does, twice each time; raises Impure if the two differ or anything has changed."""
 
     def __init__(self, method: Method[Any]) -> None:
         super().__init__(method.settings, method.brief)
@@ -32,26 +32,27 @@ class Watched(Method[Any]):
 
     @property
     def uses_behaviour(self) -> bool:
-        """The same as the watched method's."""
+        """Whether the watched method uses behaviour."""
         return self._method.uses_behaviour
 
     def regroup(self, state: RunState) -> Regrouped | Measurement | None:
-        """Return what the watched method decides; raises Impure if it changes anything."""
+        """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
         return self._watched("regroup", state, lambda: self._method.regroup(state))
 
     def ask(self, state: RunState, candidate: CandidateId) -> Asked | NoteAsked | None:
-        """Return what the watched method decides; raises Impure if it changes anything."""
+        """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
         return self._watched("ask", state, lambda: self._method.ask(state, candidate))
 
     def compare(self, state: RunState, candidate: OpenCandidate) -> Measurement | None:
-        """Return what the watched method decides; raises Impure if it changes anything."""
+        """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
         return self._watched("compare", state, lambda: self._method.compare(state, candidate))
 
     def register(self, state: RunState, candidate: OpenCandidate) -> Added | NotAdded:
-        """Return what the watched method decides; raises Impure if it changes anything."""
+        """Return what the watched method decides; raises Impure if that changes anything or differs if repeated."""
         return self._watched("register", state, lambda: self._method.register(state, candidate))
 
     def _watched(self, name: str, state: RunState, decide: Callable[[], T]) -> T:
+        """Return what `decide` does, the watched method's decision of this name; raises Impure as the class does."""
         # these two are frozen, and copying them would take most of the time
         frozen = {id(given): given for given in (self.settings, self.brief)}
         before, own = _seen(state), deepcopy(vars(self._method), frozen)
@@ -70,7 +71,7 @@ class Watched(Method[Any]):
 
 
 def _seen(state: RunState) -> tuple[Any, ...]:
-    """Return a copy of what a method sees of the state."""
+    """Return a copy of what a method sees of the state, to compare it with a later one."""
     # members are frozen, so copies of what holds them are enough
     groups = {name: copy(vars(group)) | {"members": list(group.members)} for name, group in state.groups.items()}
     opened = {candidate: copy(vars(each)) for candidate, each in state.open.items()}

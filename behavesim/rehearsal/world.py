@@ -9,7 +9,7 @@ import asyncio
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,17 @@ from behavesim.base.tokens import Tokens, Usage
 from behavesim.engine.build import wired
 from behavesim.engine.caps import Caps
 from behavesim.engine.loop import Search
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.methods.installed import method_type
 from behavesim.state.events import TEMPLATE, Evaluated, Event, Prompt, Rejected, Reply, RunResumed, RunStarted
-from behavesim.state.protocols import Journal, Responder
-from behavesim.state.verdict import Failure, Verdict
+from behavesim.state.protocols import Responder
 from behavesim.store.codec import decode, encode
 from behavesim.task import Objective, Split, Task, instances_of
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 
 CITIES = 6
-"""Length of a toy's permutations."""
+"""Length of the permutations that are the toy's behaviours."""
 
 
 class Toy(Task):
@@ -42,7 +42,7 @@ class Toy(Task):
     normaliser = float(CITIES)
 
     def instances(self, split: Split) -> Sequence[Any]:
-        """Return the instances: two numbers, by which the score is divided."""
+        """Return the instances, the same for every split: two numbers, by which part of the score is divided."""
         return (1, 2)
 
     def solve(self, function: Any, instance: Any) -> Any:
@@ -50,7 +50,7 @@ class Toy(Task):
         return np.array([function()])
 
     def score(self, instance: int, solution: Any) -> float:
-        """Return a score, lower is better; only seven scores are possible, so that ties are common."""
+        """Return a score from 1 to 7, lower is better; an instance has only seven, so that ties are common."""
         return 1.0 + float(solution[0] % 7) / instance
 
     def trajectory(self, instance: Any, solution: Any) -> Trajectory:
@@ -59,9 +59,10 @@ class Toy(Task):
 
 
 class ToyProposer:
-    """Answers from the candidate's number and the prompt's programs alone; 15 % of its replies hold no program.
+    """Answers from the seed, the candidate's number and the prompt's programs; 15 % of its replies hold no program.
 
-    `delay` draws how long each reply takes; `connections` replies are under way at most.
+    `delay` draws how long each reply takes, None for equal times; `connections` replies are under way at most. `asked`
+    are the numbers of the candidates and notes asked for so far.
     """
 
     def __init__(self, seed: int = 0, delay: random.Random | None = None, connections: int = 8) -> None:
@@ -71,13 +72,13 @@ class ToyProposer:
         self._delay = delay
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
-        """Return a program whose number is drawn or made from the shown ones; a hint if a note is asked for."""
+        """Return a program drawn or made from the shown ones, or text without one; for a note (below -1) a hint."""
         self.asked.append(number)
         async with self._connections:
             await pause(self._delay)
         # notes have negative numbers, which no seed may be; a repair's prompt draws anew
         rng = np.random.default_rng([self._seed, number % 2**32, prompt.text.count("rejected")])
-        if number < -1:  # a note
+        if number < -1:
             return Reply(f"Choose {rng.integers(40)}.", "toy", (Usage(prompt=9, cached=0, completion=3, reasoning=0),))
         usage = (Usage(prompt=len(prompt.text), cached=0, completion=10, reasoning=0),)
         if rng.random() < 0.15:
@@ -88,7 +89,11 @@ class ToyProposer:
 
 
 class ToyJudge:
-    """Judges a program by the number in its source; multiples of 13 fail."""
+    """Judges a program by the number in its source; multiples of 13 fail, but not 0.
+
+    `delay` draws how long each takes, None for equal times; `workers` programs are judged at once. `evaluated` are the
+    sources so far.
+    """
 
     def __init__(self, task: Task, delay: random.Random | None = None, workers: int = 1) -> None:
         self.evaluated: list[str] = []
@@ -106,82 +111,82 @@ class ToyJudge:
         if number and number % 13 == 0:
             return Failure("exception", "bad luck", 0.1)
         pairs = [(instance, np.array([number])) for instance in instances_of(self._task, "search")]
-        scores = tuple(self._task.score(*pair) for pair in pairs)
+        scores = tuple(float(self._task.score(*pair)) for pair in pairs)
         return Verdict(sum(scores) / len(scores), scores, tuple(self._task.trajectory(*pair) for pair in pairs), 0.1)
 
 
-class Past(Journal, Protocol):
-    """A journal that can be read."""
-
-    def events(self) -> Iterator[Event]:
-        """All events in order."""
-        ...
-
-
 class Stop(Exception):
-    """The process is killed here."""
+    """Raised by a MemoryJournal in place of a kill of the process."""
 
 
 class MemoryJournal:
-    """A journal in memory, as rows; it stops the search once `die_after` rows are committed, if that is set."""
+    """A journal in memory, new or with the given list of rows; it raises Stop once it has `die_after` rows, if set.
+
+    The list itself is used and grows. A row is an event as the journal's table has it; see `store.codec.encode`.
+    """
 
     def __init__(self, rows: list[tuple[str, str, bytes | None]] | None = None) -> None:
         self.rows = rows if rows is not None else []
         self.die_after: int | None = None
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Keep the events; raises Stop if the process is to be killed now."""
+        """Keep the events; then raise Stop if there are `die_after` rows or more."""
         await asyncio.sleep(0)
         self.rows += [encode(event) for event in events]
         if self.die_after is not None and len(self.rows) >= self.die_after:
             raise Stop
 
     def events(self) -> Iterator[Event]:
-        """All events in order."""
+        """Return all events in order."""
         return (decode(*row) for row in self.rows)
 
-    async def outcome(self, candidate: int, source: str) -> Evaluated | Rejected:
-        """Return the outcome of a candidate's program with this text."""
-        rows = (
-            row for row in self.rows if row[0] in ("Evaluated", "Rejected") and f'"candidate":{candidate},' in row[1]
-        )
-        outcomes = (event for row in rows if isinstance(event := decode(*row), Evaluated | Rejected))
-        return next(event for event in outcomes if event.source == source)
+    async def earlier_outcome(self, candidate: int, source: str) -> Evaluated | Rejected:
+        """Return the outcome of a candidate's program with this text; there must be one."""
+        # by the text of the rows, since decoding all of them would take most of a test's time
+        events = (decode(*row) for row in self.rows if f'"candidate":{candidate},' in row[1])
+        return next(each for each in events if isinstance(each, Evaluated | Rejected) and each.source == source)
 
 
 async def pause(delay: random.Random | None) -> None:
-    """Wait for a few turns of the event loop, so that replies arrive in any order."""
+    """Wait for 0 to 5 turns of the event loop, drawn by `delay`; for one if it is None."""
     for _ in range(delay.randrange(6) if delay else 1):
         await asyncio.sleep(0)
 
 
 def fitting(settings: Mapping[str, Any]) -> Settings:
-    """Return settings for the method they name; settings of other methods are left out."""
+    """Return settings of a search on the toy; those that the method they name does not have are left out.
+
+    The method is funsearch+behavesim unless they name one. Raises UsageError for an unknown method or a bad value.
+    """
     options = method_type(settings.get("method", "funsearch+behavesim")).settings_type
     known = OWN | set(options.model_fields)
-    return resolve(
+    return settings_from_person(
         {"task": "toy", "proposer": "replay:toy", **{key: value for key, value in settings.items() if key in known}},
         task=Toy(),
     )
 
 
 def price(model: str, tokens: Tokens) -> float | None:
-    """Return 1 dollar for a million tokens; None for the model `unknown`, which has no price."""
+    """Return the cost in dollars of prompt and completion tokens, 1 dollar a million; None for the model `unknown`."""
     return None if model == "unknown" else (tokens.prompt + tokens.completion) / 1e6
 
 
 async def search(
-    journal: Past,
+    journal: MemoryJournal,
     settings: Mapping[str, Any],
     delay: random.Random | None = None,
     proposer: Responder | None = None,
 ) -> Search:
-    """Return a search on the toy, new or as its journal left it, wired as the real one is."""
+    """Return a search on the toy, new or as its journal left it, wired as the real one is. It does not run yet.
+
+    `delay` draws how long replies and judgements take. `proposer` is a ToyProposer if None. In the journal it records
+    the start and the template, or else that it is resumed.
+    """
     task = Toy()
     resolved = fitting(settings)
     caps = Caps.of(resolved, price, Heartbeat())
     proposer = proposer or ToyProposer(resolved.seed, delay, resolved.connections)
-    built = wired(resolved, task, proposer, ToyJudge(task, delay, resolved.workers), journal, caps)
+    built = wired(resolved, task, proposer, ToyJudge(task, delay, resolved.workers_here), journal, caps)
     for event in journal.events():
         built.fold(event)
     if built.state.started is not None:

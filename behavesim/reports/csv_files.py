@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,17 @@ from behavesim.analysis.report import RunReport
 from behavesim.base.errors import UsageError
 
 Row = Mapping[str, Any]
+"""A row of a file: its values by the names of their columns."""
 
 
 def write_csv(comparison: RunComparison, folder: Path) -> list[str]:
     """Write each table that has rows as NAME.csv into the folder, and return the names of the files written.
 
-    The folder is made if missing. A file left by an earlier report is removed if its table now has no rows. Raises
-    UsageError if the folder cannot be written, or if a metric has the name of a column of runs.csv.
+    The folder is made if missing. Files of an earlier report stay, but convergence, diversity, joins, groups,
+    groups_over_time, tests and choice are removed if they have no rows now. Raises UsageError if the folder cannot be
+    written, or if a metric has the name of a column of runs.csv.
     """
-    tables = {name: list(rows) for name, rows in (_of_runs(comparison.runs) | _of_tasks(comparison.tasks)).items()}
+    tables = _of_runs(comparison.runs) | _of_tasks(comparison.tasks)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():
@@ -35,6 +37,7 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
     """Return rows by table name: `runs` has a row for each run; rows of other tables begin with the run's name."""
     found: dict[str, list[Row]] = {"runs": [_run(run) for run in runs]}
     for run in runs:
+        found.setdefault("convergence", []).extend({"run": run.summary.run, **asdict(then)} for then in run.convergence)
         for table in (*run.tables(), *run.series()):
             names = [column.name for column in table.columns]
             rows = ({"run": run.summary.run, **dict(zip(names, row, strict=True))} for row in table.rows)
@@ -43,10 +46,6 @@ def _of_runs(runs: Sequence[RunReport]) -> dict[str, list[Row]]:
 
 
 def _run(run: RunReport) -> Row:
-    """Return a run's row: the plain values of its summary, and its metrics.
-
-    Raises UsageError if a metric has the name of another column.
-    """
     summary = asdict(run.summary)
     best, recommended = summary.pop("best") or {}, summary.pop("recommended") or {}
     template, used, estimated = summary.pop("template") or {}, summary.pop("tokens"), summary.pop("estimated") or {}
@@ -62,43 +61,36 @@ def _run(run: RunReport) -> Row:
         "estimated_replies": estimated.get("estimated"),
         "estimated_cost_usd": estimated.get("cost_usd"),
     }
+    # `top10_gap` is a value of the summary and a metric, which are the same.
     if taken := run.metrics.keys() & row.keys() - {"top10_gap"}:
         raise UsageError(f"runs.csv has a column {min(taken)!r} already; give the metric another name")
     return {**row, **run.metrics}
 
 
-def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, Iterable[Row]]:
-    groups = [({**_family(entry), "group": group.label}, group) for entry in tasks for group in entry.groups]
-    return {
-        "groups": (
-            {**names, "metric": metric, "runs": len(sample.values)}
-            | {name: value for name, value in asdict(sample).items() if name != "values"}
-            for names, group in groups
-            for metric, sample in group.metrics.items()
-        ),
-        "groups_over_time": (
-            {**names, **asdict(then)} for names, group in groups for then in group.diversity_over_time
-        ),
-        "tests": (
-            {**_family(entry), "metric": test.metric, "a": test.a, "b": test.b} | asdict(test)
-            for entry in tasks
-            for test in entry.tests
-        ),
-        "choice": (
-            {**_family(entry), "metric": choice.metric} | asdict(choice) for entry in tasks for choice in entry.choice
-        ),
-    }
-
-
-def _family(entry: TaskComparison) -> Row:
-    return {"task": entry.task, "instances": entry.instances}
+def _of_tasks(tasks: Sequence[TaskComparison]) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {"groups": [], "groups_over_time": [], "tests": [], "choice": []}
+    for entry in tasks:
+        on = {"task": entry.task, "instances": entry.instances, "score_source": entry.score_source}
+        rows["tests"] += (
+            {**on, "metric": test.metric, "a": test.a, "b": test.b, **asdict(test)} for test in entry.tests
+        )
+        rows["choice"] += ({**on, "metric": choice.metric, **asdict(choice)} for choice in entry.choice)
+        for group in entry.groups:
+            of = {**on, "group": group.label}
+            rows["groups_over_time"] += ({**of, **asdict(then)} for then in group.diversity_over_time)
+            for metric, sample in group.metrics.items():
+                values = asdict(sample)
+                rows["groups"].append({**of, "metric": metric, "runs": len(values.pop("values")), **values})
+    return rows
 
 
 def _write(path: Path, rows: list[Row]) -> None:
+    """Write rows as CSV, with a column for each name that one of them has; without rows delete the file."""
     if not rows:
         path.unlink(missing_ok=True)
         return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+    with path.open("w", newline="", encoding="utf-8") as file:  # the csv module writes line ends itself
+        # runs of several tasks have several metrics: a row's other columns are empty
+        writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(name for row in rows for name in row)))
         writer.writeheader()
         writer.writerows(rows)

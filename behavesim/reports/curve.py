@@ -24,17 +24,18 @@ def at_the_end_of(steps: Sequence[tuple[int, float]], spans: int, end: int) -> l
 def area(values: Sequence[float | None], height: int) -> list[str]:
     """Return `height` lines of text, top line first, that draw each value as a column of blocks.
 
-    Columns are scaled from the smallest value (an eighth of a line high) to the largest (`height` lines high). A None
-    leaves its column empty.
+    Columns are scaled from the smallest value (an eighth of a line high) to the largest (`height` lines high). Equal
+    values are all an eighth high. A None leaves its column empty.
     """
     known = [value for value in values if value is not None]
     low, span = min(known, default=0.0), max(known, default=0.0) - min(known, default=0.0)
+    # At least an eighth, since no block at all means that the value is unknown.
     eighths = [0 if v is None else 1 + round((8 * height - 1) * ((v - low) / span if span else 0.0)) for v in values]
     return ["".join(BLOCKS[min(max(level - 8 * row, 0), 8)] for level in eighths) for row in reversed(range(height))]
 
 
 def convergence(bests: Sequence[tuple[int, float]], end: int, width: int, height: int) -> list[str]:
-    """Return `height` lines (at least 2), `width` characters wide, that draw the best score over candidates 0 to `end`.
+    """Return `height` lines (at least 3), `width` characters wide, that draw the best score over candidates 0 to `end`.
 
     `bests` are (candidate, score) of each new best program, in order, at least one. Higher columns are better in either
     direction of the objective. The first and last score are at the left, the number of candidates is below.
@@ -42,6 +43,7 @@ def convergence(bests: Sequence[tuple[int, float]], end: int, width: int, height
     first, last = bests[0][1], bests[-1][1]
     margin = max(len(SCORE.text(first)), len(SCORE.text(last)))
     scores = at_the_end_of(bests, width - margin - 1, end)
+    # The best score only gets better: if it sinks, the task minimises, and is drawn upside down.
     rows = area([None if score is None else score if last > first else -score for score in scores], height - 1)
     labels = [SCORE.text(last), *("" for _ in rows[2:]), SCORE.text(first)][-len(rows) :]
     lines = [f"{label:>{margin}} {row}" for label, row in zip(labels, rows, strict=True)]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from behavesim.analysis.clusters import Join
 from behavesim.analysis.table import DISTANCE
+from behavesim.similarity.linkage import Join
 
 LEFT, RIGHT, UP, DOWN = 1, 2, 4, 8
+"""Directions in which a line leaves a cell, as bits that are added up."""
 LINES = {
     0: " ",
     LEFT | RIGHT: "─",
@@ -23,12 +24,14 @@ LINES = {
 def dendrogram(labels: Sequence[str], joins: Sequence[Join], width: int) -> list[str]:
     """Return the lines of a dendrogram, at most `width` characters wide if the labels leave room: one for each label.
 
-    The further right two groups join, the larger their distance. A last line has the smallest and the largest distance
-    of a join. There must be at least two labels; `joins`, nearest first, must join all of them.
+    Labels are in an order in which lines do not cross. The further right two groups join, the larger their distance. A
+    last line has the smallest and the largest distance of a join. There must be at least two labels; `joins`, nearest
+    first, must join all of them.
     """
     margin = max(map(len, labels)) + 1
     nearest, furthest = joins[0].distance, joins[-1].distance
     end, span = max(1, width - margin - 1), furthest - nearest
+    # The members of each label alone, then of each join: the last holds all labels, in the order of their lines.
     members = [[group] for group in range(len(labels))]
     for join in joins:
         first, second = sorted((members[join.one], members[join.other]))

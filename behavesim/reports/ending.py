@@ -9,15 +9,15 @@ from behavesim.analysis.candidates import Candidate
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import given_up
 from behavesim.base.config import Settings
-from behavesim.base.text import number, one_line
+from behavesim.base.text import counted, one_line
 from behavesim.engine.caps import BY_NAME
 from behavesim.reports.words import rejections
 from behavesim.store.reading import read_reply
 
 USUAL = 3
-"""Number of reasons for rejection that a sentence names: the most frequent ones."""
+"""Largest number of reasons for rejection that a sentence names: the most frequent ones."""
 SHOWN = 300
-"""Number of characters of a reply, or of an error message, that are shown at most."""
+"""Largest number of characters of a reply, or of an error message, that are shown: the rest is cut off."""
 
 ADVICE: Mapping[str, str] = {
     "truncated": "replies are cut off: raise max_completion_tokens, or ask a model that thinks less",
@@ -26,41 +26,45 @@ ADVICE: Mapping[str, str] = {
     "keeps-state": "programs keep state between calls, which this task does not allow: say so in the prompt",
     "memory": "programs take more than memory_mb: raise it",
 }
-"""Advice by the most frequent reason for rejection; the other reasons get OTHER_MODEL or OTHER_BLOCKS."""
-
+"""Advice by the most frequent reason for rejection, shown with an example of a rejected candidate."""
 OTHER_MODEL = "try another model, or look at the prompt: it may not fit this one"
-OTHER_BLOCKS = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
-"""Advice for the offline proposer if ADVICE has none; OTHER_MODEL is the same for all other proposers."""
+"""Advice for a reason that ADVICE does not have, with any proposer but the offline one."""
+OTHER_GRAMMAR = "the offline proposer knows too little of this task: give the task a `grammar`, or ask a model"
+"""Advice for a reason that ADVICE does not have, with the offline proposer."""
 
 
 def ending(run: Run, settings: Settings, reason: str | None) -> list[str]:
-    """Return lines that say why a run ended and which command to use next.
+    """Return lines that say what ended a run and which command to use next.
 
-    `reason` is as in the journal, such as "budget" or "max_cost"; None means that the process was killed. `settings`
-    are those of the last session.
+    `reason` is as in the journal, such as "budget" or "max_cost"; "finished" if there was nothing left to resume; None
+    if the process was killed. `settings` are those of the last session. If too many candidates were rejected, or all of
+    them by the end of the budget or at another cap, the lines have an example and advice. After a kill, an interrupt or
+    an error they only say how many requests may be billed, and how to resume. Raises JournalError if the run's journal
+    cannot be read.
     """
     name = run.folder.argument
     resume, report = f"behavesim resume {name}", f"behavesim report {name}"
-    if reason == "finished":
+    if reason == "finished":  # it was resumed after its budget was spent
         return [f"run {run.folder.run} is finished; give it a larger --budget to go on"]
     if reason == "budget":
         return [*_nothing_feasible(run), f"next: {report}"]
     if reason in ("interrupted", "failed", None):
         return [*_given_up(run), f"next: {resume}"]
-    cap = BY_NAME.get(reason)
+    cap = BY_NAME.get(reason)  # None for a reason that is no cap
     said = f"{reason}; go on with {resume}" if cap is None else cap.sentence(run.state, settings, resume)
     if reason == "max_rejected_share":
-        rejected, again = _lately_rejected(run), f"next: {report}, or {resume} --set max_rejected_share=1"
+        last = len(run.state.tally.recent)  # the cap decides on the last candidates registered
+        rejected = [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
+        again = f"next: {report}, or {resume} --set max_rejected_share=1"
         return [f"stopped: {said} {_usual_reasons(rejected)}", *_example(run, rejected), *_given_up(run), again]
     return [f"stopped: {said}", *_nothing_feasible(run), *_given_up(run), f"next: {report}"]
 
 
 def _given_up(run: Run) -> list[str]:
     requests = given_up(run)
-    if not requests:
-        return []
     most = "up to " if run.state.under_way is None else ""
-    return [f"{most}{number(requests, 'request')} under way may have been billed, and are made again on resume"]
+    said = f"{most}{counted(requests, 'request')} under way may have been billed, and are made again on resume"
+    return [said] if requests else []
 
 
 def _nothing_feasible(run: Run) -> list[str]:
@@ -81,15 +85,9 @@ def _example(run: Run, rejected: Sequence[Candidate]) -> list[str]:
     if reply is not None and reply.text.strip():
         lines.append(f"whose reply was: {one_line(reply.text, SHOWN)}")
     is_offline = run.settings.proposer == "genetic"
-    return [*lines, ADVICE.get(usual, OTHER_BLOCKS if is_offline else OTHER_MODEL)]
-
-
-def _lately_rejected(run: Run) -> list[Candidate]:
-    """Return the rejected ones of the last candidates registered, on which the cap on rejections decides."""
-    last = len(run.state.tally.recent)
-    return [each for each in run.candidates[: run.state.registered][-last:] if each.status == "rejected"]
+    return [*lines, ADVICE.get(usual, OTHER_GRAMMAR if is_offline else OTHER_MODEL)]
 
 
 def _usual_reasons(rejected: Sequence[Candidate]) -> str:
-    """Return the most frequent reasons of rejected candidates in brackets, such as "(3 out of memory, 1 timed out)"."""
+    """Return at most three most frequent reasons in brackets, such as "(3 out of memory, 1 timed out)"."""
     return f"({rejections(dict(Counter(each.reason or '' for each in rejected).most_common(USUAL)))})"

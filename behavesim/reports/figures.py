@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from behavesim.analysis.behaviour_map import Place
 from behavesim.analysis.convergence import Checkpoint, Improvement, mean_convergence
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.ranks import Ranks
 from behavesim.analysis.table import FRACTION, RATIO
 from behavesim.base.errors import UsageError
 from behavesim.reports.heatmap import dendrogram_of
+from behavesim.state.events import TEMPLATE
+from behavesim.task import Objective
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 COLUMN_IN = 3.4
 """Width of a text column in a two-column paper, in inches."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order."""
+"""Colours that colour-blind people can tell apart (Okabe and Ito 2008), used in this order, again from the start."""
 
 
 def column_figure(height_in: float = 2.4, widths: float = 1.0) -> tuple[Figure, Axes]:
@@ -48,6 +52,7 @@ def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     files = [folder / f"{name}.{kind}" for kind in ("pdf", "svg")]
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # TrueType fonts, since publishers refuse Type 3; the salt makes the ids inside an SVG the same every time.
         with rc_context({"pdf.fonttype": 42, "svg.hashsalt": name}):
             for file in files:
                 figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else {"CreationDate": None})
@@ -59,15 +64,15 @@ def write_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
 def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Sequence[Checkpoint]) -> None:
     """Draw the best program and the mean of the ten best over the number of candidates.
 
-    The vertical axis is the gap in per cent. If the best known score is unknown, it is the score, and the mean of the
-    ten best is left out.
+    The vertical axis is the gap in per cent. If a gap is unknown, it is the score, and the mean of the ten best is left
+    out. Without a feasible candidate there are only the axes' labels.
     """
     end = checkpoints[-1].asked if checkpoints else 0
     has_gap = all(each.gap is not None for each in improvements)
     best = [FRACTION.factor * each.gap if has_gap and each.gap is not None else each.score for each in improvements]
-    asked = [each.asked for each in improvements]
     if best:
-        axes.step([*asked, end], [*best, best[-1]], where="post", color=COLOURS[0], label="best", linewidth=1.2)
+        asked = [*(each.asked for each in improvements), end]
+        axes.step(asked, [*best, best[-1]], where="post", color=COLOURS[0], label="best", linewidth=1.2)
     ten = [(each.asked, FRACTION.factor * each.top10_gap) for each in checkpoints if each.top10_gap is not None]
     if ten:
         axes.plot(*zip(*ten, strict=True), color=COLOURS[1], label="mean of the ten best", linewidth=1)
@@ -77,8 +82,8 @@ def draw_run(axes: Axes, improvements: Sequence[Improvement], checkpoints: Seque
 def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
     """Draw the mean best program of each group's runs over the number of candidates, with 95 % bootstrap bands.
 
-    A group's curve ends where its shortest run ends. The vertical axis is the gap in per cent, or the score if a gap is
-    unknown.
+    A group's curve ends where its shortest run ends, and it has no band if it has one run. The vertical axis is the gap
+    in per cent, or the score if any run's gap is unknown.
     """
     has_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
     factor = FRACTION.factor if has_gap else 1.0
@@ -90,7 +95,7 @@ def draw_groups(axes: Axes, groups: Sequence[RunGroup]) -> None:
         asked = [each.asked for each in means]
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(asked, [factor * each.best.mean for each in means], color=colour, label=group.label, linewidth=1.2)
-        bands = [(each.asked, each.best.low, each.best.high) for each in means]
+        bands = [(each.asked, each.best.low, each.best.high) for each in means]  # None if the group has one run
         known = [(at, factor * low, factor * high) for at, low, high in bands if low is not None and high is not None]
         if known:
             at, low, high = zip(*known, strict=True)
@@ -103,7 +108,7 @@ def draw_diversity(axes: Axes, runs: Mapping[str, Sequence[DiversityAt]]) -> Non
 
     `runs` maps a run's name to its diversity at successive moments; there must be at least one run.
     """
-    width = 0.8 / len(runs)
+    width = 0.8 / len(runs)  # the runs' boxes stand side by side at each moment, with a gap to the next
     for place, (name, moments) in enumerate(runs.items()):
         colour = COLOURS[place % len(COLOURS)]
         across = [moment + (place - (len(runs) - 1) / 2) * width for moment in range(len(moments))]
@@ -125,14 +130,66 @@ def draw_tree(axes: Axes, similarities: NDArray[np.float64], labels: Sequence[st
     It is joined by average linkage on 1 − similarity; `labels` are in the order of the matrix.
     """
     drawing, height = dendrogram_of(similarities)
+    # scipy's own drawing would need its axes to be turned and its labels replaced.
     for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
         axes.plot(up, across, color="0.25", linewidth=1)
     axes.set_yticks(10 * np.arange(len(labels)) + 5, [labels[leaf] for leaf in drawing["leaves"]], fontsize=6)
-    axes.set_xlim(1.05 * max(height, 0.01), -0.01)
+    axes.set_xlim(1.05 * max(height, 0.01), -0.01)  # a limit of 0 would hide half of the line between copies, at 0
     axes.set_xlabel("distance", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.yaxis.tick_right()
     axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def draw_map(axes: Axes, places: Sequence[Place], objective: Objective, recommended: int | None) -> None:
+    """Draw the places of programs in the plane, the best first, coloured by their rank in score.
+
+    The best program, the candidate `recommended` (None for none) and the template, if they are among them, are named.
+    """
+    ranking = sorted(places, key=lambda place: (-objective.utility(place.score), place.candidate))
+    ranks = {place.candidate: rank for rank, place in enumerate(ranking, 1)}
+    shown = places[::-1]  # of programs in one place, the best is drawn on top
+    points = axes.scatter(
+        [place.x for place in shown],
+        [place.y for place in shown],
+        c=[ranks[place.candidate] for place in shown],
+        cmap="viridis_r",
+        s=18,
+        edgecolors="0.3",
+        linewidths=0.4,
+    )
+    names: dict[tuple[float, float], list[str]] = {}
+    for candidate, name in ((places[0].candidate, "best"), (recommended, "recommended"), (TEMPLATE, "template")):
+        for place in places:
+            if place.candidate == candidate:
+                names.setdefault((place.x, place.y), []).append(name)
+    for point, named in names.items():
+        axes.scatter(*point, s=90, facecolors="none", edgecolors="black", linewidths=1)
+        axes.annotate(
+            ", ".join(named),
+            point,
+            xytext=(0, -14 if named[-1] == "template" else 7),
+            textcoords="offset points",
+            fontsize=7,
+            ha="center",
+        )
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.figure.colorbar(points, ax=axes, label="rank", shrink=0.7)
+
+
+def draw_portfolio(axes: Axes, chosen: Portfolio) -> None:
+    """Draw the gap, in per cent, of the best of the first k programs on each instance over k; the score if unknown."""
+    has_gap = all(each.together_gap is not None for each in chosen.members)
+    worth = [
+        FRACTION.factor * each.together_gap if has_gap and each.together_gap is not None else each.together
+        for each in chosen.members
+    ]
+    places = range(1, len(worth) + 1)
+    axes.plot(places, worth, "-o", color=COLOURS[0], markersize=3.5, linewidth=1.2)
+    axes.set_xticks(places)
+    _label(axes, "programs", "gap of the best of them %" if has_gap else "score of the best of them")
 
 
 def draw_ranks(axes: Axes, ranks: Ranks) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
+"""Endings of the files that a heat map can be written to."""
 MOST_WITH_NUMBERS = 15
 """Largest number of programs for which the cells show their numbers: smaller cells have no room for them."""
 
@@ -29,31 +30,27 @@ def check_figure(path: Path) -> None:
         raise UsageError(f"there is no folder {path.absolute().parent} for the figure")
 
 
-def draw_heatmap(labels: Sequence[str], similarities: ArrayLike, path: Path, title: str) -> None:
-    """Write the heat map of an (N, N) symmetric matrix of similarities, N at least 2, with its dendrogram above.
-
-    Raises UsageError if the path does not end in one of FORMATS, or if its folder does not exist.
-    """
-    check_figure(path)
-    heatmap(labels, np.asarray(similarities, np.float64), title).savefig(path, dpi=160)
-
-
-def heatmap(labels: Sequence[str], similarities: NDArray[np.float64], title: str) -> Figure:
+def heatmap(labels: Sequence[str], similarities: ArrayLike, title: str) -> Figure:
     """Return the heat map of an (N, N) symmetric similarity matrix, N ≥ 2, with its dendrogram above.
 
-    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity.
+    Rows and columns are in the order of the dendrogram, whose heights are distances, 1 − similarity. `labels` are in
+    the order of the matrix.
     """
     from matplotlib.figure import Figure
 
-    drawing, height = dendrogram_of(similarities)
+    matrix = np.asarray(similarities, np.float64)
+    drawing, height = dendrogram_of(matrix)
     order = drawing["leaves"]
+    # In inches: the cells' side, and room for the longest label, which stands below and at the left of them.
     side = min(9.0, max(3.0, 0.6 * len(order)))
     margin = min(2.5, 0.8 + 0.075 * max(map(len, labels)))
-    figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), layout="constrained")
+    figure = Figure(figsize=(side + margin + 0.9, side + margin + 1.7), dpi=160, layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(1.2, side + margin))
-    _draw_tree(above, zip(drawing["icoord"], drawing["dcoord"], strict=True), len(order), height)
+    for across, up in zip(drawing["icoord"], drawing["dcoord"], strict=True):
+        above.plot(across, up, color="0.25")
+    _set_scale(above, len(order), height)
     above.set_title(title, fontsize=11)
-    _draw_cells(below, similarities[np.ix_(order, order)], [labels[k] for k in order])
+    _draw_cells(below, matrix[np.ix_(order, order)], [labels[k] for k in order])
     return figure
 
 
@@ -68,9 +65,7 @@ def dendrogram_of(similarities: NDArray[np.float64]) -> tuple[dict[str, Any], fl
     return dendrogram(joined, no_plot=True), float(joined[-1, 2])
 
 
-def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], size: int, height: float) -> None:
-    for across, up in lines:
-        axes.plot(across, up, color="0.25")
+def _set_scale(axes: Axes, size: int, height: float) -> None:
     axes.set_xlim(0, 10 * size)
     axes.set_xticks([])
     top = 1.05 * max(height, 0.01)
@@ -82,7 +77,7 @@ def _draw_tree(axes: Axes, lines: Iterable[tuple[list[float], list[float]]], siz
 
 def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) -> None:
     size = len(matrix)
-    size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))
+    size_of_text = max(2.0, min(8.0, 9.0 * 72 / (1.3 * size)))  # in points: lines of text fill at most nine inches
     # The dendrogram puts leaf k at 10 k + 5: in its coordinates both share an axis.
     extent = (0.0, 10.0 * size, 10.0 * size, 0.0)
     image = axes.imshow(matrix, cmap="viridis", vmin=min(0.0, matrix.min()), vmax=1.0, extent=extent, aspect="auto")
@@ -94,6 +89,6 @@ def _draw_cells(axes: Axes, matrix: NDArray[np.float64], labels: Sequence[str]) 
     colours.ax.tick_params(labelsize=7)
     if size <= MOST_WITH_NUMBERS:
         for (row, column), value in np.ndenumerate(matrix):
-            colour = "black" if value > 0.6 else "white"
+            colour = "black" if value > 0.6 else "white"  # above 0.6 viridis is light
             where = (10 * column + 5, 10 * row + 5)
             axes.text(*where, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=7)

@@ -33,35 +33,41 @@ _LATEX = {
 def latex(tables: Sequence[Table]) -> str:
     """Return a floating LaTeX `table` for each table; the document must use the package booktabs.
 
-    Labels are `tab:NAME`, with -2, -3 … appended if several tables have one name.
+    A comment says so in the first line. Labels are `tab:NAME`, in small letters, with -2, -3 … appended if several
+    tables have one name. Columns whose cells are all None are left out.
     """
     seen: Counter[str] = Counter()
     texts = ["% \\usepackage{booktabs}"]
     for table in tables:
         seen[table.name] += 1
         label = re.sub("[^a-z0-9]+", "-", table.name.lower()) + (f"-{seen[table.name]}" if seen[table.name] > 1 else "")
-        texts.append(_latex(table, label))
+        texts.append(_latex(table.known, label))
     return "\n\n".join(texts)
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """Return a heading, a table and its caption for each table, in GitHub's dialect of Markdown."""
-    return "\n\n".join(map(_markdown, tables))
+    """Return a heading, a table and its caption for each table, in GitHub's dialect of Markdown; "" without tables.
+
+    Columns whose cells are all None are left out.
+    """
+    return "\n\n".join(_markdown(table.known) for table in tables)
 
 
-def html(tables: Sequence[Table]) -> str:
-    """Return an HTML fragment with all tables, for notebooks and pages."""
+def html_tables(tables: Sequence[Table]) -> str:
+    """Return an HTML fragment with all tables one below the other, for notebooks and pages; "" without tables."""
     return "\n".join(map(html_table, tables))
 
 
 def html_table(table: Table, first: Sequence[str] = ()) -> str:
     """Return a table as HTML, its title above and its caption below; all text is escaped.
 
-    `first` replaces the cells of the first column, one for each row, by HTML such as links; it is not escaped.
+    Columns whose cells are all None are left out. `first`, if not empty, replaces the cells of the first column by HTML
+    such as links, which is not escaped; ValueError if it has not one text for each row.
     """
+    table = table.known
     heads, *rows = _cells(table, in_html, "<b>{}</b>".format)
     rows = [[cell, *row[1:]] for cell, row in zip(first, rows, strict=True)] if first else rows
-    kinds = ["" if column.is_left_aligned else ' class="number"' for column in table.known.columns]
+    kinds = ["" if column.is_left_aligned else ' class="number"' for column in table.columns]
     title = f"<caption>{in_html(table.title)}</caption>" if table.title else ""
     head = _html_row('th scope="col"', kinds, heads)
     body = "".join(_html_row("td", kinds, row) for row in rows)
@@ -70,7 +76,7 @@ def html_table(table: Table, first: Sequence[str] = ()) -> str:
 
 
 def in_html(text: str) -> str:
-    """Return text escaped for HTML; control characters are shown as escapes."""
+    """Return text escaped for HTML; control characters are shown as JSON escapes such as \\u001b."""
     return escape(printable(text))
 
 
@@ -81,7 +87,7 @@ def _html_row(tag: str, kinds: Sequence[str], cells: Sequence[str]) -> str:
 
 def _latex(table: Table, label: str) -> str:
     header, *rows = _cells(table, _in_latex, r"\textbf{{{}}}".format)
-    columns = "".join("l" if column.is_left_aligned else "r" for column in table.known.columns)
+    columns = "".join("l" if column.is_left_aligned else "r" for column in table.columns)
     return "\n".join(
         (
             r"\begin{table}",
@@ -102,7 +108,7 @@ def _latex(table: Table, label: str) -> str:
 
 def _markdown(table: Table) -> str:
     header, *rows = _cells(table, _in_markdown, "**{}**".format)
-    rule = ["---" if column.is_left_aligned else "---:" for column in table.known.columns]
+    rule = ["---" if column.is_left_aligned else "---:" for column in table.columns]
     lines = (f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
     heading = [f"### {_in_markdown(table.title)}", ""] if table.title else []
     caption = ["", _in_markdown(table.caption)] if table.caption else []
@@ -110,16 +116,10 @@ def _markdown(table: Table) -> str:
 
 
 def _cells(table: Table, escaped: Callable[[str], str], bold: Callable[[str], str]) -> list[list[str]]:
-    """Return a table's headings, then its rows, as escaped text; marked rows and best cells are bold.
-
-    Columns without any known value are left out. `escaped` escapes text for the language; `bold` makes it bold.
-    """
-    known = table.known
-    rows = [[escaped(column.heading) for column in known.columns]]
-    for place, row in enumerate(known.texts):
-        stands_out = [place in known.marked or (place, at) in known.best for at in range(len(row))]
-        cells = zip(map(escaped, row), stands_out, strict=True)
-        rows.append([bold(text) if text and is_so else text for text, is_so in cells])
+    rows = [[escaped(column.heading) for column in table.columns]]
+    for place, row in enumerate(table.texts):
+        cells = enumerate(map(escaped, row))
+        rows.append([bold(text) if text and table.is_bold(place, at) else text for at, text in cells])
     return rows
 
 

@@ -11,22 +11,23 @@ from behavesim.state.events import GroupName
 from behavesim.state.state import RunState
 
 FEW = 10
-"""Number of candidates from which rates and averages are shown: with fewer they change too much."""
+"""Number of candidates from which the remaining time and means per reply are shown: earlier they change too much."""
 LONG = 200
-"""Number of candidates without a better program after which an island counts as stuck, in runs of 800 or more.
+"""Number of candidates without a better program after which an island counts as stuck, if the budget is 800 or more.
 
-A shorter run uses a quarter of its budget.
+With a smaller budget it is a quarter of the budget.
 """
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A run at one moment.
+    """A run at one moment; `run` is its name.
 
     `active_s` is the time the run has been active, in seconds, pauses between sessions left out. `rate` is the recent
-    number of candidates registered per second. `cost_usd` includes estimates, and is None if a price is unknown.
-    `facts` are the method's own lines for the live view. `is_warming` is true while the comparison of behaviours is
-    being loaded or compiled. `notices` are the messages of this session, oldest first.
+    number of candidates registered per second, 0 if unknown. `cost_usd` is the cost of all requests so far in USD; it
+    includes estimates, and is None if a price is unknown.
+    `facts` are the method's own lines for the live view, by name. `is_warming` is true while the comparison of
+    behaviours is being loaded or compiled. `notices` are the messages of this session, oldest first.
     """
 
     run: str
@@ -48,8 +49,8 @@ class Moment:
 
     @property
     def waiting(self) -> int:
-        """Number of candidates that wait for a reply."""
-        return sum(candidate.reply is None for candidate in self.state.open.values())
+        """Number of open candidates that wait for a reply; notes do not count."""
+        return sum(candidate.reply is None for candidate in self.state.open.values())  # few: at most the window
 
     @property
     def evaluating(self) -> int:
@@ -58,7 +59,7 @@ class Moment:
 
     @property
     def answered(self) -> int:
-        """Number of candidates of the whole run that have a reply."""
+        """Number of candidates that were asked for in the whole run and do not wait for a reply."""
         return self.state.asked - self.waiting
 
     @property

@@ -11,65 +11,72 @@ from rich.table import Table
 from rich.text import Text
 
 from behavesim.analysis.table import SCORE
-from behavesim.base.text import number
+from behavesim.base.text import counted
 from behavesim.engine.caps import rejected_share
 from behavesim.reports.curve import convergence
 from behavesim.reports.live_islands import GAP, distance
 from behavesim.reports.moment import Moment
-from behavesim.reports.program import beside_template, worth
 from behavesim.reports.spending import spending
-from behavesim.reports.words import REJECTED, clock, frequency, percent, task_name
+from behavesim.reports.words import REJECTED, clock, frequency, percent, progress, task_name, worth
 from behavesim.state.members import Mean
+from behavesim.state.settings import proposer_parts
 from behavesim.state.state import RunState
 from behavesim.state.tally import RECENT
 
 YEAR_S = 365 * 86400
+"""A year in seconds. If more time is left, the view says "over a year left": so low a rate says nothing."""
 NOTICES = 2
-"""Number of messages in view, the latest ones; the log file has all of them."""
+"""Largest number of messages in view, the latest ones; the log file has all of them."""
 NOTICE_LENGTH = 240
-"""Number of characters of a message in view, at most."""
+"""Largest number of characters of a message in view: two lines of a wide terminal."""
 NAMED = 8
-"""Largest number of stuck islands that are named."""
+"""Largest number of stuck islands that are named, so that the line fits; "…" stands for the others."""
+WORDS: Mapping[str, str] = {
+    "size": "programs",
+    "scores": "different scores",
+    "inside": "mean distance of its programs, 0 to 1",
+    "better": "candidates since the island improved",
+    "repeat": "a behaviour seen before",
+    "copies": "a program seen before",
+}
+"""What the words of the live view mean, in the order in which they stand there."""
 NAME = 12
 """Smallest width of the names at the left, in characters: it aligns the values of all parts."""
 
 
 def line(moment: Moment) -> str:
-    """Return the progress of a run as one plain line, for logs and pipes."""
+    """Return the progress of a run as one line without styles, for logs and pipes."""
     state, best = moment.state, moment.state.best
     gap = None if best is None else state.objective.gap(best.score)
-    known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment)))
+    known = "".join(f", {each}" for each in (*_rate(moment), *_left(moment), *_awaited(moment)))
     return (
-        f"{state.registered}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
-        f"{state.tally.rejected.total()} rejected, {_beside_template(state)}"
+        f"{state.tally.outcomes}/{moment.settings.budget} done, {state.tally.feasible} feasible, "
+        f"{state.tally.rejected.total()} rejected, {_best_and_template(state)}"
         f"{'' if gap is None else f' (gap {percent(gap)})'}{known}"
     )
 
 
-def head(moment: Moment) -> Group:
-    """Return the run's name and settings, its progress bar, and its latest messages."""
-    return _head(moment, Text(f"{moment.run}  ", style="bold"))
+def head(moment: Moment, is_boxed: bool = False) -> RenderableType:
+    """Return the run's name and main settings, its progress bar, and its two latest messages, cut at 240 characters.
 
-
-def boxed_head(moment: Moment) -> Panel:
-    """Return the same as `head` in a box, which needs two more lines."""
-    return Panel(_head(moment, Text()), title=Text(f"behavesim · {moment.run}"), title_align="left")
-
-
-def _head(moment: Moment, name: Text) -> Group:
+    `is_boxed` draws a box around them, which takes two more lines.
+    """
     settings, state = moment.settings, moment.state
     models = settings.flat().get("models", ())
     model = f" ({', '.join(models)})" if models else ""
+    is_trusted = state.started is None or state.started.score_source == "trusted"
+    source = "" if is_trusted else ", scores self-reported"
     about = Text.assemble(
-        name,
+        ("" if is_boxed else f"{moment.run}  ", "bold"),
         (settings.method, "bold cyan"),
         f" on {task_name(settings.task)}, proposer {settings.proposer}{model}, "
-        f"seed {settings.seed}, isolation {state.isolation}",
-        no_wrap=True,
+        f"seed {settings.seed}, isolation {state.isolation}{source}",
+        no_wrap=True,  # so that the height does not depend on the width
         overflow="ellipsis",
     )
     notices = [Text(str(notice)[:NOTICE_LENGTH], style="yellow") for notice in moment.notices[-NOTICES:]]
-    return Group(about, _progress(moment), *notices)
+    body = Group(about, _progress(moment), *notices)
+    return Panel(body, title=Text(f"behavesim · {moment.run}"), title_align="left") if is_boxed else body
 
 
 def _progress(moment: Moment) -> RenderableType:
@@ -77,53 +84,55 @@ def _progress(moment: Moment) -> RenderableType:
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
-    done = f"{state.registered:,} / {settings.budget:,}"
+    done = f"{state.tally.outcomes:,} / {settings.budget:,}"
     most = "" if settings.max_time_s is None else f" of {clock(settings.max_time_s)}"
     text = "   ".join([done, *_rate(moment), ", ".join([f"{clock(moment.active_s)}{most} gone", *_left(moment)])])
-    grid.add_row(ProgressBar(total=settings.budget, completed=state.registered), Text(text))
+    grid.add_row(ProgressBar(total=settings.budget, completed=state.tally.outcomes), Text(text))
     return grid
 
 
 def figures(moment: Moment) -> Table:
-    """Return a table of the best score, the work under way, what was spent, and the method's facts."""
+    """Return a table of the best score, the work under way, what was spent, the method's facts and stuck islands."""
     state, best = moment.state, moment.state.best
-    rows = {
-        "progress": _beside_template(state),
-        "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
-        **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
-        "in flight": f"{number(moment.waiting, 'prompt')}, {number(moment.evaluating, 'program')}",
-        "feasible": _feasible(state),
-        **spending(moment),
-        **moment.facts,
-        **_stuck(moment),
-    }
-    return _facts(rows)
+    evaluating = f"{counted(moment.evaluating, 'program')}"
+    return _facts(
+        {
+            "progress": _best_and_template(state),
+            "best": "none yet" if best is None else worth(best.candidate, best.score, state.objective.gap(best.score)),
+            **({"comparison": "being loaded; compiled once a machine, about 10 s"} if moment.is_warming else {}),
+            "in flight": ", ".join([*(_awaited(moment) or [counted(moment.waiting, "prompt")]), evaluating]),
+            "feasible": _feasible(state),
+            **spending(moment),
+            **moment.facts,
+            **_stuck(moment),
+        }
+    )
 
 
 def diversity(moment: Moment) -> Table:
-    """Return a table of how many behaviours differ, and of the distances inside islands and between them."""
+    """Return a table of how many behaviours differ, and of the mean distances inside islands and between them.
+
+    The shares of programs that repeat a behaviour, and of copies of a program, are of the feasible candidates.
+    """
     tally = moment.state.tally
     different = tally.feasible - tally.repeated_behaviours
-    rows = {
-        "behaviours": f"{different:,} different; {_share(tally.repeated_behaviours, tally.feasible)} repeat"
-        f"{_of_late(tally.recent_repeats)}; {_share(tally.repeated_programs, tally.feasible)} copies",
-        **_distances(moment.state),
-    }
-    return _facts(rows)
+    repeats = f"{_share(tally.repeated_behaviours, tally.feasible)} repeat{_of_late(tally.recent_repeats)}"
+    copies = f"{_share(tally.repeated_programs, tally.feasible)} copies"
+    return _facts({"behaviours": f"{different:,} different; {repeats}; {copies}", **_distances(moment.state)})
 
 
 def failures(moment: Moment) -> Group:
-    """Return the six most frequent reasons for rejection, with the count and the share of all evaluated candidates."""
+    """Return a list of the at most six most frequent reasons for rejection, with counts and shares of all outcomes."""
     tally = moment.state.tally
     most = tally.rejected.most_common(6)
-    rows = {REJECTED.get(reason, reason): f"{n:,}  {100 * n / tally.outcomes:.0f} %" for reason, n in most}
+    rows = {REJECTED.get(reason, reason): f"{n:,}  {_share(n, tally.outcomes)}" for reason, n in most}
     return Group(Text("why candidates fail", style="bold"), _facts(rows) if rows else Text("none has", style="dim"))
 
 
 def curve(moment: Moment, width: int, height: int) -> Group:
     """Return the curve of the best score over candidates, upwards is better, `width` characters by `height` lines.
 
-    The run must have a best program, and `height` must be at least 3.
+    The run must have a best program, and `height` must be at least 4.
     """
     lines = convergence(moment.state.bests, moment.state.registered, width, height - 1)
     return Group(Text("convergence", style="bold"), *(Text(line, style="cyan", no_wrap=True) for line in lines))
@@ -140,7 +149,7 @@ def _facts(rows: Mapping[str, str]) -> Table:
 
 def _feasible(state: RunState) -> str:
     known = f"{state.tally.feasible:,} of {state.tally.outcomes:,}"
-    is_told = len(state.tally.recent) == RECENT
+    is_told = len(state.tally.recent) == RECENT  # a share of fewer changes too much
     return known + (f"; of the last {RECENT} {100 * rejected_share(state):.0f} % rejected" if is_told else "")
 
 
@@ -169,21 +178,38 @@ def _share(count: int, of: int) -> str:
 
 def _of_late(seen: Sequence[bool]) -> str:
     """Return the share of True among the last RECENT values, as text in brackets; empty while there are fewer."""
-    return f" ({100 * sum(seen) / RECENT:.0f} % of the last {RECENT})" if len(seen) == RECENT else ""
+    return f" ({_share(sum(seen), RECENT)} of the last {RECENT})" if len(seen) == RECENT else ""
 
 
-def _beside_template(state: RunState) -> str:
-    """Return the template's score and the best score, as one line."""
+def _best_and_template(state: RunState) -> str:
+    """Return the template's score and the best score as one line, or that nothing is feasible yet."""
     if state.template is None:
         return "nothing feasible yet"
     if state.best is None or state.gain is None:
         return f"template {SCORE.text(state.template.score)}, nothing feasible yet"
-    return beside_template(state.template.score, state.best.score, state.gain)
+    return progress(state.template.score, state.best.score, state.gain)
 
 
 def _rate(moment: Moment) -> list[str]:
     """Return the rate of candidates as text; no text at a rate of 0."""
     return [frequency(moment.rate)] if moment.rate > 0 else []
+
+
+def _awaited(moment: Moment) -> list[str]:
+    """Return a text on the replies that a folder or a command is to give; none for other proposers, or without any."""
+    name, argument = proposer_parts(moment.settings.proposer)
+    prompts = counted(moment.waiting, "prompt")
+    said = {
+        "folder": f"{prompts} in {argument} without NAME.reply.md",
+        "command": f"{prompts} at the command",
+    }
+    return [said[name]] if name in said and moment.waiting else []
+
+
+def legend(moment: Moment) -> Text:
+    """Return a text that explains the words of the islands and of the behaviours; empty without islands."""
+    islands = "; ".join(f"{name}: {what}" for name, what in WORDS.items()) if moment.state.islands else ""
+    return Text(islands, style="dim")
 
 
 def _left(moment: Moment) -> list[str]:

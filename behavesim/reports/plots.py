@@ -5,59 +5,86 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from behavesim.analysis.behaviour_map import behaviour_map
 from behavesim.analysis.convergence import convergence, improvements
 from behavesim.analysis.diversity import SAMPLE, diversity_over_time
 from behavesim.analysis.run import Run
+from behavesim.analysis.scored import TOP
 from behavesim.base.errors import UsageError
-from behavesim.reports.figures import draw_diversity, draw_run, draw_tree
+from behavesim.reports.figures import draw_diversity, draw_map, draw_portfolio, draw_run, draw_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DRAWN = 30
-"""Number of programs in a dendrogram, as in the paper."""
+"""Default of the largest number of programs in a dendrogram, as in the paper."""
 
 
 @dataclass(frozen=True)
 class Plots:
-    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot, and returns them."""
+    """The plots of a run. Each method draws on the given axes, or on new ones of pyplot if None, and returns them."""
 
     run: Run
 
     def convergence(self, axes: Axes | None = None) -> Axes:
-        """Draw the best program and the mean of the ten best over the number of candidates."""
-        axes = _axes(axes)
+        """Draw the best program and the mean of the ten best over the number of candidates: gaps in %, else scores."""
+        axes = axes_or_new(axes)
         draw_run(axes, improvements(self.run), convergence(self.run))
         return axes
 
     def diversity(self, axes: Axes | None = None) -> Axes:
-        """Draw distances inside islands and between them at each tenth of the budget.
+        """Draw distances inside islands and between them after each tenth of the budget reached so far.
 
-        Raises UsageError if the run has no islands yet.
+        Raises UsageError if the run has not reached the first tenth or its task cannot be loaded.
         """
         moments = diversity_over_time(self.run, SAMPLE)
         if not moments:
             raise UsageError(f"run {self.run.folder.run} has no islands yet, so there is no diversity to draw")
-        axes = _axes(axes)
+        axes = axes_or_new(axes)
         draw_diversity(axes, {self.run.folder.run: moments})
         return axes
 
     def dendrogram(self, axes: Axes | None = None, count: int = DRAWN) -> Axes:
-        """Draw the dendrogram of the `count` best distinct programs by behaviour.
+        """Draw the dendrogram, by behaviour, of the `count` best distinct programs, of all if there are fewer.
 
-        Raises UsageError if the run has fewer than two.
+        Raises UsageError if `count` is less than 2, if the run has fewer programs than two, or if its task cannot be
+        loaded.
         """
-        candidates = [program.candidate for program in self.run.ranked()[:count]]
+        name, candidates = self.run.folder.run, [program.candidate for program in self.run.ranked()[:count]]
         if len(candidates) < 2:
-            raise UsageError(
-                f"a dendrogram takes two programs or more; run {self.run.folder.run} has {len(candidates)}"
-            )
-        axes = _axes(axes)
+            raise UsageError(f"a dendrogram takes two programs or more; run {name} has {len(candidates)}")
+        axes = axes_or_new(axes)
         draw_tree(axes, self.run.matrix(candidates), list(map(str, candidates)))
         return axes
 
+    def map(self, axes: Axes | None = None) -> Axes:
+        """Draw the map of behaviours, coloured by rank; the best, the recommended program and the template are named.
 
-def _axes(given: Axes | None) -> Axes:
+        Raises UsageError if no candidate is feasible or the task cannot be loaded.
+        """
+        places = behaviour_map(self.run).places
+        if not places:
+            raise UsageError(f"run {self.run.folder.run} has no feasible candidate, so there is no map to draw")
+        recommended = self.run.recommended
+        axes = axes_or_new(axes)
+        draw_map(axes, places, self.run.state.objective, None if recommended is None else recommended.candidate)
+        return axes
+
+    def portfolio(self, axes: Axes | None = None, count: int = TOP) -> Axes:
+        """Draw what the best of the first k programs of a portfolio reaches on the search's instances, k up to `count`.
+
+        Raises UsageError if no candidate is feasible or the task cannot be loaded.
+        """
+        chosen = self.run.portfolio(count)
+        if not chosen.members:
+            raise UsageError(f"run {self.run.folder.run} has no feasible candidate, so there is no portfolio to draw")
+        axes = axes_or_new(axes)
+        draw_portfolio(axes, chosen)
+        return axes
+
+
+def axes_or_new(given: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure of pyplot if None."""
     if given is not None:
         return given
     from matplotlib import pyplot

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
+from rich import box
 from rich.console import Console
 from rich.measure import Measurement, measure_renderables
+from rich.rule import Rule
 from rich.table import Table as Drawing
 from rich.text import Text
 
@@ -27,30 +29,83 @@ def screen(stderr: bool = False) -> Console:
 
 
 def show(tables: Iterable[Table]) -> None:
-    """Print tables on stdout, one below the other; a table that is too wide is turned or split."""
+    """Print tables on stdout, one below the other; a table that is too wide is transposed or split by columns."""
     console = screen()
     for table in tables:
         for drawing in fitting(table, console):
+            put(drawing, console)
+
+
+def put(drawing: Drawing, console: Console) -> None:
+    """Print a table with its title above and its caption below, in lines as wide as the console, not as the table."""
+    title, caption = drawing.title, drawing.caption
+    drawing.title = drawing.caption = None
+    if title:
+        console.print(Text(str(title), style="bold"))
+    if console.is_terminal:
+        console.print(drawing)
+    else:  # rich pads each line to the table's width, which a file or another program has no use for
+        with console.capture() as captured:
             console.print(drawing)
+        console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    if caption:
+        console.print(Text(str(caption), style="dim"))
+
+
+def show_rows(table: Table, dispensable: Sequence[str]) -> None:
+    """Print a table on stdout with one line for each row.
+
+    On a terminal that is too narrow, the columns named in `dispensable` are left out, in this order, until the rest
+    fits; what is left is never cut. Elsewhere nothing is left out, and lines may be long.
+    """
+    console = screen()
+    if not console.is_terminal:
+        console.width = UNBOUNDED
+    shown = table
+    for count in range(len(dispensable) + 1):
+        shown = table.without(*dispensable[:count])
+        if _measured(drawn(shown, is_whole=True), console).maximum <= console.width:
+            break
+    drawing = drawn(shown, is_whole=True)
+    console.width = max(console.width, _measured(drawing, console).maximum)  # the terminal wraps what nothing may cut
+    put(drawing, console)
 
 
 def show_lines(title: str, lines: Iterable[str]) -> None:
-    """Print a title and lines of text on stdout; long lines are not wrapped."""
+    """Print a title, unless it is empty, and lines of text on stdout as they are; long lines are not wrapped."""
     console = screen()
-    console.print(Text(title, style="italic"))
+    if title:
+        console.print(Text(title, style="bold"))
     for line in lines:
         console.print(Text(line), soft_wrap=True)
 
 
+def show_heading(text: str) -> None:
+    """Print a heading on stdout: a line across the terminal that holds a text."""
+    console = screen()
+    console.print(Rule(Text(text, style="bold"), align="left", style=""))
+
+
+def show_code(title: str, source: str, more: str = "") -> None:
+    """Print a title and a Python program on stdout, and below it a line `more` unless that is empty."""
+    show_lines(title, ())
+    show_text(source, "python")
+    show_lines("", [more] if more else ())
+
+
 def width() -> int:
-    """Return the width of stdout in characters: that of the terminal, or rich's default if it is none."""
+    """Return the width in characters for what is printed on stdout.
+
+    It is the variable COLUMNS if that is set, else that of the terminal at stdin, stdout or stderr, else 80.
+    """
     return screen().width
 
 
 def show_text(text: str, language: str) -> None:
-    """Print untrusted text, such as a program, on stdout: highlighted as `language` on a terminal, plain elsewhere.
+    """Print untrusted text, such as a program, on stdout: highlighted on a terminal, plain elsewhere.
 
-    Control characters are shown as escapes. The colours are the terminal's own, which suit light and dark themes.
+    `language` is the name of a syntax as rich knows it, such as "python" or "diff". Control characters are shown as
+    escapes, and line ends at the end are dropped. The colours are the terminal's own, which suit light and dark themes.
     """
     console, safe = screen(), printable(text.rstrip("\n"))
     if console.is_terminal:
@@ -58,20 +113,19 @@ def show_text(text: str, language: str) -> None:
 
         console.print(Syntax(safe, language, theme="ansi_dark", background_color="default", word_wrap=True))
     else:
-        console.file.write(f"{safe}\n")
+        console.file.write(f"{safe}\n")  # rich would break long lines
 
 
 def fitting(table: Table, console: Console) -> list[Drawing]:
     """Return a table as drawings that fit the console's width without breaking a word; one drawing if possible.
 
-    A table that is too wide is split by columns into as few parts as possible. If it has one key column and more other
-    columns than rows, its rows and columns are swapped first.
+    A table that is too wide is split by columns into as few parts as possible; a part of one column beside the keys may
+    still be too wide. If it has one key column and more other columns than rows, rows and columns are swapped first.
     """
     table = table.known
 
     def is_too_wide(part: Table) -> bool:
-        anyhow = console.options.update(width=UNBOUNDED)
-        return Measurement.get(console, anyhow, drawn(part)).minimum > console.width
+        return _least_width(drawn(part), console) > console.width
 
     if len(table.columns) - 1 > len(table.rows) and table.keys == 1 and is_too_wide(table):
         table = table.turned
@@ -80,11 +134,21 @@ def fitting(table: Table, console: Console) -> list[Drawing]:
         if is_too_wide(table.part(ends[-1], stop)):
             ends.append(stop - 1)
     parts = [table.part(start, stop) for start, stop in pairwise([*ends, last])]
-    titled = [parts[0], *(replace(part, title=f"{part.title}, continued".removeprefix(", ")) for part in parts[1:])]
-    drawings = [drawn(part if part is titled[-1] else replace(part, caption="")) for part in titled]
+    parts[1:] = [replace(part, title=f"{part.title}, continued".removeprefix(", ")) for part in parts[1:]]
+    parts[:-1] = [replace(part, caption="") for part in parts[:-1]]
+    drawings = list(map(drawn, parts))
     for drawing in drawings:
         _give_room(drawing, console)
     return drawings
+
+
+def _least_width(drawing: Drawing, console: Console) -> int:
+    return _measured(drawing, console).minimum
+
+
+def _measured(drawing: Drawing, console: Console) -> Measurement:
+    """Return the drawing's width if every word had a line, and if no cell were wrapped, however wide the console is."""
+    return Measurement.get(console, console.options.update(width=UNBOUNDED), drawing)
 
 
 def _give_room(drawing: Drawing, console: Console) -> None:
@@ -93,7 +157,7 @@ def _give_room(drawing: Drawing, console: Console) -> None:
     With rich's own widths, a column of long text would leave too little room for the numbers in others.
     """
     anyhow = console.options.update(width=UNBOUNDED)
-    left = max(0, console.width - Measurement.get(console, anyhow, drawing).minimum)
+    left = max(0, console.width - _least_width(drawing, console))
     needs = [measure_renderables(console, anyhow, (column.header, *column.cells)) for column in drawing.columns]
     for column, need in sorted(zip(drawing.columns, needs, strict=True), key=lambda pair: pair[1].span):
         more = min(left, need.span)
@@ -101,38 +165,43 @@ def _give_room(drawing: Drawing, console: Console) -> None:
         left -= more
 
 
-def drawn(table: Table) -> Drawing:
-    """Return a table as rich's renderable; columns without any known value are left out."""
+def drawn(table: Table, is_whole: bool = False) -> Drawing:
+    """Return a table as rich's renderable; columns whose cells are all None are left out.
+
+    Only a table with cells of two lines has a box, which keeps its rows apart. If `is_whole`, no cell is wrapped to a
+    second line.
+    """
     table = table.known
     is_headed = any(column.heading for column in table.columns)
+    is_boxed = any(isinstance(cell, Estimate) and cell.sd is not None for row in table.rows for cell in row)
     drawing = Drawing(
         title=printable(table.title) or None,
         caption=printable(table.caption) or None,
-        title_justify="left",
         header_style="bold",
         show_header=is_headed,
-        show_lines=any(isinstance(cell, Estimate) and cell.sd is not None for row in table.rows for cell in row),
+        show_lines=is_boxed,
+        box=box.HEAVY_HEAD if is_boxed else box.SIMPLE_HEAD if is_headed else None,
+        show_edge=is_boxed,
+        pad_edge=is_boxed,
+        padding=(0, 1) if is_boxed else (0, 1 if is_headed else 2, 0, 0),
     )
     for place, column in enumerate(table.columns):
         drawing.add_column(
             printable(column.heading),
             justify="left" if column.is_left_aligned else "right",
             overflow="fold",
-            no_wrap=column.is_whole,
+            no_wrap=is_whole or column.is_whole,
             style="bold" if not is_headed and place == 0 else "",
         )
     for number, row in enumerate(table.texts):
-        cells = (
-            Text(printable(text), style="bold" if (number, place) in table.best else "")
-            for place, text in enumerate(row)
-        )
-        drawing.add_row(*cells, style="bold" if number in table.marked else "")
+        styles = ("bold" if table.is_bold(number, place) else "" for place in range(len(row)))
+        drawing.add_row(*map(Text, map(printable, row), styles))
     return drawing
 
 
 def counted(items: Iterable[Item], total: int, doing: str) -> Iterator[Item]:
-    """Yield the items; if stderr is a terminal, a bar counts them of `total`, with the text `doing` beside it."""
-    from rich.progress import track
+    """Yield the items; if stderr is a terminal, a bar there counts them out of `total`, beside the text `doing`."""
+    from rich.progress import track  # a slow import, which only studies need
 
     console = screen(stderr=True)
     return iter(track(items, doing, total, console=console, transient=True, disable=not console.is_terminal))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from behavesim.analysis.summary import Summary
-from behavesim.analysis.table import FRACTION
+from behavesim.analysis.summary import KILLED, Summary
+from behavesim.analysis.table import FRACTION, SCORE
+from behavesim.base.score_source import ScoreSource
 from behavesim.engine.caps import BY_NAME
 
 REJECTED: Mapping[str, str] = {
     "crash": "killed by a signal",
     "empty": "without text",
+    "edit": "with edits that do not apply",
+    "evaluator": "refused by the evaluator",
     "exception": "crashed",
     "exit": "ended their process",
     "forbidden": "stopped by the sandbox",
@@ -23,8 +26,11 @@ REJECTED: Mapping[str, str] = {
     "no-function": "without the function",
     "non-finite": "without a finite score",
     "output": "with unreadable solutions",
+    "outside": "changed outside the marked blocks",
     "refusal": "declined by the model",
     "signature": "with other parameters",
+    "stage-1": "stopped at stage 1",
+    "stage-2": "stopped at stage 2",
     "syntax": "with syntax errors",
     "timeout": "timed out",
     "too-long": "too long",
@@ -33,40 +39,86 @@ REJECTED: Mapping[str, str] = {
 }
 """Words for each reason for rejection that can follow a number, such as "3 timed out"."""
 
+SCORES: Mapping[ScoreSource, str] = {
+    "trusted": "trusted: computed outside the sandbox",
+    "self-reported": "self-reported: by an evaluator that programs run beside, and could change",
+}
+"""Words for each source of scores, on screens and pages."""
+
 
 def percent(fraction: float | None) -> str:
     """Return a fraction as text in per cent, such as "12.50 %"; "unknown" for None."""
     return "unknown" if fraction is None else f"{FRACTION.text(fraction)} %"
 
 
-def clock(seconds: float | None) -> str:
-    """Return a duration in seconds as minutes:seconds ("2:05") or hours:minutes:seconds ("1:00:00"); "?" for None."""
-    if seconds is None:
-        return "?"
+def clock(seconds: float) -> str:
+    """Return seconds as minutes:seconds ("2:05"), from an hour on with hours ("1:00:00"); rounded down."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def frequency(a_second: float) -> str:
-    """Return a rate as text: per second if it is at least 1/s, else per minute if at least 1/min, else per hour."""
+    """Return a rate, given per second, as text such as "2.5/s", "3.0/min" or "1.2/h".
+
+    It is per second if that is at least 1, else per minute if that is at least 1, else per hour.
+    """
     if a_second >= 1:
         return f"{a_second:.1f}/s"
     return f"{60 * a_second:.1f}/min" if a_second >= 1 / 60 else f"{3600 * a_second:.1f}/h"
 
 
 def rejections(reasons: Mapping[str, int]) -> str:
-    """Return counts by reason as text, such as "3 out of memory, 1 timed out"; empty without any."""
+    """Return counts by reason as text, in the given order, such as "3 out of memory, 1 timed out"; "" without any.
+
+    A reason that REJECTED does not have stands as it is.
+    """
     return ", ".join(f"{count:,} {REJECTED.get(reason, reason)}" for reason, count in reasons.items())
 
 
 def task_name(task: str) -> str:
-    """Return a task's short name: that of its file, without folder and suffix, if it is a path."""
-    return Path(task).stem if task.endswith(".py") else task
+    """Return a task's short name: of a path that ends in .py or .toml the file's name without suffix, else `task`."""
+    # A person's task is a file, and its folder says nothing about the problem.
+    return Path(task).stem if task.endswith((".py", ".toml")) else task
 
 
 def state_in_words(summary: Summary) -> str:
-    """Return the state of a run with what ended it before its budget was spent, such as "stopped: time is up"."""
+    """Return the state of a run, and what ended it unless its budget was spent, such as "stopped: time is up".
+
+    A run whose process was killed can be resumed: it is "killed: resume it". A failed one is "failed: " and the error.
+    """
+    if summary.state == "failed":
+        return f"failed: {summary.failure}" if summary.failure else "failed"
     reason = summary.stopped_by or ""
+    if reason == KILLED:
+        return "killed: resume it"
     why = BY_NAME[reason].words if reason in BY_NAME else reason
     return f"{summary.state}: {why}" if why and summary.state != "finished" else summary.state
+
+
+def named(candidate: int) -> str:
+    """Return the name of a program for people: "candidate 7", or "the template"."""
+    from behavesim.state.events import TEMPLATE  # imported late: it loads numpy, and a list of runs names no program
+
+    return "the template" if candidate == TEMPLATE else f"candidate {candidate}"
+
+
+def worth(candidate: int, score: float, gap: float | None) -> str:
+    """Return a program's score, its gap if known, and its name, as one line; the gap is a fraction."""
+    return f"{SCORE.text(score)}{'' if gap is None else f', gap {percent(gap)}'} ({named(candidate)})"
+
+
+def progress(template: float, best: float, gain: float, is_finished: bool = False) -> str:
+    """Return a line that compares the best candidate's score with the template's.
+
+    `gain` is the improvement relative to the template's score, a fraction, or the plain difference if that is 0;
+    negative if the best is worse. It is shown without sign. Unless it is positive, the line says that nothing has
+    beaten the template, "yet" unless the run is finished.
+    """
+    much = f"{100 * abs(gain):.1f} %" if template else SCORE.text(abs(gain))
+    begins = f"template {SCORE.text(template)} → best"
+    if gain > 0:
+        return f"{begins} {SCORE.text(best)}, {much} better"
+    worse = f", {much} worse" if gain < 0 else ""
+    yet = "" if is_finished else " yet"
+    return f"{begins} candidate {SCORE.text(best)}{worse}: nothing has beaten the template{yet}"

@@ -14,7 +14,10 @@ __all__ = ["Limits", "Pool", "SandboxJudge"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name at first use, so that the zygote, a module of this package, does not import asyncio."""
+    """Import a public name at its first use: the zygote, a module of this package, must not import asyncio.
+
+    Raises AttributeError for any other name.
+    """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -8,28 +8,18 @@ Questions are pickles, which only trusted code writes. Answers are arrays of num
 
 from __future__ import annotations
 
-import os
-import pickle
 import random
-import struct
 from collections.abc import Callable
 from typing import Any
 
 from behavesim.sandbox.frames import ANSWER, FrameError, answer_size, decode_answer, encode_answer, encode_failed_answer
 from behavesim.sandbox.program import function_of, reason_and_message
-from behavesim.state.verdict import Failure
-
-SOURCE_PREFIX = struct.Struct("<I")
-"""The length of the source that follows, in bytes."""
-QUESTION_PREFIX = struct.Struct("<Q")
-"""The length of the pickle that follows, in bytes."""
-ADVICE = "call it with numbers, arrays and plain containers of them"
-"""The end of a message about arguments that cannot be sent to a program apart."""
-_CHUNK = 1 << 16
+from behavesim.sandbox.wire import encode_question, encode_source, receive, receive_question, send
+from behavesim.task.verdict import Failure
 
 
 class Unanswered(Exception):
-    """Raised if a program apart gives no answer; `failure` says why."""
+    """Raised if a program in another process gives no valid answer; `failure` says why."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -37,10 +27,13 @@ class Unanswered(Exception):
 
 
 class Remote:
-    """Replaces a program's function: the process at the other end of the socket `fd` answers each call."""
+    """Replaces a program's function: the process at the other end of the socket `fd` answers each call.
+
+    Making one sends the program, `source`, there; this raises OSError if the other end is closed. `limit` is for the
+    bytes of each answer's array, as in `answer_size`.
+    """
 
     def __init__(self, fd: int, source: str, limit: int) -> None:
-        """Send the program to the other process. An answer may have `limit` bytes."""
         self._fd = fd
         self._limit = limit
         send(fd, encode_source(source))
@@ -63,25 +56,30 @@ class Remote:
         return answer if answer.ndim else answer.item()
 
     def _answer(self) -> bytes:
-        data = _more(self._fd, b"", ANSWER.size)
+        """Return the frame of one answer.
+
+        Raises FrameError if it is too long, or if other bytes have come behind it; ConnectionError if the other end
+        closes.
+        """
+        data = receive(self._fd, b"", ANSWER.size)
         size = answer_size(data, self._limit)
-        data = _more(self._fd, data, size)
+        data = receive(self._fd, data, size)
         if len(data) > size:
             raise FrameError("more than one answer came to one question")
         return data
 
 
-def answer_questions(fd: int, source: str, entry_point: str, limit: int) -> None:
-    """Answer calls of a program's function until the other end of the socket closes.
+def answer_questions(entry_point: str, limit: int, source: str, fd: int) -> None:
+    """Answer calls of the function `entry_point` of a program until the other end of the socket `fd` closes.
 
-    An answer may have `limit` bytes; a larger one is sent as a failure. An exception of a call is sent as its answer:
-    a task's `solve` may go on. If the program cannot be loaded, or raises SystemExit or KeyboardInterrupt, that
-    failure is the last answer.
+    An answer's array may have `limit` bytes; a larger one is sent as a failure. An Exception of a call is sent as its
+    answer, and the next call is awaited. If the program or a call's arguments cannot be loaded, or the program raises
+    SystemExit or KeyboardInterrupt, that failure is the last answer.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
         function = function_of(source, entry_point)
-        while (asked := _question(fd)) is not None:
+        while (asked := receive_question(fd)) is not None:
             send(fd, _answer(function, *asked, limit))
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         send(fd, encode_failed_answer(*reason_and_message(error)))
@@ -92,78 +90,3 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...], named: dic
         return encode_answer(function(*arguments, **named), limit)
     except Exception as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failed_answer(*reason_and_message(error))
-
-
-def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes that send one call's arguments, positional and `named`.
-
-    Raises what pickle raises for objects it cannot hold: PicklingError, TypeError, AttributeError or RecursionError.
-    """
-    pickled = pickle.dumps((arguments, named or {}), protocol=5)
-    return QUESTION_PREFIX.pack(len(pickled)) + pickled
-
-
-def encode_source(source: str) -> bytes:
-    """Return the bytes that send a program; characters that UTF-8 cannot encode become question marks."""
-    encoded = source.encode(errors="replace")
-    return SOURCE_PREFIX.pack(len(encoded)) + encoded
-
-
-def receive_source(fd: int) -> str:
-    """Return the program that arrives at the socket; raises EOFError if the sender closes it before the end."""
-    (size,) = SOURCE_PREFIX.unpack(_exactly(fd, SOURCE_PREFIX.size))
-    return _exactly(fd, size).decode()
-
-
-def send(fd: int, frame: bytes) -> None:
-    """Write the whole frame to a socket; raises OSError if the other end is closed.
-
-    It uses write(2), since the seccomp filter forbids send(2).
-    """
-    written = os.write(fd, frame)
-    if written < len(frame):
-        rest = memoryview(frame)[written:]
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-
-
-def _question(fd: int) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the next call's positional and named arguments; None if the other end is closed.
-
-    Raises FrameError if they contain an object whose class only the task's file defines.
-    """
-    try:
-        data = _more(fd, b"", QUESTION_PREFIX.size)
-        (size,) = QUESTION_PREFIX.unpack_from(data)
-        data = _more(fd, data, QUESTION_PREFIX.size + size)
-    except ConnectionError:
-        return None
-    try:
-        asked: tuple[tuple[Any, ...], dict[str, Any]] = pickle.loads(memoryview(data)[QUESTION_PREFIX.size :])
-    except (ImportError, AttributeError) as error:
-        what = f"what only the task's file knows ({error})"
-        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
-    return asked
-
-
-def _exactly(fd: int, size: int) -> bytes:
-    data = os.read(fd, size)
-    while len(data) < size:
-        chunk = os.read(fd, size - len(data))
-        if not chunk:
-            raise EOFError("the trusted process went away")
-        data += chunk
-    return data
-
-
-def _more(fd: int, data: bytes, size: int) -> bytes:
-    """Return `data` and what follows it, at least `size` bytes in all; it is longer if more bytes have arrived.
-
-    Raises ConnectionError if the other end closes before that.
-    """
-    while len(data) < size:
-        chunk = os.read(fd, max(_CHUNK, size - len(data)))
-        if not chunk:
-            raise ConnectionError("the other process ended")
-        data += chunk
-    return data

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-import signal
 import types
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,11 +14,13 @@ import numpy as np
 import numpy.random  # numpy loads it at first use, which would be in each child
 from numpy.typing import NDArray
 
-from behavesim.sandbox.apart import Remote, Unanswered, send
+from behavesim.base.plugins import TakesTooLong, cpu_limited
+from behavesim.sandbox.apart import Remote, Unanswered
 from behavesim.sandbox.frames import FrameError, encode_failure, encode_solutions
 from behavesim.sandbox.program import function_of, reason_and_message
 from behavesim.sandbox.remains import Solve
-from behavesim.sandbox.stateless import ANSWERS, Recorder
+from behavesim.sandbox.stateless import ANSWERS
+from behavesim.sandbox.wire import send
 from behavesim.task import as_arrays
 
 
@@ -26,7 +28,8 @@ from behavesim.task import as_arrays
 class Work:
     """What every program of a zygote is run with; made once, before the forks.
 
-    `output_limit` is in bytes of arrays. For a `stateless` task, the answers are sent beside the solutions.
+    `solve` is the task's, `entry_point` the name of the program's function that it calls. `output_limit` is for the
+    bytes of all arrays that are sent: the solutions' and, for a `stateless` task, those of the function's answers.
     """
 
     solve: Solve
@@ -37,57 +40,47 @@ class Work:
 
 
 def rehearse(template: str, work: Work, timeout_s: float) -> None:
-    """Run the template on the first instance before any fork, for at most `timeout_s` seconds of CPU time.
+    """Run the template on a copy of the first instance before any fork, for at most `timeout_s` seconds of CPU time.
 
     What Python and numpy compute at first use is then done once, and not again in each child. The template's result is
     ignored: if it fails or takes too long, its own evaluation reports that later.
     """
-    before = signal.signal(signal.SIGVTALRM, _give_up)
-    signal.setitimer(signal.ITIMER_VIRTUAL, timeout_s)
-    try:
-        outcome(template, replace(work, instances=deepcopy(work.instances[:1])))  # `solve` may change its instance
-    except TimeoutError:  # the alarm came after `outcome` had caught all else
-        return
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
-def _give_up(*_: object) -> None:
-    raise TimeoutError
+    # the alarm mostly comes inside `frame_of`, which takes it for the template's failure
+    with contextlib.suppress(TakesTooLong), cpu_limited(timeout_s):
+        frame_of(template, replace(work, instances=deepcopy(work.instances[:1])))  # `solve` may change its instance
 
 
 def perform(work: Work, source: str, fd: int, link: int | None = None) -> None:
-    """Run a program on every instance and write its outcome to the socket `fd`; see `outcome` for `link`."""
-    send(fd, outcome(source, work, link))
+    """Run a program on every instance and write the result of `frame_of` to the socket `fd`.
+
+    Raises OSError if the other end is closed.
+    """
+    send(fd, frame_of(source, work, link))
 
 
-def outcome(source: str, work: Work, link: int | None = None) -> bytes:
-    """Return the frame to send: one solution for each instance, or the program's failure.
+def frame_of(source: str, work: Work, link: int | None = None) -> bytes:
+    """Run a program on every instance; return the frame of its solutions, one for each, or of its failure.
 
-    With a `link`, a socket, the program is not loaded here: the process at its other end answers the calls.
+    With a `link`, a socket, the program is not loaded here: the process at its other end answers the calls. Whatever
+    the program raises, even SystemExit, becomes its failure.
     """
     random.seed(0)  # after each fork the standard library seeds it by entropy
     try:
-        function = _function(source, work, link)
+        limit = work.output_limit
+        function = function_of(source, work.entry_point) if link is None else Remote(link, source, limit)
         solutions = [_solution(function, each, work) for each in work.instances]
-        return encode_solutions(solutions, work.output_limit)
+        return encode_solutions(solutions, limit)
     except Unanswered as unanswered:
         return encode_failure(unanswered.failure.reason, unanswered.failure.message)
     except BaseException as error:  # noqa: BLE001 (a candidate's: whatever it raises is its result)
         return encode_failure(*reason_and_message(error))
 
 
-def _function(source: str, work: Work, link: int | None) -> Callable[..., Any]:
-    if link is None:
-        return function_of(source, work.entry_point)
-    return Remote(link, source, work.output_limit)
-
-
 def settle_randomness() -> None:
     """Seed `random` and numpy in this process, so that programs that seed nothing give equal results in every fork.
 
-    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) are seeded the same way.
+    New generators without a seed (`random.Random()`, `numpy.random.default_rng()`) get fixed seeds, too, and so does
+    `random.seed()`.
     """
     random.Random.seed = _seed_never_by_entropy  # type: ignore[method-assign]
     random.seed = types.MethodType(_seed_never_by_entropy, random.seed.__self__)  # type: ignore[attr-defined]
@@ -95,7 +88,7 @@ def settle_randomness() -> None:
     np.random.seed(0)
 
 
-_seed = random.Random.seed
+_seed = random.Random.seed  # the original, before `settle_randomness`
 
 
 def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2) -> None:
@@ -103,19 +96,21 @@ def _seed_never_by_entropy(self: random.Random, a: Any = None, version: int = 2)
 
 
 def _solution(function: Callable[..., Any], instance: Any, work: Work) -> dict[str, NDArray[Any]]:
-    """Return the solution of an instance as named arrays; for a stateless task the answers of all calls are added.
+    """Return the solution of an instance as named arrays; for a stateless task the answers of all calls are one more.
 
-    Raises FrameError if the solution is no array of numbers, and what `solve` or the program raises.
+    Raises FrameError if numpy makes no array of the solution, and what `solve` or the program raises. An array of
+    objects passes here; `encode_solutions` refuses it.
     """
-    if not work.stateless:
-        return _arrays(work.solve(function, instance))
-    recorder = Recorder(function)
-    solution = _arrays(work.solve(recorder, instance))
-    return _arrays({**solution, ANSWERS: recorder.answers})
+    answers: list[NDArray[Any]] = []
 
+    def recorded(*arguments: Any) -> Any:
+        answer = function(*arguments)
+        answers.append(np.array(answer))  # a copy: the program may go on changing what it returned
+        return answer
 
-def _arrays(solution: object) -> dict[str, NDArray[Any]]:
+    solution = work.solve(recorded if work.stateless else function, instance)
     try:
-        return as_arrays(solution)
+        arrays = as_arrays(solution)
+        return as_arrays({**arrays, ANSWERS: answers}) if work.stateless else arrays
     except (TypeError, ValueError) as error:
         raise FrameError(f"a solution must be an array of numbers: {error}") from error

@@ -6,64 +6,60 @@ import asyncio
 import contextlib
 import itertools
 import json
-import os
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from behavesim.base.errors import SandboxError
+from behavesim.base.errors import SandboxError, TaskError
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.sandbox.apart import encode_source
+from behavesim.sandbox.environment import bare_environment
 from behavesim.sandbox.frames import PREFIX, header_limit
 from behavesim.sandbox.limits import MEGABYTE
 from behavesim.sandbox.messages import FORK, KILL, REQUEST, Assignment, Ending, Ready
+from behavesim.sandbox.tree.messages import TreeAssignment
+from behavesim.sandbox.wire import encode_source
 
 START_S = 120.0
-"""Longest time a zygote may take to load its task and start serving (s)."""
+"""Longest time (s) that a zygote may take to load its task and get ready."""
 GRACE_S = 5.0
-"""How long after a candidate's last deadline a silent zygote counts as dead (s)."""
+"""Time (s) from a candidate's last deadline until a silent zygote is dead; longest wait for what is being ended."""
 REST_S = 1.0
-"""Longest time for reading what an ended candidate sent (s): its bytes are in the socket already."""
+"""Longest time (s) for reading what an ended candidate sent: its bytes are in the socket already."""
 _CHUNK = 1 << 18
-_INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
-_ENVIRONMENT = {
-    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
-    "PYTHONHASHSEED": "0",
-    "LD_BIND_NOW": "1",  # resolve C functions once in the zygote and not again in each child
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "PATH": "/usr/bin:/bin",
-    "HOME": "/nonexistent",
-    "LC_ALL": "C.UTF-8",
-    "TZ": "UTC",
-}
+"""Most bytes that are read from a socket at once: a solution of the usual size comes in one piece."""
 
 
 class ZygoteDied(SandboxError):
-    """Raised if the zygote ended, or stopped answering, while candidates were running."""
+    """Raised if the zygote ended, stopped answering or took no request while it started or a candidate was to run."""
 
 
 @dataclass(frozen=True)
 class ProcessOutput:
-    """How a candidate's process ended, and the bytes it sent.
+    """How a candidate's process ended, and the bytes it sent: `frame` may be incomplete, invalid or empty.
 
-    `frame` may be incomplete. It is empty if `overflowed`: then more bytes came than a frame may have.
+    `frame` is None if more bytes came than a frame may have.
     """
 
     ending: Ending
-    frame: bytes
-    overflowed: bool
+    frame: bytes | None
 
 
 class ZygoteConnection:
-    """A zygote from its start to its end; time limits on its silence go by `clock`."""
+    """A zygote from its start to its end; `clock` measures how long it is silent.
+
+    Make one by `open`. `alive` is False once it has ended, went silent or was closed.
+    """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, assignment: Assignment, clock: Heartbeat
+        self,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        assignment: Assignment | TreeAssignment,
+        clock: Heartbeat,
     ) -> None:
         self.alive = True
         self._clock = clock
@@ -77,10 +73,11 @@ class ZygoteConnection:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(cls, assignment: Assignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
+    async def open(cls, assignment: Assignment | TreeAssignment, clock: Heartbeat) -> tuple[ZygoteConnection, Ready]:
         """Start a zygote and return its connection and its first message.
 
-        Raises SandboxError with the zygote's own error if it does not start or takes longer than START_S.
+        Raises SandboxError, with the zygote's own error if it sent one, if it does not start or takes longer than
+        START_S. A zygote that is to run an evaluator raises TaskError if that evaluator is at fault.
         """
         with _enough_files(), tempfile.TemporaryFile() as errors:
             ours, theirs = socket.socketpair()
@@ -105,43 +102,37 @@ class ZygoteConnection:
     async def run(self, source: str, questions: bytes = b"", link: socket.socket | None = None) -> ProcessOutput:
         """Run one program in a new child of the zygote, and return how it ended and what it sent.
 
-        `questions` are encoded calls that the program answers, for a zygote without a task. With a `link` the child
-        only solves the instances: the program runs in the zygote that got the link's other end (`lend`).
-        Cancelling kills the child. Raises ZygoteDied if the zygote ends first, SandboxError without free files.
+        `questions` are encoded calls that the program answers, for a zygote without a task. With a `link`, one end of
+        a socket pair, the child only solves the instances: the program runs in the zygote that got the other end (see
+        `lend`). Cancelling kills the child. Raises ZygoteDied if the zygote ends or goes silent first, SandboxError if
+        no more files may be opened.
         """
-        with _enough_files():
-            ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        job = self._new_job()
-        with ours:
+        with connected() as (ours, theirs), self._job() as job:
+            ours.setblocking(False)
             sent = encode_source(source) + questions
             exchange = asyncio.create_task(self._exchange(ours, sent, bool(questions), job))
             try:
-                with theirs:
-                    self._fork(job, theirs, *([] if link is None else [link]))
+                self._request(FORK, job, theirs, *([] if link is None else [link]))
+                theirs.close()  # while it is open here, the child's end does not end the exchange
                 ended = await self._ended(job)
                 with contextlib.suppress(TimeoutError):
                     async with self._clock.timeout(REST_S):
                         await asyncio.wait([exchange])
-                frame, overflowed = exchange.result() if exchange.done() else (b"", False)
-                return ProcessOutput(ended, frame, overflowed)
+                return ProcessOutput(ended, exchange.result() if exchange.done() else b"")
             finally:
-                self._endings.pop(job)
                 exchange.cancel()
                 await asyncio.wait([exchange])  # before its socket is closed
 
     async def lend(self, end: socket.socket) -> Ending:
         """Fork a child that receives a program and its calls through the socket `end`; return how the child ended.
 
-        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends first.
+        The socket is closed in this process. Cancelling kills the child. Raises ZygoteDied if the zygote ends or goes
+        silent first.
         """
-        job = self._new_job()
-        try:
+        with self._job() as job:
             with end:
-                self._fork(job, end)
+                self._request(FORK, job, end)
             return await self._ended(job)
-        finally:
-            self._endings.pop(job)
 
     async def close(self) -> None:
         """End the zygote and all its children, and wait for it; one that does not answer is killed."""
@@ -157,16 +148,18 @@ class ZygoteConnection:
         await asyncio.wait([self._listening])
         self._control.close()
 
-    def _new_job(self) -> int:
+    @contextlib.contextmanager
+    def _job(self) -> Iterator[int]:
+        """Yield a new number for a child; its ending can be received until this context is left."""
         job = next(self._jobs)
         self._endings[job] = asyncio.get_running_loop().create_future()
-        return job
-
-    def _fork(self, job: int, *ends: socket.socket) -> None:
-        self._request(FORK, job, *(end.fileno() for end in ends))
+        try:
+            yield job
+        finally:
+            del self._endings[job]
 
     async def _ended(self, job: int) -> Ending:
-        """Wait until a child ends, and return how; cancelling kills the child.
+        """Wait until a child ends, and return how it ended; cancelling kills the child.
 
         Raises ZygoteDied if the zygote ends, or is silent for GRACE_S after the child's last deadline.
         """
@@ -184,17 +177,19 @@ class ZygoteConnection:
                     await asyncio.shield(ending)
             raise
 
-    def _request(self, request: bytes, job: int, *fds: int) -> None:
+    def _request(self, request: bytes, job: int, *ends: socket.socket) -> None:
+        """Send the zygote a request, FORK or KILL, with the sockets `ends`; raises ZygoteDied if that fails."""
         try:
-            socket.send_fds(self._control, [REQUEST.pack(request, job)], fds)
+            socket.send_fds(self._control, [REQUEST.pack(request, job)], [end.fileno() for end in ends])
         except OSError as error:  # it is dead, or stuck with a full queue
             self.alive = False
             raise ZygoteDied(f"the zygote takes no more requests: {error}") from error
 
-    async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> tuple[bytes, bool]:
-        """Send a program, then return the bytes that come back and whether they were too many.
+    async def _exchange(self, ours: socket.socket, sent: bytes, is_all: bool, job: int) -> bytes | None:
+        """Send a program, then return the bytes that come back until the child closes its end.
 
-        If there are too many, the child is killed and no bytes are returned. `is_all`: nothing more is sent after this.
+        If they are too many, the child is killed and None returned. With `is_all`, the child is told that nothing more
+        will be sent.
         """
         loop = asyncio.get_running_loop()
         frame = bytearray()
@@ -206,18 +201,23 @@ class ZygoteConnection:
                 frame += chunk
                 if len(frame) > self._frame_limit:
                     self._request(KILL, job)
-                    return b"", True
-        return bytes(frame), False
+                    return None
+        return bytes(frame)
 
     async def _listen(self) -> None:
-        """Take in the zygote's messages until its socket closes."""
+        """Receive the zygote's messages and act on them, until its socket closes or a line is no message."""
+        loop, rest = asyncio.get_running_loop(), b""
         try:
-            async for line in _lines(self._control):
-                self._hear(json.loads(line))
+            with contextlib.suppress(ConnectionError):
+                while chunk := await loop.sock_recv(self._control, _CHUNK):
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        self._hear(json.loads(line))
         finally:
             self._die("the zygote died")
 
     def _die(self, words: str) -> None:
+        """Mark the zygote as dead: what awaits its start or an ending gets ZygoteDied with these words."""
         self.alive = False
         waiting: list[asyncio.Future[Any]] = [self._ready, *self._endings.values()]
         for future in waiting:
@@ -226,14 +226,16 @@ class ZygoteConnection:
                 future.exception()  # marks it as seen: asyncio would log an error if nobody waits for it
 
     def _hear(self, message: dict[str, Any]) -> None:
+        """Act on one message of the zygote; see `messages`."""
         if self._ready.cancelled():
             return  # `open` was cancelled, and is closing this connection
         if "error" in message and self._ready.done():
             self._die(f"the zygote died: {message['error']}")
         elif "error" in message:
-            self._ready.set_exception(SandboxError(f"the sandbox did not start: {message['error']}"))
+            kind, start = (TaskError, "") if message.get("is_usage") else (SandboxError, "the sandbox did not start: ")
+            self._ready.set_exception(kind(f"{start}{message['error']}"))
         elif "isolation" in message:
-            ready = Ready.heard(message)
+            ready = Ready(**message)
             self._frame_limit = PREFIX.size + header_limit(ready.instances) + self._limits.output_mb * MEGABYTE
             self._ready.set_result(ready)
         elif (waiting := self._endings.get(message["job"])) and not waiting.done():
@@ -242,7 +244,7 @@ class ZygoteConnection:
 
 @contextlib.contextmanager
 def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Yield two connected sockets, closed on leaving; raises SandboxError if no files are free."""
+    """Yield two connected sockets, which are closed on leaving; raises SandboxError if none can be opened."""
     with _enough_files():
         ends = socket.socketpair()
     with ends[0], ends[1]:
@@ -251,6 +253,7 @@ def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 @contextlib.contextmanager
 def _enough_files() -> Iterator[None]:
+    """Raise SandboxError in place of any OSError inside, with advice to raise limits on files and processes."""
     try:
         yield
     except OSError as error:
@@ -260,33 +263,16 @@ def _enough_files() -> Iterator[None]:
         ) from error
 
 
-def _start(assignment: Assignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
-    """Start a zygote in a new interpreter, which shares no memory with this process.
-
-    It has a session of its own, so that no Ctrl-C of a terminal reaches it, and only the environment listed above, so
-    that no keys reach it.
-    """
+def _start(assignment: Assignment | TreeAssignment, control: socket.socket, errors: int) -> subprocess.Popen[bytes]:
+    """Start a zygote in a new interpreter; its environment has no keys (see `bare_environment`)."""
     fd = control.fileno()
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
     return subprocess.Popen(
-        [sys.executable, "-sP", "-m", "behavesim.sandbox.zygote", assignment.to_json(), str(fd)],
+        [sys.executable, "-sP", "-m", assignment.module, assignment.to_json(), str(fd)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env=_ENVIRONMENT | inherited | {"PYTHONPATH": found},
+        env=bare_environment(),
         pass_fds=[fd],
         cwd="/",
-        start_new_session=True,
+        start_new_session=True,  # no Ctrl-C of a terminal reaches it
     )
-
-
-async def _lines(control: socket.socket) -> AsyncIterator[bytes]:
-    """Yield the lines that arrive at a socket, without line ends, until its other end closes."""
-    loop = asyncio.get_running_loop()
-    rest = b""
-    with contextlib.suppress(ConnectionError):
-        while chunk := await loop.sock_recv(control, _CHUNK):
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                yield line

@@ -14,36 +14,37 @@ import json
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.state.verdict import Failure
 from behavesim.task import Solution
+from behavesim.task.verdict import Failure
 
 PREFIX = struct.Struct("<II")
 """Start of a frame: the bytes that follow it, and the bytes of the header."""
 HEADER_LIMIT = 1 << 16
-"""Most bytes of a frame's header, apart from what each instance adds."""
+"""Most bytes of a frame's header, besides HEADER_BYTES_AN_INSTANCE for each instance."""
 HEADER_BYTES_AN_INSTANCE = 256
-"""Bytes that each instance adds to the limit: a solution of one array takes about 20 to describe."""
+"""Bytes by which each instance raises the limit on the header: a solution of one array takes about 20."""
 DTYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
 """The types of arrays that a frame may hold: little-endian numbers and truth values."""
 DIMENSIONS_LIMIT = 8
+"""Most dimensions of an array: more than any task needs."""
 ANSWER = struct.Struct("<IBB")
 """Start of an answer's frame: the bytes that follow it, the index in ANSWER_TYPES, and the number of dimensions."""
 ANSWER_TYPES = [np.dtype(name) for name in sorted(DTYPES)]
+"""The types of DTYPES in alphabetical order; an answer's frame names its type by the index here."""
 FAILED = 255
-"""The index in place of a type's where an answer is a failure."""
+"""The type index that marks an answer's frame as a failure."""
 EMPTY_LIMIT = 1 << 16
 """Largest product of the non-zero dimensions of an empty array.
 
 Empty arrays cost nothing to send, but a huge shape could exhaust memory in a reduction.
 """
 MESSAGE_LIMIT = 500
-"""Most characters of a failure's message."""
+"""Most characters of a failure's message; the rest is cut off."""
 OWN_REASONS = frozenset({"memory", "exit", "output", "invalid-solution", "exception", "forbidden"})
 """The reasons that a candidate's process may give for its failure; trusted code finds timeout, crash and non-finite."""
 
@@ -53,21 +54,11 @@ class FrameError(ValueError):
 
 
 class TooLarge(FrameError):
-    """Raised if arrays, or their descriptions in the header, have more bytes than their limit."""
+    """Raised when arrays are to be encoded if they, or their descriptions, have more bytes than their limit."""
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """One array's entry in a header."""
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """The array's bytes."""
-        return math.prod(self.shape) * self.dtype.itemsize
+_Layout = tuple[str, np.dtype[Any], tuple[int, ...]]
+"""One array's entry in a header: its name, type and shape."""
 
 
 def encode_solutions(solutions: Sequence[Mapping[str, NDArray[Any]]], limit: int) -> bytes:
@@ -94,27 +85,34 @@ def header_limit(instances: int) -> int:
 
 
 def encode_failure(reason: str, message: str) -> bytes:
-    """Return the frame of a failure; the message is cut and cleaned by `as_message`."""
+    """Return the frame of a failure; the message is cut and cleaned by `as_message`.
+
+    The reason is not checked here: `decode` refuses one that is not in OWN_REASONS.
+    """
     return _frame({"failure": reason, "message": as_message(message)}, b"", HEADER_LIMIT)
 
 
 def decode(frame: bytes, instances: int) -> tuple[Solution, ...] | Failure:
     """Return what a whole frame holds: one solution for each instance, or a failure.
 
-    `instances` is the number of solutions expected. The bytes may be anything: raises FrameError if they break a rule.
+    `instances` is the number of solutions expected; their arrays are read-only unless empty. The bytes may be anything:
+    raises FrameError if they break a rule.
     """
     if len(frame) < PREFIX.size:
         _refuse(f"{len(frame)} bytes are no frame")
     size, header_size = PREFIX.unpack_from(frame)
     if size != len(frame) - PREFIX.size or header_size > min(size, header_limit(instances)):
         _refuse("its lengths do not agree")
-    header = _header(frame[PREFIX.size : PREFIX.size + header_size])
-    data = memoryview(frame)[PREFIX.size + header_size :]
-    if set(header) == {"failure", "message"}:
-        return _failure(header["failure"], header["message"])
-    if set(header) == {"solutions"}:
-        return _solutions(header["solutions"], data, instances)
-    _refuse("its header has other keys than it should")
+    try:
+        header = json.loads(frame[PREFIX.size : PREFIX.size + header_size])
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"its header is no JSON: {type(error).__name__}") from error
+    match header:
+        case {"failure": str(reason), "message": str(message), **others} if reason in OWN_REASONS and not others:
+            return Failure(reason, as_message(message))
+        case {"solutions": list(described), **others} if len(described) == instances and not others:
+            return _solutions(described, memoryview(frame)[PREFIX.size + header_size :])
+    _refuse(f"its header describes neither {instances} solutions nor a failure")
 
 
 def encode_answer(answer: object, limit: int) -> bytes:
@@ -134,15 +132,16 @@ def encode_answer(answer: object, limit: int) -> bytes:
 
 
 def encode_failed_answer(reason: str, message: str) -> bytes:
-    """Return the frame of an answer that is a failure."""
+    """Return the frame of an answer that is a failure; the arguments are those of `encode_failure`."""
     frame = encode_failure(reason, message)
     return ANSWER.pack(len(frame), FAILED, 0) + frame
 
 
 def answer_size(start: bytes, limit: int) -> int:
-    """Return how many bytes an answer's frame has, by its first bytes; raises FrameError if that exceeds `limit`.
+    """Return how many bytes an answer's frame has in all; `start` are at least its first ANSWER.size bytes.
 
-    Failures and dimensions have room beyond the limit, which counts the bytes of an array.
+    `limit` is for the bytes of its array. A frame may have that or HEADER_LIMIT, whichever is larger, and 32 bytes for
+    dimensions: so a small limit leaves room for a failure. Raises FrameError if it is longer.
     """
     size, _, _ = ANSWER.unpack_from(start)
     if size > max(limit, HEADER_LIMIT) + 4 * DIMENSIONS_LIMIT:
@@ -159,24 +158,20 @@ def decode_answer(frame: bytes) -> NDArray[Any] | Failure:
     if kind == FAILED:
         failure = decode(frame[ANSWER.size :], 0)
         return failure if isinstance(failure, Failure) else _refuse("an answer is a solution")
-    if kind >= len(ANSWER_TYPES) or dimensions > DIMENSIONS_LIMIT or size < 4 * dimensions:
+    if kind >= len(ANSWER_TYPES) or size < 4 * dimensions:
         _refuse("an answer's header is none")
-    dtype = ANSWER_TYPES[kind]
     shape = struct.unpack_from(f"<{dimensions}I", frame, ANSWER.size)
-    if math.prod(shape) * dtype.itemsize != size - 4 * dimensions:
-        _refuse("an answer is not as long as its header says")
-    if 0 in shape and math.prod(length or 1 for length in shape) > EMPTY_LIMIT:
-        _refuse("an answer is empty and vast")
-    array = np.frombuffer(frame, dtype, offset=ANSWER.size + 4 * dimensions).reshape(shape)
-    if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
-        _refuse("a truth value is neither 0 nor 1")
+    array, rest = _array(ANSWER_TYPES[kind], _checked_shape(shape), memoryview(frame)[ANSWER.size + 4 * dimensions :])
+    if rest:
+        _refuse("an answer is longer than its header says")
     return array.copy()
 
 
 def whole_answer(frame: bytes, limit: int) -> NDArray[Any] | Failure:
-    """Return what an answer's frame holds, for bytes that may be anything.
+    """Return what an answer's frame holds, a writable array or a failure, for bytes that may be anything.
 
-    Raises FrameError if they are not exactly one frame with at most `limit` bytes of arrays, or break another rule.
+    Raises FrameError if they are not exactly one frame, are more than `answer_size` allows for `limit`, or break
+    another rule.
     """
     if len(frame) < ANSWER.size or len(frame) != answer_size(frame, limit):
         _refuse("one answer was expected")
@@ -184,11 +179,12 @@ def whole_answer(frame: bytes, limit: int) -> NDArray[Any] | Failure:
 
 
 def as_message(text: str) -> str:
-    """Return the first 500 characters, with spaces for those that cannot be printed, such as control characters."""
+    """Return the first 500 characters, with a space for each that cannot be printed, such as a line break."""
     return "".join(c if c.isprintable() else " " for c in text[:MESSAGE_LIMIT])
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array with little-endian numbers; raises FrameError if its type is not one of DTYPES then."""
     plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"))
     if plain.dtype.str not in DTYPES:
         what = "None" if array.ndim == 0 and array.item() is None else f"of {array.dtype}"
@@ -197,6 +193,7 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _frame(header: Mapping[str, Any], data: bytes, limit: int) -> bytes:
+    """Return a frame from its header and its arrays' bytes; raises TooLarge if the header exceeds `limit` bytes."""
     encoded = json.dumps(header).encode()
     if len(encoded) > limit:
         advice = "return fewer arrays for each instance, or shorter names"
@@ -204,44 +201,29 @@ def _frame(header: Mapping[str, Any], data: bytes, limit: int) -> bytes:
     return PREFIX.pack(len(encoded) + len(data), len(encoded)) + encoded + data
 
 
-def _header(encoded: bytes) -> dict[str, Any]:
-    try:
-        header = json.loads(encoded)
-    except (ValueError, RecursionError) as error:
-        raise FrameError(f"its header is no JSON: {type(error).__name__}") from error
-    if not isinstance(header, dict):
-        _refuse("its header is no object")
-    return header
+def _solutions(described: Sequence[object], data: memoryview) -> tuple[Solution, ...]:
+    """Return the solutions that a header describes; `data` are the bytes of all their arrays, end to end.
 
-
-def _failure(reason: object, message: object) -> Failure:
-    if not isinstance(message, str) or not isinstance(reason, str) or reason not in OWN_REASONS:
-        _refuse("its reason is not in the list")
-    return Failure(reason, as_message(message))
-
-
-def _solutions(described: object, data: memoryview, instances: int) -> tuple[Solution, ...]:
-    if not isinstance(described, list) or len(described) != instances:
-        _refuse(f"it holds other than {instances} solutions")
-    layouts = [_layouts(solution) for solution in described]
-    if sum(layout.size for solution in layouts for layout in solution) != len(data):
-        _refuse("its arrays are not as long as its header says")
-    solutions = []
-    for solution in layouts:
+    Raises FrameError if the description breaks a rule, or if its arrays do not have as many bytes as `data`.
+    """
+    solutions: list[Solution] = []
+    for solution in described:
         named: dict[str, NDArray[Any]] = {}
-        for layout in solution:
-            named[layout.name] = _array(layout, data[: layout.size])
-            data = data[layout.size :]
+        for name, dtype, shape in _layouts(solution):
+            named[name], data = _array(dtype, shape, data)
         solutions.append(named[""] if list(named) == [""] else named)
+    if data:
+        _refuse("its arrays are longer than its header says")
     return tuple(solutions)
 
 
 def _layouts(described: object) -> list[_Layout]:
+    """Return the entries of one solution's arrays; raises FrameError if there is none or one breaks a rule."""
     if not isinstance(described, list) or not described:
         _refuse("a solution has no array")
     layouts = [_layout(*entry) if isinstance(entry, list) and len(entry) == 3 else _refuse("an array is not described")
                for entry in described]  # fmt: skip
-    if len({layout.name for layout in layouts}) < len(layouts):
+    if len({name for name, _, _ in layouts}) < len(layouts):
         _refuse("two arrays have one name")
     return layouts
 
@@ -251,21 +233,34 @@ def _layout(name: object, dtype: object, shape: object) -> _Layout:
         _refuse("an array's name is none")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         _refuse("an array's type is not in the list")
-    if not isinstance(shape, list) or len(shape) > DIMENSIONS_LIMIT:
+    if not isinstance(shape, list):
         _refuse("an array's shape is none")
-    if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):
+    return name, np.dtype(dtype), _checked_shape(shape)
+
+
+def _checked_shape(shape: Sequence[Any]) -> tuple[int, ...]:
+    if len(shape) > DIMENSIONS_LIMIT:
+        _refuse("an array's shape is none")
+    if any(type(length) is not int or not 0 <= length < 1 << 31 for length in shape):  # True is an int, too
         _refuse("an array's shape is not made of lengths")
     if 0 in shape and math.prod(length or 1 for length in shape) > EMPTY_LIMIT:
         _refuse("an array is empty and vast")
-    return _Layout(name, np.dtype(dtype), tuple(shape))
+    return tuple(shape)
 
 
-def _array(layout: _Layout, data: memoryview) -> NDArray[Any]:
-    if layout.size == 0:
-        return np.zeros(layout.shape, layout.dtype)
-    if layout.dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
+def _array(dtype: np.dtype[Any], shape: tuple[int, ...], data: memoryview) -> tuple[NDArray[Any], memoryview]:
+    """Return the array at the beginning of `data`, read-only unless it is empty, and the data behind it.
+
+    Raises FrameError if `data` is too short, or if a truth value is neither 0 nor 1.
+    """
+    if 0 in shape:
+        return np.zeros(shape, dtype), data
+    size = math.prod(shape) * dtype.itemsize
+    if size > len(data):
+        _refuse("an array is not as long as its header says")
+    if dtype.kind == "b" and np.frombuffer(data[:size], np.uint8).max() > 1:
         _refuse("a truth value is neither 0 nor 1")  # numpy would let it be both
-    return np.frombuffer(data, layout.dtype).reshape(layout.shape)
+    return np.frombuffer(data[:size], dtype).reshape(shape), data[size:]
 
 
 def _refuse(why: str) -> NoReturn:

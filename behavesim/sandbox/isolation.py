@@ -1,14 +1,14 @@
-"""Finds the isolation level: children try what each layer forbids, so that the level does not rest on promises."""
+"""Finds the isolation level: children try what each layer forbids, since a layer that was applied need not hold."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from behavesim.sandbox import processes
 from behavesim.sandbox.layers import Confinement
@@ -21,84 +21,62 @@ _REMEDIES = {
     "namespaces": "namespaces do not hold; they need user namespaces for all (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
 }
-
+"""For each layer that the self-test tries, the note on what it needs."""
 Attempt = Callable[[], object]
 """Does something forbidden; raises OSError if a layer prevents it."""
 
 
-@dataclass(frozen=True)
-class Isolation:
-    """The level found, the layers that hold, and `notes` on what keeps the level from the best, a line each."""
+@contextlib.contextmanager
+def attempts_to_reach_outside() -> Iterator[tuple[Attempt, ...]]:
+    """Yield attempts, for confined children, to reach two sockets of this process, the process itself, and /proc.
 
-    level: str
-    confinement: Confinement
-    notes: tuple[str, ...]
-
-
-class ReachableTargets:
-    """Sockets of this process, and the process itself, for confined children to try to reach; a context manager.
-
-    Enter it before any layer is applied.
+    Enter the context before any layer is applied, so that sockets and process lie outside. Leaving it closes them.
     """
-
-    def __enter__(self) -> Self:
-        self.process = os.getpid()
-        self._tcp = socket.create_server(("127.0.0.1", 0))
-        self._abstract = socket.socket(socket.AF_UNIX)
+    outside = os.getpid()
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         if processes.LINUX:
-            self._abstract.bind("")  # the kernel finds a free name
-            self._abstract.listen()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._tcp.close()
-        self._abstract.close()
-
-    def connect(self) -> None:
-        """Connect to a TCP port of this machine; raises OSError if that is prevented."""
-        socket.create_connection(self._tcp.getsockname(), timeout=1).close()
-
-    def connect_abstract(self) -> None:
-        """Connect to a Unix socket that has no file; raises OSError if that is prevented."""
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(self._abstract.getsockname())
-
-    def signal(self) -> None:
-        """Send signal 0, which has no effect, to the process outside; raises OSError if that is prevented."""
-        os.kill(self.process, 0)
+            abstract.bind("")  # the kernel finds a free name
+            abstract.listen()
+        yield (
+            # asked for here: a child has closed the sockets, and the question would fail in place of the attempt
+            partial(_connect, socket.AF_INET, tcp.getsockname()),
+            partial(_connect, socket.AF_UNIX, abstract.getsockname()),
+            partial(os.kill, outside, 0),  # signal 0 has no effect; the kernel only checks whether it may be sent
+            Path("/proc/self").stat,
+        )
 
 
-def find(confinement: Confinement, targets: ReachableTargets) -> Isolation:
-    """Try each layer by itself, and return the level and the confinement of those that hold.
+def find(confinement: Confinement, reaching_outside: Sequence[Attempt]) -> tuple[str, Confinement]:
+    """Try each layer; return the level, one of LEVELS, and the confinement without a layer that does not hold.
+
+    Namespaces stay in it: the zygote has entered them already. Its notes say what keeps the level from "strong+".
+    `reaching_outside` come from `attempts_to_reach_outside`. Raises OSError if no child can be forked.
+    """
+    own_pids, rules, calls = confinement.own_pids, confinement.rules, confinement.calls
+    bare = replace(confinement, rules=None, calls=None)
+    holds = {
+        "landlock": rules is not None and prevents(replace(bare, rules=rules), (_list_root, _make_file)),
+        "seccomp": calls is not None and prevents(replace(bare, calls=calls), (socket.socket, _fork, _signal_parent)),
+        "namespaces": own_pids is not None and prevents(bare, reaching_outside),
+    }
+    notes = (*confinement.notes, *remedies(holds))
+    proven = replace(
+        bare, rules=rules if holds["landlock"] else None, calls=calls if holds["seccomp"] else None, notes=notes
+    )
+    # namespaces alone raise no level: they hide neither files nor the kernel's calls
+    return LEVELS[holds["landlock"] + holds["seccomp"] + all(holds.values())], proven
+
+
+def remedies(holds: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return what the machine needs for each layer that does not hold, a line each."""
+    return tuple(_REMEDIES[layer] for layer, held in holds.items() if not held)
+
+
+def prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
+    """Whether every attempt raises OSError in a child under the confinement; False also if a layer cannot be applied.
 
     Raises OSError if no child can be forked.
     """
-    bare = replace(confinement, rules=None, calls=None)
-    holds = {
-        "landlock": confinement.rules is not None
-        and _prevents(replace(bare, rules=confinement.rules), (_list_root, _make_file)),
-        "seccomp": confinement.calls is not None
-        and _prevents(replace(bare, calls=confinement.calls), (socket.socket, _fork, _signal_parent)),
-        "namespaces": confinement.own_pids is not None
-        and _prevents(bare, (targets.connect, targets.connect_abstract, targets.signal, _list_processes)),
-    }
-    proven = replace(
-        confinement,
-        rules=confinement.rules if holds["landlock"] else None,
-        calls=confinement.calls if holds["seccomp"] else None,
-    )
-    notes = (*confinement.notes, *(_REMEDIES[layer] for layer, held in holds.items() if not held))
-    return Isolation(_level(**holds), proven, notes)
-
-
-def _level(landlock: bool, seccomp: bool, namespaces: bool) -> str:
-    if landlock and seccomp:
-        return "strong+" if namespaces else "strong"
-    return "partial" if landlock or seccomp else "process"
-
-
-def _prevents(confinement: Confinement, attempts: Sequence[Attempt]) -> bool:
-    """Whether every attempt fails in a child under the confinement."""
     child = confinement.fork()
     if child == 0:
         try:
@@ -117,12 +95,14 @@ def _fails(attempt: Attempt) -> bool:
     return False
 
 
+def _connect(family: socket.AddressFamily, address: object) -> None:
+    with socket.socket(family) as client:
+        client.settimeout(1)
+        client.connect(address)  # type: ignore[arg-type]  # of the family's own form
+
+
 def _list_root() -> None:
     os.listdir("/")  # noqa: PTH208
-
-
-def _list_processes() -> None:
-    Path("/proc/self").stat()
 
 
 def _make_file() -> None:

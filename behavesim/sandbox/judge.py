@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
@@ -15,26 +14,22 @@ from behavesim.base.errors import TaskError
 from behavesim.sandbox.frames import as_message
 from behavesim.sandbox.stateless import AnsweredCall, calls_to_repeat
 from behavesim.state.protocols import Sandbox, Solved
-from behavesim.state.verdict import Failure, Verdict
-from behavesim.task import InvalidSolution, Split, Task, as_arrays, instances_of, number_from, raised
+from behavesim.task import InvalidSolution, Split, Task, instances_of, number_from, raised
+from behavesim.task.score import Metrics, Score, bounded_metrics, joined_feedback, mean_metrics
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, trajectories_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-AT_ONCE_S, AT_ONCE_BYTES = 0.002, 1 << 16
-"""Solutions are scored on the event loop if the last ones took less CPU time (s) and these have fewer bytes.
-
-For so little work, waking a thread costs more than the scoring.
-"""
 MOST_STATES = 5000
-"""Most states of a trajectory: comparing two takes time and memory in proportion to the product of their lengths."""
+"""Most states of one trajectory: comparing two takes time and memory in proportion to the product of their lengths."""
 MOST_NUMBERS = 1 << 20
-"""Most numbers in all trajectories of a program: they take up to 8 MB in the journal."""
+"""Most numbers in all trajectories of a program together: they take up to 8 MB in the journal."""
 MACHINES_REASONS = ("timeout", "memory")
 """Failures of a repeated call that do not show that a program keeps state: the machine may be the cause."""
 LARGEST_COORDINATE = 1e100
-"""Largest absolute coordinate of a vector: sums of squared differences stay finite."""
+"""Largest absolute value of a coordinate in a trajectory of vectors: sums of squared differences stay finite."""
 
 
 class SandboxJudge:
@@ -44,19 +39,21 @@ class SandboxJudge:
         self._task = task
         self._instances = instances_of(task, split)
         self._sandbox = sandbox
-        self._took_s = math.inf  # CPU seconds of the last scoring
 
     @property
     def isolation(self) -> str:
-        """The isolation level of the sandbox: "strong+", "strong", "partial" or "process"."""
+        """The isolation level of the sandbox: "strong+", "strong", "partial" or "process", strongest first.
+
+        Raises SandboxError if the sandbox is a Pool that was not entered.
+        """
         return self._sandbox.isolation
 
     async def evaluate(self, source: str) -> Verdict | Failure:
         """Return a program's scores and trajectories, or its failure.
 
         If the task's code raises while it scores, the program fails as `invalid-solution`: the same code scored the
-        template's solutions. Raises SandboxError if the sandbox itself fails, TaskError if the sandbox has another
-        number of instances than this process.
+        template's solutions. Raises SandboxError if the sandbox itself fails. Raises TaskError if the sandbox has
+        another number of instances than this process, or if a stateless task's call cannot be sent to be repeated.
         """
         solved = await self._sandbox.evaluate(source)
         if isinstance(solved, Failure):
@@ -65,14 +62,16 @@ class SandboxJudge:
             raise TaskError(f"`instances` of task {self._task.name!r} must give the same on every call")
         if self._task.stateless:
             return await self._score_stateless(source, solved)
-        return await self._scored(solved)
+        return await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
 
     async def _score_stateless(self, source: str, solved: Solved) -> Verdict | Failure:
-        """Return the verdict on a program of a stateless task; `keeps-state` if a repeated call is answered otherwise.
+        """Return the verdict on a program of a stateless task: some of its calls are repeated in fresh processes.
 
-        The CPU time of the repeated calls is added to the verdict's. Raises SandboxError if the sandbox itself fails.
+        It fails as `keeps-state` if a repeated call is answered otherwise, as `invalid-solution` if its answers do not
+        lead to its solutions, and as `timeout` or `memory` if a repeated call does. The CPU time includes the repeated
+        calls. Raises SandboxError if the sandbox itself fails, TaskError if a call's arguments cannot be sent.
         """
-        verdict = await self._scored(solved)
+        verdict = await asyncio.to_thread(verdict_on, self._task, self._instances, solved)
         if isinstance(verdict, Failure):
             return verdict
         try:
@@ -85,69 +84,81 @@ class SandboxJudge:
             cpu_s += again.cpu_s
             if isinstance(again, Failure):
                 is_machines = again.reason in MACHINES_REASONS
-                return replace(again if is_machines else _kept(f"it fails: {again.message}"), cpu_s=cpu_s)
+                return replace(again if is_machines else _keeps_state(f"it fails: {again.message}"), cpu_s=cpu_s)
             if words := call.difference(again.solutions[0]):
-                return replace(_kept(words), cpu_s=cpu_s)
+                return replace(_keeps_state(words), cpu_s=cpu_s)
         return replace(verdict, cpu_s=cpu_s)
 
-    async def _scored(self, solved: Solved) -> Verdict | Failure:
-        """Return the verdict on solutions, scored here if that is quick (see AT_ONCE_S) and in a thread otherwise."""
-        size = sum(array.nbytes for solution in solved.solutions for array in as_arrays(solution).values())
-        if self._took_s < AT_ONCE_S and size < AT_ONCE_BYTES:
-            return self._timed(solved)
-        return await asyncio.to_thread(self._timed, solved)
-
-    def _timed(self, solved: Solved) -> Verdict | Failure:
-        begun = time.thread_time()
-        with np.errstate(all="ignore"):
-            verdict = self._score(solved)
-        self._took_s = time.thread_time() - begun
-        return verdict
-
     def _calls_to_repeat(self, solved: Solved) -> list[AnsweredCall]:
+        """Return `calls_to_repeat` of the program; raises InvalidSolution as it does, TaskError if `solve` fails."""
         draw = np.random.default_rng()  # not from a seed: a program must not know which calls are repeated
         given = (self._task, self._instances, solved.solutions, solved.answers, draw)
+        # all of it is called as the task's code: what `solve` returns for forged answers can be anything
+        return _called(self._task, "solve", calls_to_repeat, *given)
+
+
+def verdict_on(task: Task, instances: Sequence[Any], solved: Solved) -> Verdict | Failure:
+    """Return the verdict on a program's solutions, one for each of the instances, or the failure found in them.
+
+    The failure is `non-finite` if a score is infinite or not a number. It is `invalid-solution` if the task refuses a
+    solution, if its code raises anything else or returns no score (the message names the method), or if a trajectory
+    cannot be compared.
+    """
+    pairs = list(zip(instances, solved.solutions, strict=True))
+    try:
+        found_scores = [_called(task, "score", task.score, *pair) for pair in pairs]
+        scores = tuple(number_from(task, "score", each) for each in found_scores)
+        mean = number_from(task, "mean_score", _called(task, "mean_score", task.mean_score, scores))
+        if not all(math.isfinite(score) for score in (*scores, mean)):
+            return Failure("non-finite", f"a score must be finite; the scores are {scores[:5]}", solved.cpu_s)
+        found = [_called(task, "trajectory", task.trajectory, *pair) for pair in pairs]
+        return Verdict(mean, scores, checked_trajectories(task, found), solved.cpu_s, *_extras(task, found_scores))
+    except (InvalidSolution, TaskError) as error:
+        return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
+
+
+def _extras(task: Task, found: Sequence[object]) -> tuple[Metrics, str]:
+    """Return the mean metrics and the joined feedback of a program from what `score` returned on each instance.
+
+    Both are empty if it returned no Score. Raises TaskError if metrics do not map names to numbers, or feedback is not
+    text.
+    """
+    if not any(isinstance(each, Score) for each in found):
+        return {}, ""
+    told = [each if isinstance(each, Score) else Score(0.0) for each in found]
+    # a metric may be of a class whose conversion to a number raises anything
+    metrics = _called(task, "score", lambda: [bounded_metrics(dict(each.metrics)) for each in told])
+    if strange := [type(each.feedback).__name__ for each in told if not isinstance(each.feedback, str)]:
+        raise TaskError(f"the feedback of `score` of task {task.name!r} must be text, not {strange[0]}")
+    return mean_metrics(metrics), joined_feedback([each.feedback for each in told])
+
+
+def _called(task: Task, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function of the task, which messages call `name`, and return its result.
+
+    Raises InvalidSolution if the function does, and TaskError with the name if it raises any other Exception or
+    SystemExit. numpy's warnings are off: infinite numbers and NaN are returned as they are.
+    """
+    try:
         with np.errstate(all="ignore"):
-            return self._called("solve", calls_to_repeat, *given)
-
-    def _score(self, solved: Solved) -> Verdict | Failure:
-        pairs = list(zip(self._instances, solved.solutions, strict=True))
-        try:
-            scores = tuple(self._number("score", *pair) for pair in pairs)
-            mean = self._number("mean_score", scores)
-            if not all(math.isfinite(score) for score in (*scores, mean)):
-                return Failure("non-finite", f"the scores are {scores[:5]}", solved.cpu_s)
-            found = [self._called("trajectory", self._task.trajectory, *pair) for pair in pairs]
-            return Verdict(mean, scores, checked_trajectories(self._task, found), solved.cpu_s)
-        except (InvalidSolution, TaskError) as error:
-            return Failure("invalid-solution", as_message(str(error) or "the task says no more"), solved.cpu_s)
-
-    def _number(self, name: str, *arguments: Any) -> float:
-        return number_from(self._task, name, self._called(name, getattr(self._task, name), *arguments))
-
-    def _called(self, name: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function of the task returns.
-
-        Raises InvalidSolution if the function does, and TaskError with the function's name for any other exception.
-        """
-        try:
             return function(*args, **kwargs)
-        except InvalidSolution:
-            raise
-        except (Exception, SystemExit) as error:
-            raise raised(self._task, name, error) from error
+    except InvalidSolution:
+        raise
+    except (Exception, SystemExit) as error:
+        raise raised(task, name, error) from error
 
 
-def _kept(words: str) -> Failure:
+def _keeps_state(words: str) -> Failure:
+    """Return the failure of a program that keeps state between calls; `words` say what a repeated call showed."""
     rule = "a program must keep nothing between calls; asked again in a fresh process"
     return Failure("keeps-state", as_message(f"{rule}, {words}"))
 
 
 def checked_trajectories(task: Task, found: Sequence[AlgorithmRun]) -> tuple[AlgorithmRun, ...]:
-    """Return what a task's `trajectory` returned, one for each instance, if it can be compared.
+    """Return `found`, what a task's `trajectory` returned for each instance, as a tuple if it can be compared.
 
-    Raises TaskError if one is no trajectory, has more than MOST_STATES states or a coordinate beyond
-    LARGEST_COORDINATE, or if all have more than MOST_NUMBERS numbers.
+    Raises TaskError if one is neither a Trajectory nor Samples, if a trajectory has more than MOST_STATES states or a
+    coordinate beyond LARGEST_COORDINATE, or if all together have more than MOST_NUMBERS numbers.
     """
     must = f"`trajectory` of task {task.name!r} must"
     if strange := [type(each).__name__ for each in found if not isinstance(each, Trajectory | Samples)]:

@@ -1,4 +1,7 @@
-"""System calls of Linux that the layers need, through the C library: Python has no functions for most of them."""
+"""System calls of Linux that the layers need, through the C library: Python has no functions for most of them.
+
+A function named `prepared…` makes no call. It returns a `Call`, which makes it when it is called.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +9,43 @@ import ctypes
 import functools
 import os
 import platform
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 ARCHITECTURES = ("x86_64", "aarch64")
 """The machines whose call numbers are listed here, in the order of each pair of numbers below."""
 
-_READING = {
+HARMLESS = {
+    # reading
     "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "lseek": (8, 62), "close": (3, 57), "fstat": (5, 80),
     "stat": (4, None), "lstat": (6, None), "newfstatat": (262, 79), "statx": (332, 291), "access": (21, None),
     "faccessat": (269, 48), "faccessat2": (439, 439), "readlink": (89, None), "readlinkat": (267, 78),
     "getdents": (78, None), "getdents64": (217, 61), "getcwd": (79, 17),
-}  # fmt: skip
-_PLUMBING = {
+    # writing to open files, pipes, waiting for files: no new file can be opened for writing
     "write": (1, 64), "writev": (20, 66), "pwrite64": (18, 68), "pipe": (22, None), "pipe2": (293, 59),
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "select": (23, None), "pselect6": (270, 72),
     "poll": (7, None), "ppoll": (271, 73),
-}  # fmt: skip
-_MEMORY = {
+    # memory
     "mmap": (9, 222), "mprotect": (10, 226), "munmap": (11, 215), "mremap": (25, 216), "brk": (12, 214),
-}  # fmt: skip
-_OWN_SIGNALS = {
+    # the process's own signals and timers
     "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "rt_sigtimedwait": (128, 137),
     "rt_sigpending": (127, 136), "rt_sigsuspend": (130, 133), "sigaltstack": (131, 132), "pause": (34, None),
     "restart_syscall": (219, 128), "getitimer": (36, 102), "setitimer": (38, 103), "alarm": (37, None),
-}  # fmt: skip
-_TIME = {
+    # time
     "nanosleep": (35, 101), "gettimeofday": (96, 169), "time": (201, None), "times": (100, 153),
-}  # fmt: skip
-_SELF = {
+    # what the process is, and its end
     "getpid": (39, 172), "getppid": (110, 173), "gettid": (186, 178), "getuid": (102, 174), "geteuid": (107, 175),
     "getgid": (104, 176), "getegid": (108, 177), "getrlimit": (97, 163), "getrusage": (98, 165), "uname": (63, 160),
     "sysinfo": (99, 179), "getcpu": (309, 168), "getrandom": (318, 278), "exit": (60, 93), "exit_group": (231, 94),
-}  # fmt: skip
-_LOCKS = {
+    # what the C library does for threads, also in a process that has one
     "futex": (202, 98), "set_robust_list": (273, 99), "rseq": (334, 293), "set_tid_address": (218, 96),
     "arch_prctl": (158, None), "sched_yield": (24, 124),
 }  # fmt: skip
-HARMLESS = {**_READING, **_PLUMBING, **_MEMORY, **_OWN_SIGNALS, **_TIME, **_SELF, **_LOCKS}
-"""Calls that affect nothing except the process and its open files, and the number of each per architecture."""
+"""Calls that affect nothing except the process and its open files, and the number of each per architecture.
+
+Here and below the number is None where the architecture does not have the call.
+"""
 DELICATE = {
     "open": (2, None), "openat": (257, 56), "openat2": (437, 437), "madvise": (28, 233), "prlimit64": (302, 261),
     "sched_getaffinity": (204, 123), "clock_gettime": (228, 113), "clock_getres": (229, 114),
@@ -53,24 +54,38 @@ DELICATE = {
 """Calls that are harmless only with some arguments, and the number of each per architecture."""
 _LAYERS_OWN = {
     "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445),
-    "landlock_restrict_self": (446, 446),
+    "landlock_restrict_self": (446, 446), "pivot_root": (155, 41), "umount2": (166, 39),
 }  # fmt: skip
+RISKY = {
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "fsopen": (430, 430),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "move_mount": (429, 429),
+    "open_tree": (428, 428), "mount_setattr": (442, 442), "swapon": (167, 224), "swapoff": (168, 225),
+    "quotactl": (179, 60), "acct": (163, 89), "reboot": (169, 142), "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "keyctl": (250, 219),
+    "add_key": (248, 217), "request_key": (249, 218), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427), "open_by_handle_at": (304, 265), "unshare": (272, 97), "setns": (308, 268),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "pidfd_getfd": (438, 438),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "syslog": (103, 116), "vhangup": (153, 58),
+    "iopl": (172, None), "ioperm": (173, None), "personality": (135, 92), "lookup_dcookie": (212, 18),
+    "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238), "fanotify_init": (300, 262),
+    "kcmp": (312, 272), "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199),
+    "connect": (42, 203), "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
+    "msgget": (68, 186), "mq_open": (240, 180), "inotify_init": (253, None), "inotify_init1": (294, 26),
+}  # fmt: skip
+"""Calls that a tree of processes may not make at all, or only with some arguments; see `tree.calls`."""
+PR_SET_PDEATHSIG = 1
+"""The option of prctl(2) that names the signal which the kernel sends this process when its parent dies."""
 PR_SET_DUMPABLE = 4
-"""The option of prctl(2) that says whether other processes of the user may read this one's memory."""
-_CAPABILITY_VERSION_3 = 0x20080522
-_NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN}
-
-
+"""The option of prctl(2) that sets whether other processes of the user may read this one's memory: 1 or 0."""
+_OWN_CAPABILITIES = struct.pack("=Ii", 0x20080522, 0)
+"""`struct __user_cap_header_struct`: version 3, and process 0, which means the calling one."""
+SYS_ADMIN = 1 << 21
+"""The bit of the capability to mount, and to make and enter namespaces."""
+_NUMBERS = {**HARMLESS, **DELICATE, **_LAYERS_OWN, **RISKY}
 Argument = int | bytes | ctypes.Structure | None
 """An argument of a C function; structures are passed by address."""
-
-
-class _CapabilityHeader(ctypes.Structure):
-    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
-
-
-class _Capabilities(ctypes.Structure):
-    _fields_ = (("words", ctypes.c_uint32 * 6),)
 
 
 def call_number(call: str) -> int | None:
@@ -105,29 +120,23 @@ class Call:
 
 
 def prepared(function: str, *arguments: Argument) -> Call:
-    """Return a prepared call of a function of the C library; raises AttributeError if the library lacks it."""
+    """Return a prepared call of a C library function that returns an int; raises AttributeError if there is none."""
     return Call(function, getattr(_libc(), function), tuple(map(_as_register, arguments)))
 
 
 def prepared_syscall(call: str, *arguments: Argument) -> Call:
-    """Return a prepared system call, by number; raises OSError if this machine's number is not known."""
+    """Return a prepared system call, by its name; raises OSError if this machine's number for it is not known.
+
+    Raises KeyError for a call that is not listed in this module.
+    """
     if (at := call_number(call)) is None:
         raise OSError(f"no {call} on {platform.machine()}")
     return replace(prepared("syscall", at, *arguments), name=call)
 
 
 def prepared_prctl(option: int, *arguments: Argument) -> Call:
-    """Return a prepared call of prctl(2)."""
+    """Return a prepared call of prctl(2); of its four arguments, those that are not given are 0."""
     return prepared("prctl", option, *arguments, *[0] * (4 - len(arguments)))
-
-
-def prepared_fork() -> Call:
-    """Return a prepared call of fork(2), for a process with one thread only.
-
-    `os.fork` also repairs in the child what other threads may have left unfinished, which takes a fifth of the time of
-    an evaluation.
-    """
-    return prepared("fork")
 
 
 def trim_memory() -> None:
@@ -136,32 +145,12 @@ def trim_memory() -> None:
         trim(0)
 
 
-def syscall(call: str, *arguments: Argument) -> int:
-    """Make a system call by number and return its result; raises OSError if it fails or its number is not known."""
-    return prepared_syscall(call, *arguments)()
-
-
-def prctl(option: int, *arguments: Argument) -> int:
-    """Call prctl(2) and return its result; raises OSError if it fails."""
-    return prepared_prctl(option, *arguments)()
-
-
-def unshare(flags: int) -> None:
-    """Move this process to new namespaces by unshare(2); `flags` say which kinds. Raises OSError if it fails."""
-    prepared("unshare", flags)()
-
-
-def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails."""
-    prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
-
-
-def prepared_to_drop_capabilities() -> Call:
-    """Return a prepared call that gives up all capabilities(7) of this process.
+def prepared_to_drop_capabilities(kept: int = 0) -> Call:
+    """Return a prepared call that gives up all capabilities(7) of this process except those whose bits are in `kept`.
 
     They cannot come back unless the process can start another program.
     """
-    return prepared("capset", _CapabilityHeader(_CAPABILITY_VERSION_3, 0), _Capabilities())
+    return prepared("capset", _OWN_CAPABILITIES, struct.pack("=III", kept, kept, 0) + bytes(12))
 
 
 @functools.cache

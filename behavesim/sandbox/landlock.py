@@ -1,45 +1,42 @@
-"""Landlock: the kernel lets a process open only files below given folders, and only for reading."""
+"""Landlock: the kernel lets a process and its children open only files below given folders, most only for reading."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
+import struct
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from behavesim.sandbox import kernel
 
 _ASK_VERSION = 1
+"""The flag with which landlock_create_ruleset(2) returns the kernel's version of Landlock and makes no rules."""
 _RULE_PATH_BENEATH = 1
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+"""The type of a rule about a path and all below it."""
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+"""The rights to execute, to write and to read files, and to list folders."""
+_RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14
+"""The rights that a rule on a file, and not on a folder, may have; the last is that to truncate."""
 _FILE_RIGHTS = ((1, (1 << 13) - 1), (2, 1 << 13), (3, 1 << 14), (5, 1 << 15))
-"""(version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl."""
+"""(version of Landlock, rights over files that it added): the first 13, then rename, truncate and ioctl.
+
+A right that the rules name is forbidden wherever they do not allow it.
+"""
 _TCP = (1 << 0) | (1 << 1)
+"""The rights to bind and to connect TCP sockets, since version 4."""
 _SCOPES = (1 << 0) | (1 << 1)
-"""Connections to abstract sockets, and signals, of processes outside."""
-
-
-class _Ruleset(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
-
-
-class _PathBeneath(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
+"""What may not leave a process and its children: connections to abstract sockets, and signals; since version 6."""
 
 
 def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
     """Return a descriptor of rules under which only the `readable` files and folders can be read, and nothing written.
 
-    Of these, the `hidden` ones cannot be read. Readable paths that do not exist are skipped. Raises OSError if the
-    kernel has no Landlock.
+    They are not in force before `restriction`. Of the readable paths, the `hidden` ones cannot be read; those that do
+    not exist are skipped. Newer kernels also forbid TCP, and signals and abstract sockets to the outside. Raises
+    OSError if the kernel has no Landlock.
     """
-    version = kernel.syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)
-    files = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
-    network, scoped = _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
-    size = 24 if version >= 6 else 16 if version >= 4 else 8  # older kernels refuse a longer structure
-    rules = kernel.syscall("landlock_create_ruleset", _Ruleset(files, network, scoped), size, 0)
+    rules, _ = _without_rights()
     for path in readable:
         for part, allowed in _parts(path, hidden):
             with contextlib.suppress(FileNotFoundError):
@@ -47,17 +44,39 @@ def ruleset(readable: Iterable[Path], hidden: Collection[Path] = ()) -> int:
     return rules
 
 
+def tree_ruleset(readable: Iterable[Path], writable: Iterable[Path]) -> int:
+    """Return a descriptor of rules for an evaluation's processes; they are not in force before `restriction`.
+
+    What lies at or below `readable` may be read and executed, at or below `writable` also changed. Paths that do not
+    exist are skipped. What newer kernels forbid is the same as in `ruleset`. Raises OSError if the kernel has no
+    Landlock.
+    """
+    rules, every_right = _without_rights()
+    for paths, allowed in ((readable, _EXECUTE | _READ_FILE | _READ_DIR), (writable, every_right)):
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                _allow(rules, path, allowed if path.is_dir() else allowed & _RIGHTS_OF_FILES)
+    return rules
+
+
+def _without_rights() -> tuple[int, int]:
+    """Return a descriptor of rules that allow nothing yet, and the bits of all file rights that this kernel knows."""
+    version = kernel.prepared_syscall("landlock_create_ruleset", None, 0, _ASK_VERSION)()
+    files = sum(rights for since, rights in _FILE_RIGHTS if version >= since)
+    network, scoped = _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
+    attributes = struct.pack("=QQQ", files, network, scoped)  # `struct landlock_ruleset_attr`
+    size = 24 if version >= 6 else 16 if version >= 4 else 8  # older kernels refuse a longer structure
+    return kernel.prepared_syscall("landlock_create_ruleset", attributes, size, 0)(), files
+
+
 def restriction(rules: int) -> kernel.Call:
-    """Return a prepared call that puts this process, and the children and threads it starts later, under the rules."""
+    """Return a prepared call that puts the calling process, and its later children and threads, under the rules."""
     return kernel.prepared_syscall("landlock_restrict_self", rules, 0)
 
 
 def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield (path, rights) to allow, so that everything below `path` can be read except the hidden paths.
-
-    Rules can only allow. So a folder that contains something hidden may be listed, and the rest of its content is
-    allowed entry by entry.
-    """
+    """Yield (path, rights) to allow, so that `path` and everything below it can be read except the hidden paths."""
+    # rules can only allow: of a folder with something hidden, the other entries are allowed one by one
     if not any(each.is_relative_to(path) for each in hidden):
         yield path, _READ_FILE | _READ_DIR if path.is_dir() else _READ_FILE
     elif path not in hidden:
@@ -68,8 +87,10 @@ def _parts(path: Path, hidden: Collection[Path]) -> Iterator[tuple[Path, int]]:
 
 
 def _allow(rules: int, path: Path, allowed: int) -> None:
+    """Add a rule that gives `path` and all below it the rights `allowed`; raises OSError if that fails."""
     at = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    rule = struct.pack("=Qi", allowed, at)  # `struct landlock_path_beneath_attr`
     try:
-        kernel.syscall("landlock_add_rule", rules, _RULE_PATH_BENEATH, _PathBeneath(allowed, at), 0)
+        kernel.prepared_syscall("landlock_add_rule", rules, _RULE_PATH_BENEATH, rule, 0)()
     finally:
         os.close(at)

@@ -1,7 +1,7 @@
-"""The layers that confine a candidate: one function for each, with its reason.
+"""The layers that confine a candidate.
 
-The zygote applies the layers that all its children share (`prepare`); each child applies the rest
-(`Confinement.enclose`).
+The zygote applies the layers that all its children share (`prepare`). Each child applies the rest: the steps of
+`Confinement`, in their order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,41 +22,32 @@ from behavesim.sandbox import kernel, landlock, libraries, namespaces, processes
 from behavesim.sandbox.limits import MEGABYTE, Limits
 
 LAYERS = ("user", "namespaces", "landlock", "seccomp")
-"""The layers that a machine may lack and that tests can switch off; the others are always on."""
+"""The names of the layers that a machine may lack, and that tests switch off; the others are always on."""
 NOBODY = 65534
 """The number of the user and group without rights."""
 SPARE_TASKS = 256
-"""Threads that the user may start beyond those running when the zygote starts, if only RLIMIT_NPROC limits them."""
+"""Threads that the user may start beyond those running when the zygote starts, if there is no seccomp filter."""
+OPEN_FILES = 64
+"""Most files that a candidate may have open; a program needs a few for its imports."""
 _NO_BOUND = 1 << 62
+"""A number that stands for no limit: larger than any limit, and within 64 bits even after an addition."""
 _AS_BY_DEFAULT = bytes(256)
-"""Zeros in place of a `struct sigaction`, which is shorter: the default action."""
+"""Zeros for a `struct sigaction`, which is shorter: they set the default action of a signal."""
 T = TypeVar("T")
 Step = Callable[[], object]
 """One action for a layer, prepared before the first fork; it raises OSError if it fails."""
-_PR_SET_NO_NEW_PRIVS = 38
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """The steps of one fork: by the zygote `ahead` of it and `afterwards`, by the child `first` and `last`.
-
-    The child closes its files between `first` and `last`. `fork` returns the child's process id, or 0 in the child.
-    """
-
-    ahead: tuple[Step, ...]
-    fork: Callable[[], int]
-    first: tuple[Step, ...]
-    last: tuple[Step, ...]
-    afterwards: tuple[Step, ...]
+PR_SET_NO_NEW_PRIVS = 38
+"""The option of prctl(2) after which no program that a process starts has more rights than the process."""
 
 
 @dataclass(frozen=True)
 class Confinement:
     """The layers that a zygote has applied, and those prepared for its children.
 
-    `zygote` is its process id, `address_space` its size in bytes, `tasks` the limit on the user's threads. `own_pids`
-    is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset, `calls` a seccomp filter. Each of
-    the three is None if the machine lacks that layer; `notes` say why, a line each.
+    `zygote` is its process id, `address_space` the size of its address space in bytes (0 if unknown), `tasks` the limit
+    on the user's threads. `own_pids` is a descriptor of its namespace of processes, `rules` one of a Landlock ruleset,
+    `calls` a seccomp filter as BPF code. Each of the three is None without that layer. `notes` say what failed or holds
+    no more, a line each.
     """
 
     limits: Limits
@@ -71,77 +62,142 @@ class Confinement:
     def fork(self) -> int:
         """Fork a child, which must then call `enclose`; return its process id, or 0 in the child.
 
-        Raises OSError if no process can be had.
+        With namespaces, the child is alone in a new namespace of processes. Raises OSError if the fork fails.
         """
-        for step in self._steps.ahead:
+        alone, fork, as_usual = self._forking
+        _ = self._before_closing, self._after_closing  # prepared here: a child would pay for it each time
+        for step in alone:
             step()
-        pid = self._steps.fork()
+        pid = fork()
         if pid:
-            for step in self._steps.afterwards:
+            for step in as_usual:
                 step()
         return pid
 
     def enclose(self, *fds: int) -> None:
-        """Apply the remaining layers to this child process and close all its files except `fds`.
+        """Apply the remaining layers to this child process and close its files, except `fds` and 0 to 2.
 
-        Raises OSError if a layer fails.
+        0 to 2 lead to /dev/null in a zygote that serves, so printed text is dropped. Raises OSError if a layer fails.
         """
-        for step in self._steps.first:
+        for step in self._before_closing:
             step()
-        close_files(*fds)
-        for step in self._steps.last:
+        first = 3
+        for fd in sorted(fds):
+            os.closerange(first, fd)
+            first = fd + 1
+        os.closerange(first, 1 << 12)  # the zygote never holds more than a few
+        for step in self._after_closing:
             step()
 
     @cached_property
-    def _steps(self) -> _Steps:
-        own = self.own_pids
-        first = [*detach(), *die_with_zygote(self.zygote if own is None else None)]
-        first += limit_resources(self.limits, self.address_space)
-        if self.calls is None:
-            first.append(limit_processes(self.tasks))
+    def _forking(self) -> tuple[tuple[Step, ...], Callable[[], int], tuple[Step, ...]]:
+        """The zygote's steps before a fork, the fork itself, which returns 0 in the child, and its steps afterwards."""
+        # os.fork also repairs in the child what other threads may have left unfinished. There are none, and that takes
+        # a fifth of the time of an evaluation.
+        fork = kernel.prepared("fork")
+        if self.own_pids is None:
+            return (), fork, ()
+        return (namespaces.next_child_alone(),), fork, (namespaces.next_child_as_usual(self.own_pids),)
+
+    @cached_property
+    def _before_closing(self) -> tuple[Step, ...]:
+        """The child's steps before it closes its files: Landlock's rules are one of these files."""
+        return (*self._leave_zygote(), *self._limit_resources(), *self._give_up_rights())
+
+    @cached_property
+    def _after_closing(self) -> tuple[Step, ...]:
+        """The child's last step: installing the filter of system calls, which would forbid the others."""
+        return () if self.calls is None else (seccomp.installation(self.calls),)
+
+    def _leave_zygote(self) -> Iterator[Step]:
+        """Yield steps that give the child a session and default signals, and on Linux end it when the zygote dies."""
+        yield partial(signal.set_wakeup_fd, -1)
+        for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # signal.signal takes as long as all others
+        yield os.setsid
         if processes.LINUX:
-            first += [forbid_new_privileges(), drop_capabilities()]
+            yield kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.own_pids is None:  # otherwise the kernel has killed the namespace's processes with the zygote
+            yield partial(_leave_orphaned, self.zygote)
+
+    def _limit_resources(self) -> Iterator[Step]:
+        """Yield steps that limit memory, CPU time, files and core dumps, and without a seccomp filter the threads."""
+        memory = self.limits.memory_mb * MEGABYTE
+        bounds = {
+            resource.RLIMIT_AS: self.address_space + memory if self.address_space else _NO_BOUND,
+            # the zygote enforces it more exactly, but not on every system
+            resource.RLIMIT_CPU: math.ceil(self.limits.timeout_s) + 1,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_NOFILE: OPEN_FILES,
+        }
+        if self.calls is None:  # against fork bombs; the kernel counts all the user's threads and does not limit root
+            bounds[resource.RLIMIT_NPROC] = self.tasks
+        yield from bounded(bounds)
+
+    def _give_up_rights(self) -> Iterator[Step]:
+        """Yield steps after which the child, on Linux, has no capabilities and gains no rights.
+
+        It may read what `rules` allow, or everything if they are None.
+        """
+        if processes.LINUX:
+            # No setuid program gains rights. The kernel demands this before Landlock and before a filter.
+            yield kernel.prepared_prctl(PR_SET_NO_NEW_PRIVS, 1)
+            # those of root, if it stayed root, and those over the zygote's namespaces
+            yield kernel.prepared_to_drop_capabilities()
         if self.rules is not None:
-            first.append(restrict_files(self.rules))
-        return _Steps(
-            ahead=() if own is None else (namespaces.next_child_alone(),),
-            fork=kernel.prepared_fork(),
-            first=tuple(first),
-            last=() if self.calls is None else (restrict_calls(self.calls),),
-            afterwards=() if own is None else (namespaces.next_child_as_usual(own),),
-        )
+            yield landlock.restriction(self.rules)
 
 
-def prepare(wanted: tuple[str, ...], limits: Limits, hidden: tuple[Path, ...] = ()) -> Confinement:
+def prepare(wanted: Collection[str], limits: Limits, hidden: Collection[Path] = ()) -> Confinement:
     """Apply the shared layers to this process, the zygote, and prepare those of its children.
 
-    `wanted` are names from LAYERS. A layer that fails is left out and noted. `hidden` files and folders cannot be read
-    even if they lie among the libraries. Raises SandboxError if the memory limit cannot be kept.
+    `wanted` are names from LAYERS; a layer that fails is left out and noted. With namespaces, only a child of the
+    calling process returns. `hidden` files and folders cannot be read even if they lie among the libraries; Landlock
+    sees to that. Raises SandboxError as `require_memory`.
+    """
+    address_space, tasks = begin(limits, SPARE_TASKS)
+    readable = libraries.readable_paths()
+    attempts = Attempts(wanted)
+    attempts.put_on("user", lambda: leave_root(readable))
+    if not processes.LINUX:
+        notes = (*attempts.notes, "this system has none of Linux's layers")
+        return Confinement(limits, os.getpid(), address_space, tasks, notes=notes)
+    own_pids = attempts.put_on("namespaces", namespaces.enter)
+    rules = attempts.put_on("landlock", lambda: landlock.ruleset(readable, hidden))
+    calls = attempts.put_on("seccomp", seccomp.program)
+    # no other process of this user may trace the zygote and its children, or read their memory
+    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+    return Confinement(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(attempts.notes))
+
+
+def begin(limits: Limits, spare_tasks: int) -> tuple[int, int]:
+    """Prepare this process to apply layers; return the size of its address space (bytes) and a limit on threads.
+
+    That limit is the number of threads of this process's user now, plus `spare_tasks`. From now on this process adopts
+    orphans, and dies first if memory runs out. Raises SandboxError as `require_memory`.
     """
     processes.adopt_orphans()
     be_first_to_go()
-    readable = libraries.readable_paths()
-    address_space, tasks = processes.address_space(), processes.tasks_of_user() + SPARE_TASKS
+    address_space = processes.address_space()
     require_memory(limits, address_space)
-    notes: list[str] = []
+    return address_space, processes.tasks_of_user() + spare_tasks
 
-    def attempt(layer: str, put_on: Callable[[], T]) -> T | None:
+
+class Attempts:
+    """Applies layers one by one, if they are among the `wanted` names; `notes` has a line for each that failed."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self._wanted = wanted
+        self.notes: list[str] = []
+
+    def put_on(self, layer: str, apply: Callable[[], T]) -> T | None:
+        """Return what `apply` returns; None if the layer is not wanted, or if `apply` raises OSError."""
         try:
-            return put_on() if layer in wanted else None
+            return apply() if layer in self._wanted else None
         except OSError as error:
-            notes.append(f"{layer}: {error.strerror or error}")
+            self.notes.append(f"{layer}: {error.strerror or error}")
             return None
-
-    attempt("user", lambda: leave_root(readable))
-    if not processes.LINUX:
-        return Confinement(
-            limits, os.getpid(), address_space, tasks, notes=(*notes, "this system has none of Linux's layers")
-        )
-    own_pids = attempt("namespaces", namespaces.enter)
-    rules = attempt("landlock", lambda: landlock.ruleset(readable, hidden))
-    calls = attempt("seccomp", seccomp.program)
-    hide_memory()
-    return Confinement(limits, os.getpid(), address_space, tasks, own_pids, rules, calls, tuple(notes))
 
 
 def require_memory(limits: Limits, address_space: int) -> None:
@@ -149,7 +205,7 @@ def require_memory(limits: Limits, address_space: int) -> None:
 
     `address_space` is this process's size in bytes.
     """
-    left_mb = (_hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
+    left_mb = (hard_limit(resource.RLIMIT_AS) - address_space) // MEGABYTE
     if left_mb < limits.memory_mb:
         raise SandboxError(
             f"the limit on address space (ulimit -v) leaves a program {left_mb} MB where memory_mb promises it "
@@ -160,8 +216,8 @@ def require_memory(limits: Limits, address_space: int) -> None:
 def leave_root(readable: tuple[Path, ...]) -> None:
     """Change this process's user from root to nobody: root may access files that a program must not touch.
 
-    Does nothing for other users. Raises PermissionError if nobody could not read the `readable` paths; then only the
-    other layers confine programs.
+    Does nothing for other users. Raises PermissionError, and changes nothing, if the user nobody could not read one of
+    the `readable` paths.
     """
     if os.geteuid() != 0:
         return
@@ -175,108 +231,30 @@ def leave_root(readable: tuple[Path, ...]) -> None:
     processes.die_with_parent(signal.SIGTERM)  # a change of user cancels the earlier request
 
 
-def detach() -> Iterator[Step]:
-    """Yield steps that leave the zygote's session and restore the default action of its signals."""
-    yield partial(signal.set_wakeup_fd, -1)
-    for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-        yield kernel.prepared("sigaction", each, _AS_BY_DEFAULT, None)  # signal.signal takes as long as all else here
-    yield os.setsid
-
-
-def die_with_zygote(zygote: int | None) -> Iterator[Step]:
-    """Yield steps that have the kernel kill this process when the zygote dies, however it dies.
-
-    The zygote may have died before: then this process exits. In a namespace (None) the kernel has killed it already.
-    """
-    if processes.LINUX:
-        yield processes.prepared_to_die_with_parent(signal.SIGKILL)
-    if zygote is not None:
-        yield partial(_leave_orphaned, zygote)
-
-
-def limit_resources(limits: Limits, address_space: int) -> Iterator[Step]:
-    """Yield steps that limit memory, CPU time, written files, core dumps and open files.
-
-    `address_space` is the zygote's size in bytes, which is added to the memory. Soft and hard limits are equal, so that
-    a program cannot raise them. A lower limit of this process (`ulimit`) stays in force.
-    """
-    cpu_s = math.ceil(limits.timeout_s) + 1  # the zygote enforces it more exactly, but not on every system
-    memory = address_space + limits.memory_mb * MEGABYTE if address_space else _NO_BOUND
-    for kind, bound in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, cpu_s),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        yield _limit(kind, bound)
-
-
-def close_files(*fds: int) -> None:
-    """Close all files except 0 to 2 and `fds`, the candidate's sockets.
-
-    Standard input, output and error lead to /dev/null since the zygote's start, so printing fills nothing.
-    """
-    first = 3
-    for fd in sorted(fds):
-        os.closerange(first, fd)
-        first = fd + 1
-    os.closerange(first, 1 << 12)  # the zygote never holds more than a few
-
-
-def limit_processes(tasks: int) -> Step:
-    """Return a step that limits the user's threads to `tasks`, against fork bombs where seccomp is missing.
-
-    The kernel counts all threads of the user, and does not limit root's.
-    """
-    return _limit(resource.RLIMIT_NPROC, tasks)
-
-
-def forbid_new_privileges() -> Step:
-    """Return a step after which no setuid program gains rights; the kernel demands it before a seccomp filter."""
-    return kernel.prepared_prctl(_PR_SET_NO_NEW_PRIVS, 1)
-
-
-def hide_memory() -> None:
-    """Stop other processes of this user from tracing the zygote and its children or reading their memory.
-
-    Raises OSError if the kernel refuses.
-    """
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-
-
 def be_first_to_go() -> None:
-    """Have the kernel kill this process and its children before others, such as the daemon, if memory runs out."""
+    """Have Linux kill this process and its children before others, such as the daemon, if memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def drop_capabilities() -> Step:
-    """Return a step that gives up all capabilities: those of root, if it stayed root, and those in its namespaces."""
-    return kernel.prepared_to_drop_capabilities()
-
-
-def restrict_files(rules: int) -> Step:
-    """Return a step that applies Landlock rules: only Python and its libraries can be read, and nothing written."""
-    return landlock.restriction(rules)
-
-
-def restrict_calls(program: bytes) -> Step:
-    """Return a step that applies a seccomp filter: no sockets, processes, signals to others or opening to write."""
-    return seccomp.installation(program)
-
-
 def _leave_orphaned(zygote: int) -> None:
+    """Exit with status 1 if the zygote has died: the kernel's signal comes only for a later death."""
     if os.getppid() != zygote:
         os._exit(1)
 
 
-def _limit(kind: int, bound: int) -> Step:
-    lowest = min(bound, _hard_limit(kind))
-    return partial(resource.setrlimit, kind, (lowest, lowest))
+def bounded(bounds: Mapping[int, int]) -> Iterator[Step]:
+    """Yield steps that set resource limits to the values in `bounds`, by kind (RLIMIT_…).
+
+    Soft and hard limits are equal, so that a program cannot raise them. A lower hard limit of this process (`ulimit`)
+    stays in force.
+    """
+    for kind, bound in bounds.items():
+        lowest = min(bound, hard_limit(kind))
+        yield partial(resource.setrlimit, kind, (lowest, lowest))
 
 
-def _hard_limit(kind: int) -> int:
-    """Return the highest value that this process may give a limit."""
+def hard_limit(kind: int) -> int:
+    """Return the hard limit `kind` (RLIMIT_…) of this process; _NO_BOUND, 2 ** 62, if it has none."""
     _, hard = resource.getrlimit(kind)
     return _NO_BOUND if hard == resource.RLIM_INFINITY else hard

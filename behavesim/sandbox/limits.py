@@ -21,8 +21,8 @@ class Limits:
     """What a candidate may use on all instances of a split together.
 
     `timeout_s` is CPU time in seconds: waiting on a busy machine does not count. `memory_mb` is the memory it may
-    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the solutions it returns.
-    A megabyte has 2 ** 20 bytes.
+    allocate beyond the interpreter and the libraries it starts with. `output_mb` limits the arrays of its solutions
+    together. A megabyte has 2 ** 20 bytes.
     """
 
     timeout_s: float = 50.0
@@ -31,29 +31,33 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """Return the limits of a run on its search instances."""
+        """Return the limits that a run's settings give: they are for all search instances together."""
         return cls(settings.timeout_s, settings.memory_mb, settings.output_mb)
 
     def on(self, task: Task, split: Split) -> Limits:
-        """Return the limits on another split, if these are the search's.
+        """Return the limits for a split, given that these are the limits for the split `search`.
 
-        Time and output grow with the number of instances. A smaller split gets as much as the search: what a program
-        does before its first instance takes as long. Raises TaskError if the task's instances cannot be made.
+        Time and output grow in proportion to the number of instances. A smaller split gets as much as `search`: what a
+        program does before its first instance takes as long. Memory stays the same. Raises TaskError if the task's
+        instances cannot be made.
         """
         share = max(1.0, len(instances_of(task, split)) / len(instances_of(task, "search")))
         return replace(self, timeout_s=self.timeout_s * share, output_mb=math.ceil(self.output_mb * share))
 
     @property
     def wall_s(self) -> float:
-        """Longest wall-clock time (s), for programs that sleep instead of computing; waiting for a core is added."""
+        """Limit on wall-clock time (s), for programs that sleep instead of computing: twice `timeout_s` plus 2.
+
+        The zygote adds the time that a program waits for a free core, up to `longest_s`.
+        """
         return 2 * self.timeout_s + 2
 
     @property
     def in_words(self) -> str:
-        """The time limits as a phrase, for messages."""
+        """`timeout_s` and `wall_s` as a phrase that follows a noun, for messages."""
         return f"at most {self.timeout_s:g} s of CPU time (timeout_s) and {duration(self.wall_s)} by the clock"
 
     @property
     def longest_s(self) -> float:
-        """Wall-clock time (s) after which a program is killed however busy the machine is."""
+        """Wall-clock time (s), ten times `wall_s`, after which a program is killed however busy the machine is."""
         return 10 * self.wall_s

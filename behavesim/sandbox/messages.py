@@ -1,23 +1,28 @@
 """Messages between the daemon (the process that searches) and its zygotes; both are trusted.
 
 The daemon sends requests of a fixed size: fork and kill. A fork carries the candidate's socket, and also the link to
-the program if that runs apart. A zygote sends lines of JSON: one `Ready`, or {"error": …} if it cannot start; then one
-`Ending` for each candidate's process.
+the program if that runs apart. A zygote sends lines of JSON: one `Ready`, then one `Ending` for each candidate's
+process; and {"error": …} if it cannot start or go on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from behavesim.base.errors import BehavesimError
 from behavesim.sandbox.limits import Limits
 from behavesim.task import Split
 
 REQUEST = struct.Struct("<cQ")
-"""A request: FORK or KILL, and the daemon's number for the candidate."""
+"""A request: FORK or KILL, and the daemon's number for the candidate's process."""
 FORK, KILL = b"f", b"k"
+"""Requests: fork a child for the candidate whose sockets come with the message; kill the candidate's process."""
 OUT_OF_MEMORY = 77
 """The exit status of a candidate's process that had too little memory left to send its failure."""
 
@@ -26,19 +31,22 @@ OUT_OF_MEMORY = 77
 class Assignment:
     """What a zygote needs to start; it is sent as an argument of the command line.
 
-    `task` is where its code lies (`TaskReference.place`), `preloaded` are modules to import, `first_use_s` is the limit
-    on the template's rehearsal (s of CPU time). A zygote with an empty `task` has no instances: its programs answer
-    calls (see `apart`). Only such a zygote needs `entry_point`, and `hidden`, the files that programs must not read.
+    `task` is where its code lies (`TaskReference.place`), `layers` are names from LAYERS of `layers`, `preloaded` are
+    modules to import, `first_use_s` is the limit on one trial run of the template (s of CPU time). A zygote with an
+    empty `task` has no instances: its programs answer calls (see `apart`). Only such a zygote uses `entry_point`, the
+    name of the program's function, and `hidden`, the files and folders that programs must not read.
     """
 
+    module: ClassVar[str] = "behavesim.sandbox.zygote"
+    """The module that the zygote runs."""
     task: str
     split: Split
     limits: Limits
-    layers: tuple[str, ...]
-    preloaded: tuple[str, ...]
+    layers: Sequence[str]
+    preloaded: Sequence[str]
     first_use_s: float
     entry_point: str = ""
-    hidden: tuple[str, ...] = ()
+    hidden: Sequence[str] = ()
 
     def to_json(self) -> str:
         """Return the assignment as JSON."""
@@ -46,39 +54,35 @@ class Assignment:
 
     @classmethod
     def from_json(cls, text: str) -> Assignment:
-        """Return the assignment from its JSON."""
+        """Return the assignment from what `to_json` returned."""
         fields = json.loads(text)
-        tuples = {name: tuple(fields[name]) for name in ("layers", "preloaded", "hidden")}
-        return cls(**{**fields, **tuples, "limits": Limits(**fields["limits"])})
+        return cls(**{**fields, "limits": Limits(**fields["limits"])})
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A zygote's first message: it serves.
+    """A zygote's first message: it is ready for requests.
 
-    `isolation` is the level that its self-test found, `notes` what keeps that from the best, a line each, `instances`
-    the split's size. From the task come `online`, `entry_point`, and `hidden`, the files that programs must not read.
+    `isolation` is the level that its self-test found, `notes` what keeps that from "strong+", a line each. `instances`
+    is the number of the split's instances: 0 without a task, 1 for an evaluator. From the task come `online`,
+    `entry_point`, and `hidden`, the files and folders that programs must not read.
     """
 
     isolation: str
-    notes: tuple[str, ...]
+    notes: Sequence[str]
     instances: int
     online: bool = False
     entry_point: str = ""
-    hidden: tuple[str, ...] = ()
-
-    @classmethod
-    def heard(cls, message: dict[str, Any]) -> Ready:
-        """Return the message from a line's JSON object."""
-        return cls(**{**message, "notes": tuple(message["notes"]), "hidden": tuple(message["hidden"])})
+    hidden: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Ending:
     """How the process of candidate `job` (the daemon's number) ended.
 
-    `status` is its wait status, `peak_bytes` its peak of resident memory. `killed` is why the zygote killed it: "cpu",
-    "wall" or "cancelled", or "" if it did not.
+    `status` is its wait status (see os.wait), `cpu_s` its CPU time (s), `peak_bytes` its peak of resident memory.
+    `killed` is why the zygote killed it, "" if it did not: "cpu", "wall" or "cancelled", and for an evaluation also
+    "memory", "processes" or "files".
     """
 
     job: int
@@ -88,6 +92,24 @@ class Ending:
     peak_bytes: int
 
 
+def in_words(error: BaseException) -> str:
+    """Return the text of an error that is sent; with its type's name before it unless it is a BehavesimError."""
+    return str(error) if isinstance(error, BehavesimError) else f"{type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def errors_sent(control: socket.socket) -> Iterator[None]:
+    """Send an Exception that the block raises to the daemon, as {"error": text}, and raise it again."""
+    try:
+        yield
+    except Exception as error:
+        control.sendall(line({"error": in_words(error)}))
+        raise
+
+
 def line(message: Ready | Ending | dict[str, Any]) -> bytes:
-    """Return a zygote's message as a line of JSON."""
+    """Return a zygote's message as a line of JSON with its line break; a dictionary is encoded as it is.
+
+    One with "error" reports that the zygote ends; "is_usage" in it is whether what it had to load is at fault.
+    """
     return json.dumps(message if isinstance(message, dict) else vars(message)).encode() + b"\n"

@@ -12,20 +12,23 @@ from behavesim.sandbox import kernel, processes
 NEW_MOUNTS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
+"""Flags of clone(2) for new namespaces: of mounts, host name, shared memory by name, users, processes, network."""
 HOSTNAME = "sandbox"
 """The machine's name inside the namespaces."""
 COVERED = ("/proc", "/dev/shm")
-"""Folders that are empty inside: the kernel's data on processes, and memory shared by name."""
+"""Folders that are empty and read-only inside: the kernel's data on processes, and memory shared by name."""
 _PRIVATE, _RECURSIVE = 1 << 18, 1 << 14
-_READ_ONLY_BARE = 1 | 2 | 4 | 8  # read-only, no setuid, no devices, no execution
+"""Flags of mount(2): later mounts show in this namespace only; the same for all mounts below."""
+_READ_ONLY_BARE = 1 | 2 | 4 | 8
+"""Flags of mount(2): read-only, no setuid programs, no devices, no execution."""
 
 
 def enter() -> int:
-    """Enter new namespaces of every kind; return, in a child process, a descriptor of its namespace of processes.
+    """Enter new namespaces of the six kinds above; return a descriptor of the new namespace of processes.
 
-    Only the child returns: it is process 1 of that namespace. The calling process waits for it and exits with it.
-    Raises OSError if the machine forbids any step. A disposable child tries all steps first, since a partial move
-    cannot be undone.
+    Only a child process returns: it is process 1 of that namespace. The calling process waits for it and exits with it.
+    Raises OSError in the calling process if the machine forbids any step. Another child tries all steps first, since a
+    partial move cannot be undone.
     """
     _try_in_child()
     return _enter()
@@ -42,26 +45,47 @@ def next_child_as_usual(own: int) -> kernel.Call:
 
 
 def _enter() -> int:
-    uid, gid = os.geteuid(), os.getegid()
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # otherwise, after a change of user, the files below belong to root
-    kernel.unshare(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    _continue_inside()
-    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    """Do the same as `enter`, without trying it first."""
+    own = _move(NEW_USER | NEW_MOUNTS | NEW_UTS | NEW_IPC | NEW_NET | NEW_PIDS, Path("/proc/self"))
     socket.sethostname(HOSTNAME)
-    kernel.mount("none", "/", "none", _PRIVATE | _RECURSIVE)
+    # what is mounted below shows in this namespace only
+    kernel.prepared("mount", b"none", b"/", b"none", _PRIVATE | _RECURSIVE, None)()
     for folder in COVERED:
         if Path(folder).is_dir():
-            kernel.mount("tmpfs", folder, "tmpfs", _READ_ONLY_BARE, "size=4k")
+            kernel.prepared("mount", b"tmpfs", folder.encode(), b"tmpfs", _READ_ONLY_BARE, b"size=4k")()
     return own
 
 
-def _continue_inside() -> None:
-    """Fork, and return only in the child; this process waits for the child and exits with its code.
+def nest(proc: int) -> int:
+    """Enter further namespaces of users, mounts and processes; return a descriptor of the new one of processes.
 
-    The child is process 1 of the new namespace: when it dies, the kernel kills all processes in it.
+    Only a child process returns, as from `enter`. There, earlier mounts can be neither changed nor removed. `proc` is a
+    descriptor of a /proc that can be written to. Raises OSError if the machine forbids any step; some may be done then.
+    """
+    return _move(NEW_USER | NEW_MOUNTS | NEW_PIDS, Path(f"/proc/self/fd/{proc}/self"))
+
+
+def _move(kinds: int, about: Path) -> int:
+    """Enter new namespaces: `kinds` are NEW_… flags, NEW_USER and NEW_PIDS among them.
+
+    `about` is /proc/self, in a /proc that can be written to. Only a child process returns, with a descriptor of its
+    namespace of processes.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)()  # otherwise, after a change of user, root owns the files below
+    kernel.prepared("unshare", kinds)()
+    (about / "setgroups").write_text("deny")  # the kernel demands it before a group is mapped
+    (about / "uid_map").write_text(f"{uid} {uid} 1")
+    (about / "gid_map").write_text(f"{gid} {gid} 1")
+    _continue_inside()
+    return os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _continue_inside() -> None:
+    """Fork, and return only in the child; the calling process waits for it and exits with its exit code.
+
+    The child is process 1 of the new namespace: when it dies, the kernel kills all processes in it. If a signal ends
+    the child, the exit code is the signal's number.
     """
     inside = os.fork()
     if inside == 0:
@@ -73,6 +97,7 @@ def _continue_inside() -> None:
 
 
 def _try_in_child() -> None:
+    """Raise OSError if a child cannot enter namespaces and fork there as later children do."""
     trial = os.fork()
     if trial == 0:
         try:

@@ -19,12 +19,14 @@ LINUX = sys.platform == "linux"
 MAXRSS_UNIT = 1 << 10 if LINUX else 1
 """Bytes in a unit of `ru_maxrss`, the peak of resident memory."""
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def wake_on(*signals: signal.Signals) -> socket.socket:
-    """Handle the signals from now on, and return a non-blocking socket with one byte, the number, for each arrival."""
+    """Return a non-blocking socket that receives one byte, the signal's number, whenever a signal is handled.
+
+    `signals` are handled from now on, and have no other effect on this process.
+    """
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
@@ -37,24 +39,22 @@ def wake_on(*signals: signal.Signals) -> socket.socket:
 def die_with_parent(by: signal.Signals) -> None:
     """Have the kernel send this process the signal `by` when its parent dies; does nothing except on Linux."""
     if LINUX:
-        prepared_to_die_with_parent(by)()
-
-
-def prepared_to_die_with_parent(by: signal.Signals) -> kernel.Call:
-    """Return a prepared call of `die_with_parent`, for Linux only."""
-    return kernel.prepared_prctl(_PR_SET_PDEATHSIG, by)
+        kernel.prepared_prctl(kernel.PR_SET_PDEATHSIG, by)()
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parents died, so that `kill_strays` finds them; Linux only."""
+    """Have this process become the parent of descendants whose own parents die, so that `kill_strays` finds them.
+
+    Does nothing except on Linux.
+    """
     if LINUX:
-        kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        kernel.prepared_prctl(_PR_SET_CHILD_SUBREAPER, 1)()
 
 
 def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
-    """Return the wait status and the resource usage of a child, or None if it still runs.
+    """Reap the child `pid` if it has ended; return its wait status and resource usage, None if it still runs.
 
-    First kills what the child left in its process group.
+    On Linux, what an ended child left in its process group is killed first.
     """
     if sys.platform == "linux":  # the unreaped child keeps its number, so that no other process can have it yet
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -65,14 +65,20 @@ def reap(pid: int) -> tuple[int, resource.struct_rusage] | None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill an unreaped child and all processes in its process group."""
+    """Kill the child `pid`, which must not have been reaped, and all processes in the group that it leads, if any.
+
+    Processes that are gone, or that this process may not kill, are passed over.
+    """
     for kill in (os.kill, os.killpg):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
 
 
 def kill_strays(known: Collection[int]) -> None:
-    """Kill and reap all children except the known ones: descendants of candidates that left their process group."""
+    """Kill and reap all children except those with the process ids `known`; does nothing except on Linux.
+
+    The others are descendants of candidates that left their process group.
+    """
     while strays := [pid for pid in _children() if pid not in known]:
         for pid in strays:
             os.kill(pid, signal.SIGKILL)
@@ -81,7 +87,7 @@ def kill_strays(known: Collection[int]) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a running process so far (s); 0 if it has ended, or the system is not Linux."""
+    """Return the CPU time of all threads of a process so far (s); 0 if it was reaped, or the system is not Linux."""
     if not LINUX:
         return 0.0
     try:
@@ -91,7 +97,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def seconds_without_a_core(pid: int) -> float:
-    """Return how long a process has waited for a free core so far (s); 0 if the system does not say."""
+    """Return how long a process's main thread has waited for a free core so far (s); 0 if the system does not say."""
     try:
         _, waited_ns, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
     except (OSError, ValueError):
@@ -102,6 +108,11 @@ def seconds_without_a_core(pid: int) -> float:
 def address_space() -> int:
     """Return the size of this process's address space in bytes; 0 except on Linux."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE") if LINUX else 0
+
+
+def data_memory() -> int:
+    """Return the size of this process's private memory that it may write to, with its stack (bytes); 0 unless Linux."""
+    return int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGESIZE") if LINUX else 0
 
 
 def tasks_of_user() -> int:
@@ -120,6 +131,7 @@ def threads() -> int:
 
 
 def _children() -> list[int]:
+    """Return the process ids of this process's children; none except on Linux."""
     with contextlib.suppress(OSError):
         return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
     return []

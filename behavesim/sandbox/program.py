@@ -25,9 +25,10 @@ NO_THREAD = frozenset({"can't start new thread", os.strerror(errno.EPERM), os.st
 
 
 def function_of(source: str, entry_point: str) -> Callable[..., Any]:
-    """Run the program as a module of its own and return its function `entry_point`.
+    """Run the program as the module MODULE, in place of an earlier program, and return its function `entry_point`.
 
-    Raises NameError if the program does not define the function, and whatever the program raises.
+    Raises NameError if the program binds nothing callable to that name, SyntaxError if it cannot be compiled, and
+    whatever it raises when it runs.
     """
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module  # dataclasses and numba look it up there
@@ -44,8 +45,8 @@ def function_of(source: str, entry_point: str) -> Callable[..., Any]:
 def reason_and_message(error: BaseException) -> tuple[str, str]:
     """Return the reason of a failure, one of OWN_REASONS of `frames`, and a message for people.
 
-    For most errors the message is the error's type and text, and the line of the program where it was raised. If no
-    line of the program was running, it gives the line of the task's `solve`.
+    The program, or the task's `solve` around it, raised `error`. For most errors the message is the error's type and
+    text, and the last line of the program in the traceback. If there is none, it names the file and line of `solve`.
     """
     match error:
         case MemoryError():

@@ -20,13 +20,15 @@ Solve = Callable[[Callable[..., Any], Any], Solution]
 """A task's `solve`: takes a program's function and an instance, returns the solution."""
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CONSTRUCTION = "__init__"
+"""The method that initialises the task; a zygote calls it before anything is deleted, and never again."""
 
 
 def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
-    """Delete what `solve` does not need from a task, its classes and their modules, in this process.
+    """Delete the attributes that `solve` does not need from a task, its classes and their modules, in this process.
 
     Returns `solve`, and the files and folders that contain the deleted code: the modules' files and their bytecode.
     The classes are the task's own and its base classes, except behavesim's. Modules that these import stay as they are.
+    Only names that the modules' source defines are deleted.
     """
     kinds = [kind for kind in type(task).__mro__ if kind not in Task.__mro__]
     modules = [sys.modules[name] for name in {kind.__module__ for kind in kinds}]
@@ -43,7 +45,7 @@ def solving_only(task: Task) -> tuple[Solve, tuple[Path, ...]]:
 def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
     """Yield the statements of a module.
 
-    The classes named in `kinds` are replaced by the statements of their bodies, followed by those of their `__init__`.
+    The classes named in `kinds` are replaced by the statements of their bodies; behind an `__init__` come its own, too.
     """
     for statement in ast.parse(file.read_bytes()).body:
         if not isinstance(statement, ast.ClassDef) or statement.name not in kinds:
@@ -56,27 +58,23 @@ def _parts(file: Path, kinds: Collection[str]) -> Iterator[ast.stmt]:
 
 
 def _needed(parts: Collection[ast.stmt]) -> set[str]:
-    """Return every name that `solve` uses, directly or through the definitions it uses.
-
-    Other classes and special methods (`__eq__`, …) count as used: instances may be objects of these classes, and
-    Python itself calls the methods.
-    """
+    """Return every name that `solve` or a kept definition (`_is_kept`) uses, directly or through other definitions."""
+    # instances may be objects of other classes than the task's, and Python itself calls special methods
     needed: set[str] = set()
-    found = {"solve", *(part.name for part in parts if isinstance(part, _DEFINITION) and _is_root(part))}
+    found = {"solve", *(part.name for part in parts if isinstance(part, _DEFINITION) and _is_kept(part))}
     while found:
         needed |= found
         found = {name for part in parts if found & _bound(part) for name in _named(part)} - needed
     return needed
 
 
-def _is_root(part: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
-    if isinstance(part, ast.ClassDef):
-        return True
-    return part.name.startswith("__") and part.name != _CONSTRUCTION  # the task has been made
+def _is_kept(part: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether a definition is a class (`_parts` leaves out the task's) or a special method other than `__init__`."""
+    return isinstance(part, ast.ClassDef) or (part.name.startswith("__") and part.name != _CONSTRUCTION)
 
 
 def _bound(part: ast.stmt) -> set[str]:
-    """Return the names and attributes that a statement defines or assigns."""
+    """Return the names and attributes that a statement defines, assigns or imports; not those inside a definition."""
     if isinstance(part, _DEFINITION):
         return {part.name}
     bound: set[str] = set()
@@ -84,8 +82,8 @@ def _bound(part: ast.stmt) -> set[str]:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 bound.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                bound.add(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(node.name)
             case ast.alias(name=name, asname=asname):
                 bound.add((asname or name).split(".")[0])
     return bound

@@ -17,14 +17,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from behavesim.sandbox import kernel
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+"""The kernel's numbers (AUDIT_ARCH_…) for the 64-bit system calls of each machine."""
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""BPF operations: load 32 bits of the data, three comparisons of these with the operand, end with a decision."""
+_CALL, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+"""Offsets of call number, architecture and arguments in the data of a filter (`struct seccomp_data`), in bytes."""
+_X32 = 0x40000000
+"""The least number of a system call of the x32 kind, on x86-64; no call has such a number elsewhere."""
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+"""Decisions: carry out the call, kill the process, fail with the error number in the lower 16 bits."""
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+"""The option of prctl(2), and its argument, that put a process under a filter."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+"""The flags of open(2) that need more than reading."""
 _HARMLESS_FCNTL = (fcntl.F_DUPFD, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL, fcntl.F_DUPFD_CLOEXEC)
+"""The commands of fcntl(2) that the filter allows: they copy a descriptor, or read and set its flags."""
 _HARMLESS_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
-"""Advice to madvise(2) on how memory will be used, that it can be freed, and on huge pages.
+"""The advice that madvise(2) may be given: how memory will be used, that it can be freed, and on huge pages.
 
 They are numbers since Python on macOS has no names for some of them.
 """
@@ -40,40 +49,55 @@ class _Program(ctypes.Structure):
 
 
 def program() -> bytes:
-    """Return the filter as BPF code; raises OSError if this machine's system call numbers are not known."""
+    """Return the filter of candidates as BPF code; raises OSError if this machine's call numbers are not known."""
+    return compiled({**dict.fromkeys(kernel.HARMLESS, (GRANT,)), **_DELICATE}, otherwise=(REFUSE,))
+
+
+def compiled(answers: Mapping[str, Answer], otherwise: Answer) -> bytes:
+    """Return a filter as BPF code: the answer for each call, by its name, and `otherwise` for all other calls.
+
+    Calls that this machine does not have are skipped. Raises OSError if the machine's call numbers are not known,
+    KeyError for a call that `kernel` does not list.
+    """
     if platform.machine() not in _AUDIT:
         raise OSError(f"no list of system calls for {platform.machine()}")
-    return b"".join(struct.pack("<HBBI", *instruction) for instruction in _instructions())
+    numbered = {at: answer for call, answer in answers.items() if (at := kernel.call_number(call)) is not None}
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in _instructions(numbered, otherwise))
 
 
 def installation(instructions: bytes) -> kernel.Call:
-    """Return a prepared call that puts this process under the filter for good; `instructions` are BPF code."""
+    """Return a prepared call that puts the calling process, and its later children, under a filter for good.
+
+    `instructions` are its BPF code, as `program` returns it.
+    """
     return kernel.prepared_prctl(_PR_SET_SECCOMP, _MODE_FILTER, _Program(len(instructions) // 8, instructions))
 
 
-def _instructions() -> Iterator[Instruction]:
+def _instructions(answers: Mapping[int, Answer], otherwise: Answer) -> Iterator[Instruction]:
+    """Yield the filter's instructions for this machine."""
     yield (_LOAD, 0, 0, _ARCHITECTURE)
     yield (_IF_EQUAL, 1, 0, _AUDIT[platform.machine()])
     yield (_RETURN, 0, 0, _KILL)  # 32-bit calls have other numbers; no honest program makes any
     yield (_LOAD, 0, 0, _CALL)
-    answers = {**dict.fromkeys(kernel.HARMLESS, (_GRANT,)), **_DELICATE}
-    yield from _halved(_spans({at: answers[call] for call in answers if (at := kernel.call_number(call)) is not None}))
+    yield from _halved(_spans(answers, otherwise))
 
 
-def _spans(answers: Mapping[int, Answer]) -> list[tuple[int, Answer]]:
-    """Return (first call number, answer) for each range of numbers with one answer; other calls are refused."""
+def _spans(answers: Mapping[int, Answer], otherwise: Answer) -> list[tuple[int, Answer]]:
+    """Return (first call number, answer), ascending, for each range of numbers with one answer.
+
+    `answers` are by call number. Calls of the x32 kind are refused.
+    """
     spans: list[tuple[int, Answer]] = [(-1, ())]
     for call in range(max(answers) + 2):
-        if (answer := answers.get(call, (_REFUSE,))) != spans[-1][1]:
+        if (answer := answers.get(call, otherwise)) != spans[-1][1]:
             spans.append((call, answer))
-    return spans[1:]
+    # every call has a second number there, for 32-bit pointers: a list of refused numbers would miss it
+    return [*spans[1:], (_X32, (REFUSE,))] if spans[-1][1] != (REFUSE,) else spans[1:]
 
 
 def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
-    """Return instructions that find the loaded number's answer by binary search.
-
-    The kernel runs the filter once for each call number when a child installs it. A linear list took twice as long.
-    """
+    """Return instructions that find the loaded number's answer by binary search."""
+    # the kernel runs the filter once for each call number when a child installs it: a linear list took twice as long
     if len(spans) == 1:
         return spans[0][1]
     lower, upper = spans[: len(spans) // 2], spans[len(spans) // 2 :]
@@ -81,43 +105,49 @@ def _halved(spans: Sequence[tuple[int, Answer]]) -> Answer:
     return ((_IF_AT_LEAST, len(below), 0, upper[0][0]), *below, *_halved(upper))
 
 
-_GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
-_REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
-_UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)
+GRANT: Instruction = (_RETURN, 0, 0, _ALLOW)
+REFUSE: Instruction = (_RETURN, 0, 0, _ERROR | errno.EPERM)
+UNKNOWN: Instruction = (_RETURN, 0, 0, _ERROR | errno.ENOSYS)  # as on an older kernel: programs then use another call
 
 
-def _argument(position: int, half: int = 0) -> Instruction:
-    """Load 32 bits of an argument of the call: the lower half, or the upper one if `half` is 1."""
+def argument(position: int, half: int = 0) -> Instruction:
+    """Return the instruction that loads 32 bits of the call's argument `position`, which counts from 0.
+
+    They are the lower half, or the upper one if `half` is 1.
+    """
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position + 4 * half)
 
 
-def _one_of(position: int, values: Sequence[int]) -> Answer:
-    """Grant the call if an argument's lower half is one of the values; the kernel reads no more of it."""
+def one_of(position: int, values: Sequence[int]) -> Answer:
+    """Return instructions that grant the call if the lower 32 bits of argument `position` are one of the values.
+
+    Otherwise the call is refused with EPERM. 32 bits are enough where the kernel reads no more of the argument.
+    """
     tests = ((_IF_EQUAL, left, 0, value) for left, value in zip(range(len(values), 0, -1), values, strict=True))
-    return (_argument(position), *tests, _REFUSE, _GRANT)
+    return (argument(position), *tests, REFUSE, GRANT)
 
 
 _DELICATE: dict[str, Answer] = {
     # Files are opened for reading only; Landlock says which files.
-    "open": (_argument(1), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
-    "openat": (_argument(2), (_IF_ANY_BIT, 0, 1, _WRITING), _REFUSE, _GRANT),
-    "openat2": (_UNKNOWN,),
+    "open": (argument(1), (IF_ANY_BIT, 0, 1, _WRITING), REFUSE, GRANT),
+    "openat": (argument(2), (IF_ANY_BIT, 0, 1, _WRITING), REFUSE, GRANT),
+    "openat2": (UNKNOWN,),
     # A process may read its own limits: process id 0, and a null pointer for new limits.
     "prlimit64": (
-        *(_argument(0), (_IF_EQUAL, 0, 5, 0)),
-        *(_argument(2), (_IF_EQUAL, 0, 3, 0), _argument(2, 1), (_IF_EQUAL, 0, 1, 0)),
-        *(_GRANT, _REFUSE),
+        *(argument(0), (_IF_EQUAL, 0, 5, 0)),
+        *(argument(2), (_IF_EQUAL, 0, 3, 0), argument(2, 1), (_IF_EQUAL, 0, 1, 0)),
+        *(GRANT, REFUSE),
     ),
-    "sched_getaffinity": _one_of(0, (0,)),
+    "sched_getaffinity": one_of(0, (0,)),
     # Clocks of the system and of the own process; a negative number is another process's CPU time.
     **dict.fromkeys(
         ("clock_gettime", "clock_getres", "clock_nanosleep"),
-        (_argument(0), (_IF_ANY_BIT, 0, 1, 0xFFFFFFF0), _REFUSE, _GRANT),
+        (argument(0), (IF_ANY_BIT, 0, 1, 0xFFFFFFF0), REFUSE, GRANT),
     ),
     # Opening a file asks whether it is a terminal: the answer is no. Devices take no other requests.
     "ioctl": ((_RETURN, 0, 0, _ERROR | errno.ENOTTY),),
     # Commands that copy descriptors and set their flags; others send signals or take leases.
-    "fcntl": _one_of(1, _HARMLESS_FCNTL),
+    "fcntl": one_of(1, _HARMLESS_FCNTL),
     # Hints about memory; other advice marks it as broken, shares it or cuts it out of a file.
-    "madvise": _one_of(2, _HARMLESS_ADVICE),
+    "madvise": one_of(2, _HARMLESS_ADVICE),
 }

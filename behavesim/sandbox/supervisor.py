@@ -9,15 +9,21 @@ from behavesim.base.errors import SandboxError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.sandbox.connection import ZygoteConnection
 from behavesim.sandbox.messages import Assignment, Ready
+from behavesim.sandbox.tree.messages import TreeAssignment
 
 STARTS = 5
 """Number of attempts to start a zygote after one has died; the first zygote has one attempt."""
 
 
 class ZygoteSupervisor:
-    """Keeps one zygote of an assignment alive; `accept` may refuse a new zygote by raising, before it serves."""
+    """Starts a zygote for the assignment when `connection` is called and none lives; `clock` measures its silence.
 
-    def __init__(self, assignment: Assignment, accept: Callable[[Ready], None], clock: Heartbeat) -> None:
+    `accept` is called with the first message of each new zygote. If it raises, that zygote is ended and never used.
+    """
+
+    def __init__(
+        self, assignment: Assignment | TreeAssignment, accept: Callable[[Ready], None], clock: Heartbeat
+    ) -> None:
         self._assignment = assignment
         self._accept = accept
         self._clock = clock
@@ -26,9 +32,10 @@ class ZygoteSupervisor:
         self._closed = False
 
     async def connection(self) -> ZygoteConnection:
-        """Return the connection to a living zygote, started if there is none.
+        """Return the connection to a living zygote; starts one if there is none.
 
-        Raises SandboxError if none can be started or the supervisor is closed, and what `accept` raises.
+        Raises SandboxError if none can be started or the supervisor is closed, TaskError if an evaluator is at fault,
+        and what `accept` raises.
         """
         async with self._opening:
             if self._closed:
@@ -38,17 +45,22 @@ class ZygoteSupervisor:
                 if self._connection is not None:
                     await self._connection.close()
                 self._connection, ready = await self._open(attempts)
-                self._accept(ready)
+                try:
+                    self._accept(ready)
+                except BaseException:
+                    await self._connection.close()  # else the next caller would get the refused zygote
+                    raise
             return self._connection
 
     async def close(self) -> None:
-        """End the zygote, also one that is being started; no other is started after this."""
+        """End the zygote, also one that is being started; after this, `connection` raises SandboxError."""
         self._closed = True
         async with self._opening:
             if self._connection is not None:
                 await self._connection.close()
 
     async def _open(self, attempts: int) -> tuple[ZygoteConnection, Ready]:
+        """Start a zygote, waiting longer before each further attempt; raises the last SandboxError, others at once."""
         for failures in range(attempts):
             await asyncio.sleep(0.1 * (2**failures - 1))
             try:

@@ -1,7 +1,7 @@
-"""The zygote: a server that has libraries, a task and one split's instances loaded, and forks a child for a candidate.
+"""The zygote: a process that has libraries, a task and one split's instances loaded, and forks a child for a candidate.
 
-It has one thread. It must hold no secret: a candidate can read a copy of all its memory. It obeys the process at the
-other end of its socket. When that end closes, it kills its children and exits.
+It has one thread. It must hold no secret: a candidate can read a copy of all its memory. The daemon, at the other end
+of its socket, sends it requests. When that end closes, it kills its children and exits.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ from pathlib import Path
 from typing import NoReturn
 
 from behavesim.base.clock import STEP_S, Clock
-from behavesim.base.errors import BehavesimError, SandboxError
-from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains
+from behavesim.base.errors import SandboxError
+from behavesim.sandbox import apart, candidate, isolation, kernel, layers, processes, remains, wire
 from behavesim.sandbox.limits import MEGABYTE, Limits
-from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, line
+from behavesim.sandbox.messages import FORK, OUT_OF_MEMORY, REQUEST, Assignment, Ending, Ready, errors_sent, line
 from behavesim.task import instances_of, task_from
 
 Perform = Callable[..., None]
-"""What a child runs: takes a program's source, the daemon's socket and, if it has one, the link (file descriptors)."""
+"""What a child runs: takes a program's source and the descriptors of the socket it answers to and of a link if any.
+
+The socket is the daemon's or, for a program apart, that of the process that calls it. The link is a socket to another
+process, which has the program; see `apart`.
+"""
 
 
 @dataclass
 class _Child:
-    """A running candidate: `job` is the daemon's number for it, `killed` why it was killed ("" if it was not).
+    """A running candidate; `killed` is why it was killed, "" if it was not: "cpu", "wall" or "cancelled".
 
     `started` and `deadline` are times of the zygote's clock (s).
     """
 
-    job: int
     pid: int
     started: float
     deadline: float
@@ -45,7 +48,7 @@ class _Child:
 
 
 class Zygote:
-    """Forks candidates on request, enforces their limits, and reports how each ended."""
+    """Forks candidates on request, enforces their time limits, and reports how each ended."""
 
     def __init__(
         self, control: socket.socket, perform: Perform, limits: Limits, confinement: layers.Confinement
@@ -56,7 +59,7 @@ class Zygote:
         self._confinement = confinement
         self._clock = Clock()
         self._cores = os.cpu_count() or 1
-        self._children: dict[int, _Child] = {}
+        self._children: dict[int, _Child] = {}  # by the daemon's number for the candidate
         self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._poll = select.poll()
         for each in (control, self._wakeup):
@@ -72,12 +75,13 @@ class Zygote:
             while self._serve_once(patience_ms):
                 patience_ms = self._enforce_limits()
         finally:
-            for pid in self._children:
-                processes.kill_tree(pid)
-                os.waitpid(pid, 0)
+            for child in self._children.values():
+                processes.kill_tree(child.pid)
+                os.waitpid(child.pid, 0)
             processes.kill_strays(())
 
     def _serve_once(self, patience_ms: float | None) -> bool:
+        """Act on requests and signals that come within `patience_ms` (None: no limit); False if it is time to end."""
         for fd, _ in self._poll.poll(patience_ms):
             if fd == self._wakeup.fileno():
                 if signal.SIGTERM in self._wakeup.recv(4096):
@@ -88,19 +92,19 @@ class Zygote:
         return True
 
     def _handle_request(self) -> bool:
+        """Carry out one request of the daemon; False if it has closed its end of the socket."""
         data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
         if len(data) < REQUEST.size:
             return False
         request, job = REQUEST.unpack(data)
         if request == FORK:
             self._fork(job, fds)
-        else:
-            for child in self._children.values():
-                if child.job == job:
-                    self._kill(child, "cancelled")
+        elif child := self._children.get(job):  # otherwise it has just ended
+            self._kill(child, "cancelled")
         return True
 
     def _fork(self, job: int, fds: list[int]) -> None:
+        """Fork a child for a candidate with the sockets `fds`; if that fails, tell the daemon and raise OSError."""
         try:
             pid = self._confinement.fork()
         except OSError as error:
@@ -115,12 +119,17 @@ class Zygote:
         now = self._clock()
         waits = len(fds) > 1  # for a program apart, which has the usual limit in its own zygote
         deadline = now + (self._limits.longest_s if waits else self._limits.wall_s)
-        self._children[pid] = _Child(job, pid, now, deadline)
+        self._children[job] = _Child(pid, now, deadline)
 
     def _run_candidate(self, fds: list[int]) -> NoReturn:
-        leave = os._exit
+        """Receive a program from the first socket, confine this child, run `perform`, and exit.
+
+        A second socket leads to another process, which runs the program in place of this one. The exit status is 0,
+        OUT_OF_MEMORY, or 1 for another error.
+        """
+        leave = os._exit  # a program may replace the name in `os`, and this child must not return to the zygote's loop
         try:
-            source = apart.receive_source(fds[0])
+            source = wire.receive_source(fds[0])
             self._confinement.enclose(*fds)
             self._perform(source, *fds)
             leave(0)
@@ -134,21 +143,22 @@ class Zygote:
         processes.kill_tree(child.pid)
 
     def _reap(self) -> None:
-        for child in tuple(self._children.values()):
+        """Report each candidate that has ended to the daemon, after its remaining processes were killed."""
+        for job, child in tuple(self._children.items()):
             if (reaped := processes.reap(child.pid)) is not None:
                 status, usage = reaped
-                del self._children[child.pid]
+                del self._children[job]
                 if self._confinement.own_pids is None:  # otherwise the kernel killed all in its namespace
-                    processes.kill_strays(self._children)
+                    processes.kill_strays([each.pid for each in self._children.values()])
                 cpu_s = usage.ru_utime + usage.ru_stime
                 peak_bytes = usage.ru_maxrss * processes.MAXRSS_UNIT
-                self._control.sendall(line(Ending(child.job, status, child.killed, cpu_s, peak_bytes)))
+                self._control.sendall(line(Ending(job, status, child.killed, cpu_s, peak_bytes)))
 
     def _enforce_limits(self) -> float | None:
-        """Kill candidates that exceeded a limit; return how soon to look again (ms), None without candidates.
+        """Kill candidates that exceeded a time limit; return how soon to look again (ms), None without candidates.
 
-        No candidate can reach a limit earlier, even if it uses every core. The time is at most half a STEP_S: of a gap
-        between two readings the clock counts no more than STEP_S.
+        No candidate can reach a limit earlier, even if it uses every core. The time is at most half of STEP_S: the
+        clock counts at most STEP_S between two readings.
         """
         if not self._children:
             return None
@@ -167,69 +177,59 @@ class Zygote:
 
 
 def main(assignment: Assignment, control: socket.socket) -> None:
-    """Load the task, confine this process, report to the daemon and serve until it closes the socket.
+    """Load the task, if one is assigned, confine this process, report to the daemon and serve it.
 
-    If loading or confining fails, the error is sent to the daemon and raised here too.
+    Returns when the daemon closes the socket or this process gets SIGTERM. If loading or confining fails, the error is
+    sent to the daemon and raised here too.
     """
     processes.die_with_parent(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
-    try:
+    with errors_sent(control):
+        for module in assignment.preloaded:
+            importlib.import_module(module)
         perform, ready = _load(assignment) if assignment.task else _without_task(assignment)
         hidden = tuple(map(Path, ready.hidden))
-        with isolation.ReachableTargets() as targets:
-            found = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), targets)
-    except Exception as error:  # the daemon raises it again
-        said = str(error) if isinstance(error, BehavesimError) else f"{type(error).__name__}: {error}"
-        control.sendall(line({"error": said}))
-        raise
+        with isolation.attempts_to_reach_outside() as attempts:
+            level, confinement = isolation.find(layers.prepare(assignment.layers, assignment.limits, hidden), attempts)
+    settle()
+    control.sendall(line(replace(ready, isolation=level, notes=confinement.notes)))
+    Zygote(control, perform, assignment.limits, confinement).serve()
+
+
+def settle() -> None:
+    """Make this process ready for forks: fix random seeds, drop standard error, and have forks share its memory."""
     candidate.settle_randomness()
-    _mute()
+    with Path(os.devnull).open("wb") as null:
+        os.dup2(null.fileno(), 2)  # until here the daemon reads standard error if the start fails
     gc.collect()
     kernel.trim_memory()  # what is free need not be copied
     gc.freeze()  # a collection in a fork would otherwise write to, and so copy, every loaded object
-    control.sendall(line(replace(ready, isolation=found.level, notes=found.notes)))
-    Zygote(control, perform, assignment.limits, found.confinement).serve()
-
-
-def _mute() -> None:
-    """Discard standard error from now on; until here the daemon reads it if the start fails."""
-    with Path(os.devnull).open("wb") as null:
-        os.dup2(null.fileno(), 2)
 
 
 def _without_task(assignment: Assignment) -> tuple[Perform, Ready]:
-    """Return what a child without a task does, answer calls, and the message for the daemon."""
-    limit = assignment.limits.output_mb * MEGABYTE
-    _preload(assignment)
-
-    def answer(source: str, fd: int) -> None:
-        apart.answer_questions(fd, source, assignment.entry_point, limit)
-
+    """Return the function for children, which answers calls, and the message for the daemon, without the level yet."""
+    answer = partial(apart.answer_questions, assignment.entry_point, assignment.limits.output_mb * MEGABYTE)
     return answer, Ready("", (), 0, entry_point=assignment.entry_point, hidden=assignment.hidden)
 
 
 def _load(assignment: Assignment) -> tuple[Perform, Ready]:
-    """Load the task; return what a child does, run a program on the instances, and the message for the daemon.
+    """Load the task; return the function for children, which runs a program on the instances, and the message.
 
-    Raises SandboxError if loading the task starts threads, TaskError if it or its instances cannot be loaded.
+    The message for the daemon has no level yet. Raises SandboxError if loading the task or running its template starts
+    threads, TaskError if it or its instances cannot be loaded.
     """
     task = task_from(assignment.task)
-    name, template, entry_point, stateless = task.name, task.template, task.entry_point, task.stateless
-    online = task.online
+    # read here: `solving_only` may delete any of these from the task
+    name, template, entry_point = task.name, task.template, task.entry_point
+    online, stateless = task.online, task.stateless
     instances = tuple(instances_of(task, assignment.split))
     solve, files = remains.solving_only(task)
     work = candidate.Work(solve, entry_point, instances, assignment.limits.output_mb * MEGABYTE, stateless)
-    _preload(assignment)
     candidate.rehearse(template, work, assignment.first_use_s)
     if processes.threads() > 1:
         raise SandboxError(f"task {name!r} starts threads when it is loaded; a fork would lose them")
     ready = Ready("", (), len(instances), online, entry_point, tuple(map(str, files)))
     return partial(candidate.perform, work), ready
-
-
-def _preload(assignment: Assignment) -> None:
-    for module in assignment.preloaded:
-        importlib.import_module(module)
 
 
 if __name__ == "__main__":

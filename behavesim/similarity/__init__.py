@@ -1,4 +1,4 @@
-"""BehaveSim: how alike two algorithms are by what they do."""
+"""BehaveSim: how similar two algorithms are, by the states that they go through."""
 
 from behavesim.similarity.archive import Algorithm, Archive
 from behavesim.similarity.measure import BehaveSim

@@ -11,35 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import TrajectoryError
-from behavesim.similarity.blocks import Batch, Encoder
-from behavesim.similarity.granularity import Granularity
+from behavesim.similarity.blocks import Compare, Encoder, GrowingArray
 from behavesim.similarity.pairs import check_alike, check_run
-from behavesim.similarity.prefixes import PrefixEncoder
+from behavesim.similarity.prefixes import prefix_encoder
 from behavesim.similarity.sequences import SequenceEncoder
-from behavesim.similarity.vectors import VectorEncoder
+from behavesim.similarity.settings import MeasureSettings
+from behavesim.similarity.vectors import vector_encoder
 from behavesim.trajectory import AlgorithmRun, Kind, Samples, Trajectory, described
 
 Algorithm = Sequence[AlgorithmRun | Sequence[AlgorithmRun]]
 """One run for each instance; or for each instance a sequence of runs, one for each starting point."""
 
 ENCODERS: dict[Kind, Callable[[], Encoder]] = {
-    "prefixes": PrefixEncoder,
+    "prefixes": prefix_encoder,
     "sequences": SequenceEncoder,
-    "vectors": VectorEncoder,
+    "vectors": vector_encoder,
 }
-"""The encoder of each kind of trajectory, for the kernel that compares one run with many."""
+"""For each kind of trajectory with a kernel that compares one run with many: makes an empty encoder."""
 
 KERNELS = {"prefixes": "prefix", "sequences": "sequence", "vectors": "euclidean", "sets": "scalar"}
-"""The kernels that compare each kind of trajectory with an archive."""
+"""The module of `kernels` that compares each kind of trajectory: sets pair by pair, the others one run with many."""
 
 Shape = tuple[int, ...]
-"""The number of starting points of each instance."""
+"""The number of starting points of each instance, in the order of the instances."""
 
 
 def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
     """Return the runs of an algorithm, instance by instance, and the number of runs of each instance.
 
-    Raises TrajectoryError where an instance has no run, or something is not a run.
+    Raises TrajectoryError if there is no instance, if one has no run, or if something is not a run.
     """
     if isinstance(algorithm, Trajectory | Samples):
         raise TrajectoryError("an algorithm is a sequence of trajectories, one for each instance; got a single one")
@@ -58,14 +58,14 @@ def runs_of(algorithm: Algorithm) -> tuple[tuple[AlgorithmRun, ...], Shape]:
 
 
 def _entries(value: Any, expected: str) -> tuple[Any, ...]:
-    """Return the entries of a sequence; raises TrajectoryError where the value is not a sequence."""
+    """Return the entries of `value`; raises TrajectoryError that names `expected` if it is a text or not iterable."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes):
         raise TrajectoryError(f"an algorithm is made of {expected}; got {described(value)}")
     return tuple(value)
 
 
 def check_shapes(left: Shape, right: Shape) -> None:
-    """Raise TrajectoryError where two algorithms ran on different instances or starting points."""
+    """Raise TrajectoryError if two algorithms have different numbers of instances or starting points."""
     if len(left) != len(right):
         raise TrajectoryError(
             f"algorithms are compared on the same instances; got {len(left)} and {len(right)} instances"
@@ -81,56 +81,55 @@ class Column:
     """The runs of all algorithms of an archive on one instance from one starting point; equal runs are stored once."""
 
     def __init__(self) -> None:
+        """Begin with no run."""
         self.distinct: list[AlgorithmRun] = []
         """The different runs, in order of first arrival."""
         self._positions: dict[AlgorithmRun, int] = {}
-        self._indices = np.empty(64, np.intp)
-        self._count = 0
+        self._indices = GrowingArray(np.intp)
         self._has_encoder = True
-        self._encoders: dict[Granularity, Encoder] = {}
+        self._encoders: dict[float, Encoder] = {}  # by `truncate`, which decides how many states are encoded
         self._encoding = threading.Lock()
 
     def append(self, run: AlgorithmRun) -> None:
-        """Add the next algorithm's run; a run that is stored already costs one look-up."""
+        """Add the next algorithm's run; a run equal to an earlier one is not stored again."""
         position = self._positions.setdefault(run, len(self.distinct))
         if position == len(self.distinct):
             self._has_encoder = self._has_encoder and isinstance(run, Trajectory) and run.kind in ENCODERS
             self.distinct.append(run)
-        if self._count == self._indices.size:
-            self._indices = np.concatenate([self._indices, np.empty_like(self._indices)])
-        self._indices[self._count] = position
-        self._count += 1
+        self._indices.extend(position)
 
     @property
     def indices(self) -> NDArray[np.intp]:
-        """Return (algorithms,) the index in `distinct` of each algorithm's run."""
-        return self._indices[: self._count]
+        """The index in `distinct` of each algorithm's run, (algorithms,)."""
+        return self._indices.numbers
 
-    def encoded(self, granularity: Granularity) -> Batch | None:
-        """Return the distinct runs encoded for the kernel of their kind; None where no kernel can compare them.
+    def comparison(self, settings: MeasureSettings) -> Compare | None:
+        """Return the comparison of a run with the distinct runs by the kernel of their kind; None if there is none.
 
-        Runs appended since the last call are encoded now. The lock allows calls from several threads.
+        There is none for sets, samples, and settings other than plain ones (`MeasureSettings.is_plain`). Runs appended
+        since the last call are encoded now. Several threads may call this.
         """
-        if not self._has_encoder:
+        if not (self._has_encoder and settings.is_plain):
             return None
         with self._encoding:
-            if granularity not in self._encoders:
-                self._encoders[granularity] = ENCODERS[self.distinct[0].kind]()
-            encoder = self._encoders[granularity]
+            if settings.truncate not in self._encoders:
+                self._encoders[settings.truncate] = ENCODERS[self.distinct[0].kind]()
+            encoder = self._encoders[settings.truncate]
             for run in self.distinct[encoder.count :]:
                 assert isinstance(run, Trajectory), "samples have no encoder"
-                encoder.append(run, granularity.length(len(run)))
-            return encoder.batch()
+                encoder.append(run, settings.length(len(run)))
+            return encoder.comparison()
 
 
 class Archive:
     """Algorithms, each given by its runs, one for each instance; algorithms can be appended, and never change.
 
-    One thread may append while others compare: a comparison sees the algorithms that were there when it began.
-    Raises TrajectoryError where algorithms differ in the number of instances or starting points, or in kind.
+    One thread may append while others compare: a comparison sees the algorithms that were there when it began. All must
+    have the same numbers of instances and starting points, and on each instance one kind of trajectory.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = ()) -> None:
+        """Begin with these algorithms; raises TrajectoryError as `append` does."""
         self.shape: Shape = ()
         self.columns: tuple[Column, ...] = ()
         self._algorithms: list[tuple[AlgorithmRun, ...]] = []
@@ -144,7 +143,7 @@ class Archive:
         return len(self._algorithms)
 
     def append(self, algorithm: Algorithm) -> None:
-        """Add an algorithm at the end."""
+        """Add an algorithm at the end; raises TrajectoryError, and adds nothing, if it does not fit the others."""
         runs, shape = runs_of(algorithm)
         if not self.columns:
             self.shape, self.columns = shape, tuple(Column() for _ in runs)
@@ -159,7 +158,7 @@ class Archive:
     def take(self, rows: Iterable[int]) -> Archive:
         """Return a new archive of the algorithms in the given rows, in that order.
 
-        Raises TrajectoryError where there is no such row; rows count from 0.
+        A row may be given more than once. Raises TrajectoryError if there is no such row; rows count from 0.
         """
         taken = Archive()
         if self.columns:
@@ -173,6 +172,6 @@ class Archive:
         return taken
 
     def warm(self) -> None:
-        """Load the kernels for the kinds of its runs: about 1 s, or up to 60 s to compile them first."""
+        """Load the kernels for the kinds of its runs: about 1 s, or up to 60 s where they are compiled first."""
         for kind in {column.distinct[0].kind for column in self.columns if column.distinct}:
             import_module(f"behavesim.similarity.kernels.{KERNELS[kind]}")

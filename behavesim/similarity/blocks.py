@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,73 @@ from behavesim.trajectory import Trajectory
 
 Sims = NDArray[np.float64]
 
-CACHE_LINE = 64
-"""Size of a cache line in bytes; arrays begin at a line's start, as vector registers load fastest from one line."""
+Compare = Callable[[Trajectory, int, int, MeasureSettings], Sims | None]
+"""Compares a run with a snapshot of an archive's distinct runs: `compare(run, length, first, settings)`.
+
+It returns, (runs - first,), the unclipped Sim of the run's first `length` states and each distinct run from index
+`first` on; the bits equal those of `pairs.raw_similarity`. It returns None if a run is too long or has too many
+different tokens for the kernel. Raises DistanceError if a distance is above the normaliser and the settings are strict.
+"""
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Encoder(Protocol):
+    """Collects the distinct runs of one instance, all truncated alike, in the form that one kernel reads.
+
+    A run is an algorithm's trajectory on an instance.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many runs were appended."""
+        ...
+
+    def append(self, run: Trajectory, length: int) -> None:
+        """Add the first `length` states of a trajectory."""
+        ...
+
+    def comparison(self) -> Compare:
+        """Return the comparison with the runs so far; runs appended later do not change it."""
+        ...
+
+
+def checked(found: Sims, first: int, settings: MeasureSettings) -> Sims:
+    """Return the Sims that a kernel found, from run `first` on.
+
+    found: (2, runs) the Sim of each run, and the largest distance between two states. Raises DistanceError if the
+    settings are strict and a distance is above the normaliser; equal runs are not checked.
+    """
+    sims, largest = found[0, first:], found[1, first:]
+    settings.check_distance(largest[sims != 1.0].max(initial=0.0))
+    return sims
+
+
+class GrowingArray:
+    """A one-dimensional array that grows at its end."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        """Begin without numbers."""
+        self._numbers = np.empty(0, dtype)
+        self.size = 0
+
+    def extend(self, numbers: Any) -> None:
+        """Append an array of numbers, (count,), or a single number."""
+        size = self.size + np.size(numbers)
+        if size > self._numbers.size:
+            room = np.empty(max(64, 2 * size), self._numbers.dtype)
+            room[: self.size] = self._numbers[: self.size]
+            self._numbers = room
+        self._numbers[self.size : size] = numbers
+        self.size = size
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """The numbers so far, (size,), read-only; later numbers do not change this view."""
+        view = self._numbers[: self.size]
+        view.setflags(write=False)
+        return view
+
+
+class Blocks(NamedTuple):
     """A snapshot of sequences of numbers, side by side in blocks; later additions do not change it."""
 
     numbers: NDArray[Any]
@@ -35,97 +97,51 @@ class Blocks:
         return np.ascontiguousarray(self.numbers[start : start + self.lengths[position], lane])
 
 
-class BlockBuilder:
-    """Collects sequences of numbers in blocks; rows are copied only when the array has to grow."""
+class BlockEncoder:
+    """An encoder that turns each run into one sequence of numbers; rows are copied only when the array has to grow."""
 
-    def __init__(self, lanes: int, dtype: type[np.generic], padding: float) -> None:
-        """Begin without sequences; a block has `lanes` of them, and `padding` fills the ends of shorter ones."""
-        self._padding = padding
-        self._rows = np.empty((0, lanes), dtype)
-        self._starts = np.zeros(2, np.int64)
-        self._lengths = np.empty(0, np.int32)
-        self.count = 0
+    def __init__(
+        self,
+        lanes: int,
+        dtype: type[np.generic],
+        padding: float,
+        encode: Callable[[Trajectory, int], NDArray[Any]],
+        compare: Callable[[Blocks, Trajectory, int, int, MeasureSettings], Sims | None],
+    ) -> None:
+        """Begin with no run appended.
 
-    def append(self, numbers: NDArray[Any]) -> None:
-        """Add a sequence of numbers, (length,)."""
-        block, lane = divmod(self.count, self._rows.shape[1])
-        if self.count == self._lengths.size:
-            self._lengths = np.resize(self._lengths, max(64, 2 * self.count))
-            self._starts = np.resize(self._starts, self._lengths.size // self._rows.shape[1] + 3)
-        start = self._starts[block]
-        end = start + numbers.size
-        if end > len(self._rows):
-            room = _aligned((max(end, 2 * len(self._rows)), self._rows.shape[1]), self._rows.dtype)
-            room[: len(self._rows)] = self._rows
-            room[len(self._rows) :] = self._padding
-            self._rows = room
-        self._rows[start:end, lane] = numbers
-        self._starts[block + 1] = end if lane == 0 else max(end, self._starts[block + 1])
-        self._lengths[self.count] = numbers.size
-        self.count += 1
-
-    def blocks(self) -> Blocks:
-        """Return a snapshot of the sequences so far."""
-        blocks = -(-self.count // self._rows.shape[1])
-        return Blocks(self._rows, self._starts[: blocks + 1].copy(), self._lengths[: self.count])
-
-
-def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return an uninitialised array that begins at a cache line."""
-    size = shape[0] * shape[1] * dtype.itemsize
-    room = np.empty(size + CACHE_LINE, np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    return room[start : start + size].view(dtype).reshape(shape)
-
-
-class GrowingArray:
-    """A one-dimensional array that grows at its end."""
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self._numbers = np.empty(0, dtype)
-        self.size = 0
-
-    def extend(self, numbers: NDArray[Any]) -> None:
-        """Append numbers, (count,)."""
-        size = self.size + numbers.size
-        if size > self._numbers.size:
-            room = np.empty(max(64, size, 2 * self.size), self._numbers.dtype)
-            room[: self.size] = self._numbers[: self.size]
-            self._numbers = room
-        self._numbers[self.size : size] = numbers
-        self.size = size
-
-    @property
-    def numbers(self) -> NDArray[Any]:
-        """The numbers so far, (size,), read-only; later numbers do not change this view."""
-        view = self._numbers[: self.size]
-        view.setflags(write=False)
-        return view
-
-
-class Batch(Protocol):
-    """A snapshot of the distinct runs of one instance, ready to be compared with one more run."""
-
-    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
-        """Return, (runs - first,), unclipped Sim of a trajectory's first `length` states and each run from `first` on.
-        The bits equal those of `pairs.raw_similarity`. None if a run is too long or has too many different tokens for
-        the kernel. Raises DistanceError if a distance is above the normaliser and the settings are strict.
+        lanes: runs in a block; `padding` fills the ends of shorter ones. encode: returns the numbers, (length,), of a
+        run's first states. compare: as `Compare`, but takes the encoded runs first.
         """
-        ...
-
-
-class Encoder(Protocol):
-    """Collects the distinct runs of one instance, all truncated alike, in the form that one kernel reads."""
+        self._padding, self._encode, self._compare = padding, encode, compare
+        self._rows = np.empty((0, lanes), dtype)
+        self._starts = [0]
+        self._lengths = GrowingArray(np.int32)
 
     @property
     def count(self) -> int:
         """How many runs were appended."""
-        ...
+        return self._lengths.size
 
     def append(self, run: Trajectory, length: int) -> None:
         """Add the first `length` states of a trajectory."""
-        ...
+        from behavesim.similarity.kernels.compiler import empty
 
-    def batch(self) -> Batch:
-        """Return a snapshot of the runs so far."""
-        ...
+        numbers, lanes = self._encode(run, length), self._rows.shape[1]
+        if self.count % lanes == 0:
+            self._starts.append(self._starts[-1])
+        start = self._starts[-2]
+        end = start + numbers.size
+        if end > len(self._rows):
+            room = empty(max(end, 2 * len(self._rows)), lanes, self._rows.dtype)
+            room[: len(self._rows)] = self._rows
+            room[len(self._rows) :] = self._padding
+            self._rows = room
+        self._rows[start:end, self.count % lanes] = numbers
+        self._starts[-1] = max(end, self._starts[-1])
+        self._lengths.extend(numbers.size)
+
+    def comparison(self) -> Compare:
+        """Return the comparison with the runs appended so far; later ones do not change it."""
+        # `starts` is copied: a longer run in the last block would move its end
+        return partial(self._compare, Blocks(self._rows, np.array(self._starts), self._lengths.numbers))

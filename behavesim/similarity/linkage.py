@@ -5,15 +5,30 @@ scipy takes a quarter of a second to load, so it is loaded at the first use.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-Join = tuple[int, int, float]
-"""Two groups that become one, and their distance: the mean over pairs of a member of either."""
+
+@dataclass(frozen=True)
+class Join:
+    """One merge of average linkage: the groups `one` and `other` become one.
+
+    `distance` is their distance, the mean over all pairs of a member of `one` and a member of `other`. N groups have
+    the numbers 0 … N − 1; the first join makes group N, the next N + 1, and so on.
+    """
+
+    one: int
+    other: int
+    distance: float
 
 
 def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scipy's linkage matrix (N - 1, 4) of (N, N) symmetric distances: all joins, the nearest first."""
+    """Return scipy's matrix of average linkage, (N - 1, 4), of (N, N) symmetric distances: all joins, nearest first.
+
+    N is at least 2. Distances below 0, which rounding makes, count as 0.
+    """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
@@ -22,9 +37,9 @@ def tree(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
-    """Return a label for each of N algorithms, at most `count` different ones, from (N, N) symmetric distances.
+    """Return the number of the group of each of N algorithms, from (N, N) symmetric distances; at most `count` groups.
 
-    Joining stops at `count` groups; labels number the groups by their first member.
+    Groups are joined until `count`, 1 or more, are left. They are numbered from 0 in order of their first members.
     """
     size = len(distances)
     if size <= count:
@@ -36,9 +51,9 @@ def average_linkage(distances: NDArray[np.float64], count: int) -> list[int]:
 
 
 def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
-    """Return how the groups of `average_linkage` join further, until one is left: two of them, and how far apart.
+    """Return the G − 1 joins of the G groups of `average_linkage`, nearest first, until one group is left.
 
-    Groups go by their labels; the first two that join are from then on a group of the next number, and so on.
+    distances: (N, N), symmetric. labels: what `average_linkage` returned for these distances, with N at least 1.
     """
     named, count = list(labels), max(labels) + 1
     found: list[Join] = []
@@ -48,5 +63,5 @@ def joins(distances: NDArray[np.float64], labels: list[int]) -> list[Join]:
             named.append(one)
         else:
             named.append(count + len(found))
-            found.append((one, other, distance))
+            found.append(Join(one, other, distance))
     return found

@@ -16,50 +16,61 @@ from behavesim.trajectory import AlgorithmRun, Trajectory
 Similarities = NDArray[np.float64]
 
 STRIPE = 64
-"""Rows of a matrix that are mirrored at a time: one by one, every number would take a cache line."""
+"""Rows of a matrix that are mirrored at a time. One by one, every number would be written to another cache line, which
+is slow."""
 
 
 @dataclass(frozen=True)
 class BehaveSim(MeasureSettings):
     """The measure of the paper (section "BehaveSim"), with its settings; immutable.
 
-    BehaveSim(A, B) is the mean over instances, and over starting points within an instance, of
-    Sim(X, Y) = 1 - DTW(X, Y) / min(|X|, |Y|), where DTW sums the distances of states along the best alignment.
+    BehaveSim(A, B) is the mean of Sim(X, Y) = 1 - DTW(X, Y) / min(|X|, |Y|) over instances, and over starting points
+    within an instance. DTW sums the distances of states along the best alignment.
 
     normaliser: the greatest distance two solutions of the problem can have, d_max for edits or D for Euclidean
-        distances; or "pair", to divide each edit distance by the longer of the two states, which changes values a lot.
+        distances; or "pair", to divide each edit distance by the length of the longer of the two states, which changes
+        values a lot.
     measure: "dtw"; "erp", 1 - ERP / min(|X|, |Y|) with the reference solution `gap`; "mean", 1 - the mean distance at
         equal steps over the common length; "cosine", the mean cosine between successive segments of vectors over the
         common length, in [-1, 1] (paper, appendix "Choice of Trajectory Distance Measures"). For trajectories of very
         unequal length, resample to a common length before mean, erp or cosine, or their values mean little.
-    truncate, skip: drop the last part of each trajectory; keep only one in skip + 1 states, and the last.
-    clip: bound each Sim to [0, 1], as people expect; without, unequal lengths make it negative without bound, which
+    truncate, skip: the fraction, from 0 to 1, of each trajectory's states that is dropped at its end (one always
+        stays); keep only one in skip + 1 states, and the last.
+    clip: bound each Sim to [0, 1]. If false, unequal lengths make it negative without bound, which
         still tells which of two is nearer.
     distance: a distance of one's own between two states (arrays of tokens or coordinates), before division by the
-        normaliser; slow, for it is called for every pair of states.
+        normaliser; slow, because it is called for every pair of states.
     gap: the reference solution of "erp": tokens, by default none; for vectors coordinates, by default the origin.
-    strict: refuse distances above the normaliser; without, states that far apart just count for more than 1.
+    strict: refuse distances above the normaliser. If false, states that far apart count for more than 1.
 
     Every similarity is a finite float64, and exactly 1.0 for identical trajectories. What cannot be compared raises
-    TrajectoryError: other kinds, instances or dimensions, and (if `strict`) a normaliser below a distance that occurs.
+    TrajectoryError: other kinds, instances or dimensions. A `distance` that returns no finite number of 0 or more
+    raises DistanceError. So does a distance above the normaliser, if `strict`.
     """
 
     def similarity(self, x: AlgorithmRun, y: AlgorithmRun) -> float:
-        """Sim(x, y) of two trajectories."""
+        """Return Sim(x, y) of two trajectories or samples on one instance.
+
+        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
+        """
         raw = raw_similarity(x, y, self)
         return min(1.0, max(0.0, raw)) if self.clip else raw
 
     def between(self, left: Algorithm, right: Algorithm) -> float:
-        """BehaveSim of two algorithms, each a trajectory per instance (or several, one per starting point)."""
+        """Return BehaveSim of two algorithms, each a run per instance (or several, one per starting point).
+
+        Raises TrajectoryError (DistanceError is one) if they cannot be compared.
+        """
         (left_runs, left_shape), (right_runs, right_shape) = runs_of(left), runs_of(right)
         check_shapes(left_shape, right_shape)
         sims = (np.array([self.similarity(x, y)]) for x, y in zip(left_runs, right_runs, strict=True))
         return float(_expectation(sims, left_shape)[0])
 
     def one_vs_many(self, algorithm: Algorithm, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return (N,) BehaveSim of one algorithm and each of N; an Archive is encoded once, a list at every call.
+        """Return, (N,), BehaveSim of one algorithm and each of N; an Archive is encoded once, a list at every call.
 
-        The kernels release the GIL. The result has the same bits whatever N is.
+        The kernels release the GIL. The similarity of two algorithms has the same bits whatever N is. Raises
+        TrajectoryError (DistanceError is one) if two cannot be compared.
         """
         archive = _archive(algorithms)
         runs, shape = runs_of(algorithm)
@@ -74,9 +85,10 @@ class BehaveSim(MeasureSettings):
         return _expectation(sims, shape)
 
     def refuse(self, algorithm: Algorithm, archive: Archive) -> None:
-        """Raise TrajectoryError where an algorithm cannot be compared with those of an archive.
+        """Raise TrajectoryError if an algorithm cannot be compared with those of an archive, which has at least one.
 
-        Coordinates above LARGEST are refused too: two such algorithms could have no finite similarity.
+        If `strict`, that includes distances above the normaliser. Coordinates beyond ±LARGEST are refused too: two such
+        algorithms could have no finite similarity.
         """
         runs, shape = runs_of(algorithm)
         check_shapes(archive.shape, shape)
@@ -87,7 +99,10 @@ class BehaveSim(MeasureSettings):
             check_coordinates(run)
 
     def matrix(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return (N, N) BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal."""
+        """Return, (N, N), BehaveSim of every pair of algorithms; symmetric, with ones on the diagonal.
+
+        Raises TrajectoryError (DistanceError is one) if two cannot be compared.
+        """
         archive = _archive(algorithms)
         count = len(archive)
         if count == 0:
@@ -100,15 +115,14 @@ class BehaveSim(MeasureSettings):
         Only one block is in memory; each pair is compared twice, once for each of its two rows.
         Raises TrajectoryError where `size` is not an integer of 1 or more.
         """
-        check_count("size", size, 1)
-        return self._rows(algorithms, size)
-
-    def _rows(self, algorithms: Archive | Sequence[Algorithm], size: int) -> Iterator[Similarities]:
+        check_count("size", size, 1)  # at once: a generator's own checks would wait for its first row
         archive = _archive(algorithms)
         count = len(archive)
-        for start in range(0, count, size):
-            chosen = range(start, min(start + size, count))
-            yield _expectation((self._of(chosen, column, count) for column in archive.columns), archive.shape)
+        blocks = (range(start, min(start + size, count)) for start in range(0, count, size))
+        return (
+            _expectation((self._of(chosen, column, count) for column in archive.columns), archive.shape)
+            for chosen in blocks
+        )
 
     def nearest(self, algorithms: Archive | Sequence[Algorithm], count: int) -> tuple[NDArray[np.intp], Similarities]:
         """Return the `count` most similar others of each algorithm, and their similarities: two (N, count) arrays.
@@ -120,9 +134,7 @@ class BehaveSim(MeasureSettings):
         found: list[NDArray[np.intp]] = []
         sims: list[Similarities] = []
         for block in self.rows(algorithms):
-            first = sum(map(len, found))
-            own = np.arange(len(block))
-            block[own, first + own] = -np.inf
+            np.fill_diagonal(block[:, sum(map(len, found)) :], -np.inf)  # an algorithm is not its own neighbour
             order = np.argsort(-block, axis=1, kind="stable")[:, : min(count, block.shape[1] - 1)]
             found.append(order)
             sims.append(np.take_along_axis(block, order, axis=1))
@@ -131,30 +143,32 @@ class BehaveSim(MeasureSettings):
         return np.concatenate(found), np.concatenate(sims)
 
     def per_instance(self, algorithms: Archive | Sequence[Algorithm]) -> Similarities:
-        """Return (instances, N, N) the similarities on each instance alone; `matrix` is their mean."""
+        """Return, (instances, N, N), the similarities on each instance alone, N at least 1; `matrix` is their mean."""
         archive = _archive(algorithms)
         sims = (self._within(column, len(archive)) for column in archive.columns)
         return np.array([_expectation(sims, (starts,)) for starts in archive.shape])
 
     def _is_within_unit(self, run: AlgorithmRun, column: Column) -> bool:
-        """Return whether no distance can exceed the normaliser: that of two prefixes is at most the longer length."""
+        """Return whether the runs are prefixes so short that no distance between their states exceeds the normaliser.
+
+        The edit distance of two prefixes is at most the length of the longer one.
+        """
         compared = (run, *column.distinct)
         if not self.is_plain or not all(isinstance(each, Trajectory) and each.kind == "prefixes" for each in compared):
             return False
         return self.normaliser == "pair" or max(map(len, compared)) <= self.unit
 
     def _against(self, run: AlgorithmRun, column: Column, first: int = 0) -> Similarities:
-        """(distinct runs - first,) Sim of one run and each distinct run of a column from `first` on."""
-        if self.is_plain and isinstance(run, Trajectory) and (batch := column.encoded(self.granularity)):
+        """Return, (distinct runs - first,), Sim of one run and each distinct run of a column from index `first` on."""
+        if isinstance(run, Trajectory) and (compare := column.comparison(self)):
             check_comparable(run, column.distinct[0], self)
-            sims = batch.similarities(run, self.granularity.length(len(run)), first, self)
-            if sims is not None:
+            if (sims := compare(run, self.length(len(run)), first, self)) is not None:
                 check_finite(sims)
                 return np.clip(sims, 0.0, 1.0) if self.clip else sims
         return np.array([self.similarity(run, other) for other in column.distinct[first:]])
 
     def _of(self, chosen: range, column: Column, count: int) -> Similarities:
-        """(chosen, count) Sim of the runs of some algorithms and those of the first in one column."""
+        """Return, (chosen, count), Sim of the runs of some algorithms and those of the first `count`, in one column."""
         indices = column.indices[:count]
         sims = np.empty((len(chosen), count))
         for row, number in enumerate(chosen):
@@ -162,7 +176,7 @@ class BehaveSim(MeasureSettings):
         return sims
 
     def _within(self, column: Column, count: int) -> Similarities:
-        """(count, count) Sim of the runs of the first algorithms in one column."""
+        """Return, (count, count), Sim of the runs of the first `count` algorithms in one column."""
         indices = column.indices[:count]
         size = int(indices.max()) + 1
         sims = np.empty((size, size))
@@ -181,9 +195,10 @@ def _archive(algorithms: Archive | Sequence[Algorithm]) -> Archive:
 
 
 def _expectation(sims: Iterator[Similarities], shape: Shape) -> Similarities:
-    """The mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2)).
+    """Return the mean over instances of the mean over their starting points (paper, definition of BehaveSim(A1, A2)).
 
-    Takes arrays that nobody else holds, one at a time, and uses their memory.
+    sims: an array for each starting point of each instance, all of one shape; they are overwritten, so that only two
+    are in memory. shape: the number of starting points of each instance.
     """
     total = np.zeros(())
     for starts in shape:

@@ -1,4 +1,4 @@
-"""Clearing: from each group of programs with similar behaviour, keep the best one."""
+"""Clearing: of programs with similar behaviour, only the best is chosen."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from behavesim.similarity.measure import BehaveSim
 from behavesim.trajectory import AlgorithmRun, packed
 
 Preference = tuple[float, int, int]
-"""Sort key of a program, best first: negated utility, length, number."""
+"""Sort key of a program; the best program has the smallest key. It is the negated utility (the score, turned so that
+higher is better), the length of the source in characters, and the program's number."""
 
 BASE = 100
-"""Number of first distinct behaviours whose median distance is the unit of the radius."""
+"""Number of distinct behaviours, the first that were added, whose median distance is the unit of the radius. A hundred
+give a stable median. Later programs do not change it; before the hundredth it is the median of those that there are."""
 
 
 def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDArray[np.float64]]) -> list[int]:
-    """Return the ranks, ascending, of at most `count` of `size` ranked programs, each at least `apart` from all before.
+    """Return the ranks, ascending from 0, of at most `count` of `size` ranked programs that are far from one another.
 
-    `distances(rank)` are the (size,) distances of one of them to all, in the order of ranks.
+    From the best on, a program is chosen if its distance to each one chosen before is at least `apart`; with `apart` 0,
+    the first `count` are chosen. `distances(rank)` returns, (size,), the distances of the program of that rank to all.
     """
     free, chosen = np.ones(size, dtype=bool), list[int]()
     while len(chosen) < count and free.any():
@@ -34,23 +37,24 @@ def cleared(size: int, count: int, apart: float, distances: Callable[[int], NDAr
 
 
 class Niches:
-    """Programs grouped by behaviour. A call of `clear` costs what has been added since the last call.
+    """Programs by behaviour, from which `clear` chooses. It keeps the distances of those it chose last.
 
     Programs with equal trajectories share one behaviour, represented by the best of them.
     """
 
     def __init__(self, measure: BehaveSim) -> None:
+        """Begin without programs; `measure` compares their behaviours."""
         self._measure = measure
         self._archive = Archive()
         self._behaviours: dict[bytes, int] = {}
         self._algorithms: list[Sequence[AlgorithmRun]] = []
         self._preferred: list[Preference] = []  # of each behaviour
         self._ranking: list[tuple[Preference, int]] = []  # the same with the behaviour's number, preferred ones first
-        self._rows: dict[int, NDArray[np.float64]] = {}  # the distances of a behaviour to the others, while it is kept
-        self._scale: tuple[int, float] = (0, 0.0)
+        self._rows: dict[int, NDArray[np.float64]] = {}  # distances of the last chosen behaviours to all others
+        self._scale: tuple[int, float] = (0, 0.0)  # how many behaviours the median is of, and the median
 
     def add(self, algorithm: Sequence[AlgorithmRun], preference: Preference) -> None:
-        """Add a program: its runs, and its sort key."""
+        """Add a program: one run for each instance, and its sort key; raises TrajectoryError as `Archive.append`."""
         number = self._behaviours.setdefault(packed(algorithm), len(self._algorithms))
         if number == len(self._algorithms):
             self._algorithms.append(algorithm)
@@ -64,10 +68,11 @@ class Niches:
         insort(self._ranking, (preference, number))
 
     def clear(self, radius: float, count: int) -> list[int]:
-        """Return the numbers of at most `count` programs, best first, each far from all before it.
+        """Return the numbers (the last of `Preference`) of at most `count` programs, best first, far from one another.
 
         Far means a distance (1 − BehaveSim) of at least `radius` times the median distance of the first hundred
-        distinct behaviours. With radius 0 behaviours only have to differ.
+        distinct behaviours. With radius 0 behaviours only have to differ. Empty if no program was added. Raises
+        DistanceError if the measure is strict and a distance is above its normaliser.
         """
         order = np.array([number for _, number in self._ranking], dtype=np.intp)
         apart = radius * self._median() if radius else 0.0
@@ -78,6 +83,7 @@ class Niches:
         return [self._preferred[number][2] for number in chosen]
 
     def _median(self) -> float:
+        """Return the median distance between the first BASE distinct behaviours; 0.0 for fewer than two."""
         base = min(BASE, len(self._algorithms))
         if self._scale[0] != base:
             distances = 1.0 - self._measure.matrix(self._archive.take(range(base)))
@@ -92,7 +98,7 @@ class Niches:
         return self._rows[number]
 
     def _extend(self) -> None:
-        """Compare the behaviours of the last selection with those added since."""
+        """Complete the distances of the last chosen behaviours by those to behaviours added since."""
         if not self._rows:
             return
         known = len(next(iter(self._rows.values())))  # they were all brought up to date together

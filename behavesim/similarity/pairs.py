@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import DistanceError, TrajectoryError
-from behavesim.similarity.settings import LARGEST, MeasureSettings
+from behavesim.similarity.settings import LARGEST, Distance, MeasureSettings
 from behavesim.trajectory import AlgorithmRun, Samples, Trajectory, described, trajectories_of
 
-Costs = NDArray[Any]
-"""(m, n) distances between states before division by the unit: int64 for whole numbers of edits, else float64."""
+Costs = NDArray[np.float64]
+"""(m, n) distances between m states and n states, before division by the settings' unit."""
+Indices = NDArray[np.intp]
+"""Indices of states, ascending."""
 
 
 def raw_similarity(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
     """Return Sim(x, y) before clipping, at most 1.0 (paper, "Similarity Between PSTrajs").
 
-    Raises TrajectoryError if the two cannot be compared, DistanceError if a distance is above the normaliser or the
-    settings' own distance function returns no finite number of 0 or more.
+    Raises TrajectoryError if the two cannot be compared. Raises DistanceError if the settings are `strict` and a
+    distance is above the normaliser, or if their own distance function returns no finite number of 0 or more.
     """
     if isinstance(x, Trajectory) and isinstance(y, Trajectory) and x.kind == y.kind == "prefixes" and settings.is_plain:
         return _prefix_dtw(x, y, settings)
@@ -92,42 +94,44 @@ def _scalar() -> Any:
 
 
 def _prefix_dtw(run_x: Trajectory, run_y: Trajectory, settings: MeasureSettings) -> float:
+    """Return unclipped Sim of two prefix trajectories by dynamic time warping, without the table of all distances."""
     x, y = run_x.data, run_y.data
     if settings.truncate:
-        x, y = (run.data[: settings.granularity.length(len(run))] for run in (run_x, run_y))
+        x, y = x[: settings.length(len(x))], y[: settings.length(len(y))]
     x, y = x.astype(np.int64), y.astype(np.int64)
     longer, shorter = len(x), len(y)
-    if longer < shorter:
+    if longer < shorter:  # `max` and `min` would take 4 % of a short comparison's time
         longer, shorter = shorter, longer
-    if settings.normaliser == "pair":
-        total = _scalar().prefix_dtw_pairwise(x, y, 1.0 / np.arange(1, longer + 1))
-    else:
-        if settings.strict and longer > settings.unit:  # a distance is at most the longer length
-            check_prefix_distances(x, y, settings)
-        total = _scalar().prefix_dtw(x, y)  # exact: sums are far below 2**53
+    reciprocals = 1.0 / np.arange(1, longer + 1) if settings.normaliser == "pair" else None
+    if settings.strict and reciprocals is None and longer > settings.unit:  # a distance is at most the longer length
+        check_prefix_distances(x, y, settings)
+    total = _scalar().prefix_dtw(x, y, reciprocals)  # sums of integers are exact: far below 2**53
     return float(1.0 - total / (settings.unit * shorter))
 
 
-def check_prefix_distances(x: Costs, y: Costs, settings: MeasureSettings) -> None:
+def check_prefix_distances(x: NDArray[Any], y: NDArray[Any], settings: MeasureSettings) -> None:
     """Raise DistanceError if the settings are strict and two prefixes of x and y are further apart than the normaliser.
 
-    x, y: the decisions of two runs; equal ones are not checked.
+    x, y: the decisions of two runs, integers; equal runs are not checked.
     """
     if not np.array_equal(x, y):
-        settings.check_distance(_scalar().furthest_prefixes(x.astype(np.int64), y.astype(np.int64)))
+        _, largest = _scalar().edit_distances(x.astype(np.int64), y.astype(np.int64))
+        settings.check_distance(largest)
 
 
 def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    scalar = _scalar()
-    cost = _expected_costs(x, y, settings)
-    occurring: tuple[Costs, ...]
+    """Return unclipped Sim by dtw, mean or erp; raises DistanceError if a distance that counts is not allowed."""
+    scalar, cost = _scalar(), _expected_costs(x, y, settings)
+    occurring: tuple[Costs, ...] = (cost,)
     if settings.measure == "dtw":
-        total, occurring = scalar.dtw(cost), (cost,)
+        total = scalar.dtw(cost)
     elif settings.measure == "mean":
-        total, occurring = scalar.diagonal_sum(cost), (cost.diagonal(),)
+        occurring = (cost.diagonal(),)
+        total = occurring[0].cumsum()[-1]  # `sum` adds pairwise and rounds otherwise
     else:
-        x_gap, y_gap = (_gap_costs(run, settings).astype(cost.dtype) for run in (x, y))
-        total, occurring = scalar.erp(cost, x_gap, y_gap), (cost, x_gap, y_gap)
+        gaps = _gap_costs(x, settings), _gap_costs(y, settings)
+        occurring = (cost, *gaps)
+        total = scalar.erp(cost, *gaps)
     if total != 0 or settings.distance is not None:  # distances of 0 are within any normaliser
         for distances in occurring:
             settings.check_distance(distances.max())
@@ -135,8 +139,9 @@ def _by_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> fl
 
 
 def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> float:
-    assert isinstance(x, Trajectory) and isinstance(y, Trajectory), "of samples it is refused"
-    states_x, states_y = (run.data[settings.granularity.kept(len(run))] for run in (x, y))
+    """Return the mean cosine of the segments; raises TrajectoryError if a run has one state or overflows."""
+    assert isinstance(x, Trajectory) and isinstance(y, Trajectory), "check_comparable refuses samples"
+    states_x, states_y = (run.data[settings.kept(len(run))] for run in (x, y))
     if min(len(states_x), len(states_y)) < 2:
         raise TrajectoryError("measure='cosine' compares segments between states: it needs two states; got one")
     cosine = float(_scalar().mean_cosine(states_x, states_y))
@@ -146,15 +151,12 @@ def _cosine(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> floa
 
 
 def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings) -> Costs:
-    """Return the (m, n) distances between states; between samples, half the energy distance, at least 0.
+    """Return the (m, n) distances between the kept states; between samples, half the energy distance, at least 0.
 
     It is E d(X, Y) - E d(X, X') / 2 - E d(Y, Y') / 2, estimated without bias (U-statistic): X' is always another sample
-    than X. With one sample, E d(X, X') counts as 0.
+    than X. With one sample, E d(X, X') counts as 0, so between two trajectories it is their states' distance.
     """
-    if isinstance(x, Trajectory) and isinstance(y, Trajectory):
-        kept = settings.granularity.kept
-        return _costs(x, kept(len(x)), y, kept(len(y)), settings)
-    steps_x, steps_y = (settings.granularity.kept(len(run)) for run in (x, y))
+    steps_x, steps_y = settings.kept(len(x)), settings.kept(len(y))
     pairs = [_costs(a, steps_x, b, steps_y, settings) for a, b in product(trajectories_of(x), trajectories_of(y))]
     spread = _spread(x, settings)[:, None] / 2 + _spread(y, settings)[None, :] / 2
     return np.asarray(np.maximum(np.mean(pairs, axis=0) - spread, 0.0))
@@ -162,7 +164,7 @@ def _expected_costs(x: AlgorithmRun, y: AlgorithmRun, settings: MeasureSettings)
 
 def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """Return, (steps,), the mean distance between two different samples at each kept step; 0 for a single sample."""
-    steps = settings.granularity.kept(len(run))
+    steps = settings.kept(len(run))
     pairs = [_costs(a, steps, b, steps, settings).diagonal() for a, b in combinations(trajectories_of(run), 2)]
     return np.mean(pairs, axis=0) if pairs else np.zeros(len(steps))
 
@@ -170,7 +172,7 @@ def _spread(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
 def _gap_costs(run: AlgorithmRun, settings: MeasureSettings) -> Costs:
     """Return, (steps,), the distance of each kept state to ERP's reference state."""
     reference = _reference(trajectories_of(run)[0], settings)
-    return np.ascontiguousarray(_expected_costs(run, reference, settings)[:, -1])
+    return _expected_costs(run, reference, settings)[:, 0].copy()
 
 
 def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
@@ -187,20 +189,20 @@ def _reference(like: Trajectory, settings: MeasureSettings) -> Trajectory:
     return Trajectory.sets([tokens]) if like.kind == "sets" else Trajectory.sequences([tokens])
 
 
-def _costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
-    """Return the distances between the states `steps_x` of x and `steps_y` of y.
+def _costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, settings: MeasureSettings) -> Costs:
+    """Return the (m, n) distances between the states `steps_x` of x and `steps_y` of y.
 
     For the normaliser "pair", each is divided by the length of the longer state. Steps after a run's end mean its last
-    state.
+    state: one sample may have fewer states than another.
     """
-    steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)  # a run stays in its last state
+    steps_x, steps_y = np.minimum(steps_x, len(x) - 1), np.minimum(steps_y, len(y) - 1)
     if settings.distance is not None:
-        cost = _own_costs(x, steps_x, y, steps_y, settings)
+        cost = _own_costs(x, steps_x, y, steps_y, settings.distance)
     else:
         cost = _all_costs(x, y, steps_x[-1] + 1, steps_y[-1] + 1)[np.ix_(steps_x, steps_y)]
     if settings.normaliser == "pair":
         cost = cost * (1.0 / np.maximum(np.maximum.outer(_sizes(x)[steps_x], _sizes(y)[steps_y]), 1))
-    return np.ascontiguousarray(cost)
+    return cost
 
 
 def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
@@ -210,39 +212,36 @@ def _all_costs(x: Trajectory, y: Trajectory, m: int, n: int) -> Costs:
         return np.asarray(scalar.vector_costs(x.data[:m], y.data[:n]))
     if x.kind == y.kind == "prefixes":
         return np.asarray(scalar.edit_table(x.data[:m].astype(np.int64), y.data[:n].astype(np.int64)))
-    kernel = scalar.set_costs if x.kind == "sets" else scalar.sequence_costs
-    return np.asarray(kernel(*_states(x, m), *_states(y, n)))
+    return np.asarray(scalar.token_costs(*states_of(x, m), *states_of(y, n), x.kind == "sets"))
 
 
-def _own_costs(x: Trajectory, steps_x: Costs, y: Trajectory, steps_y: Costs, settings: MeasureSettings) -> Costs:
-    """Return the distances by the settings' own function; raises DistanceError if one is not finite or below 0."""
-    assert settings.distance is not None
+def _own_costs(x: Trajectory, steps_x: Indices, y: Trajectory, steps_y: Indices, distance: Distance) -> Costs:
+    """Return the (m, n) distances by a person's function; raises DistanceError if one is not finite or below 0."""
     cost = np.empty((len(steps_x), len(steps_y)))
     states_y = [y.state(j) for j in steps_y]
     for row, i in enumerate(steps_x):
         for column, state in enumerate(states_y):
-            distance = settings.distance(x.state(i), state)
+            found = distance(x.state(i), state)
             try:
-                cost[row, column] = distance
+                cost[row, column] = found
             except (TypeError, ValueError):
                 cost[row, column] = np.nan
             if not 0 <= cost[row, column] < np.inf:
                 raise DistanceError(
                     "`distance` must return a finite number, 0 or more; "
-                    f"got {described(distance)} for states {i} and {steps_y[column]}"
+                    f"got {described(found)} for states {i} and {steps_y[column]}"
                 )
     return cost
 
 
-def _states(run: Trajectory, count: int) -> tuple[Costs, Costs]:
-    """Return the tokens of the first `count` states, end to end, and where each state ends."""
-    if run.ends is None:  # prefixes, written out
-        return np.concatenate([run.data[: i + 1] for i in range(count)]).astype(np.int64), np.cumsum(
-            _sizes(run)[:count]
-        )
-    return run.data[: run.ends[count - 1]].astype(np.int64), run.ends[:count]
+def states_of(run: Trajectory, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens of the first `count` states of sets, sequences or prefixes, end to end, and where each ends."""
+    if run.ends is not None:
+        return run.data[: run.ends[count - 1]].astype(np.int64), run.ends[:count]
+    written_out = [run.data[: i + 1] for i in range(count)]
+    return np.concatenate(written_out).astype(np.int64), np.cumsum(_sizes(run)[:count])
 
 
-def _sizes(run: Trajectory) -> Costs:
-    """Return, (states,), the number of tokens in each state."""
+def _sizes(run: Trajectory) -> NDArray[np.int64]:
+    """Return, (states,), the number of tokens in each state of sets, sequences or prefixes."""
     return np.arange(1, len(run) + 1) if run.ends is None else np.diff(run.ends, prepend=0)

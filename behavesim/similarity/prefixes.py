@@ -3,84 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.similarity.blocks import BlockBuilder, Blocks, Sims
+from behavesim.similarity.blocks import BlockEncoder, Blocks, Encoder, Sims
 from behavesim.similarity.pairs import check_prefix_distances
 from behavesim.similarity.settings import MeasureSettings
 from behavesim.trajectory import Trajectory
 
 PADDING, UNKNOWN = 2**16 - 1, 2**16 - 2
-"""Tokens that equal no decision of the archive: behind a run's last one, and in a candidate."""
+"""Two tokens that equal no decision of the archive. PADDING stands after a run's last decision, and UNKNOWN for a
+candidate's decision that no run of the archive has."""
 
 LONGEST = 2**16 - 1
-"""States up to which edit distances fit 16 bits."""
+"""Most states of a run for which edit distances fit 16 bits; longer runs are compared pair by pair."""
 LONGEST_16 = 361
-"""States up to which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n at most."""
+"""Most states for which a path's sum fits 16 bits: one path is the diagonal, then straight on, 1 + 2 + … + n."""
 
 
-class PrefixEncoder:
-    """Prefix trajectories as 16-bit token numbers, (states,) each, in blocks; see `blocks.Encoder`."""
+def prefix_encoder() -> Encoder:
+    """Return an encoder of prefix trajectories, to which no run was appended yet; it stores a decision in 16 bits.
 
-    def __init__(self) -> None:
-        from behavesim.similarity.kernels import prefix
+    Its comparison returns None if a run has more than LONGEST states, or if the archive has more than UNKNOWN different
+    decisions.
+    """
+    from behavesim.similarity.kernels import prefix
 
-        self._builder = BlockBuilder(prefix.LANES, np.uint16, PADDING)
-        self._numbers: dict[int, int] = {}
-        self._longest = 0
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return self._builder.count
-
-    def append(self, run: Trajectory, length: int) -> None:
-        """Add the first `length` states of a trajectory."""
-        numbers = self._numbers
-        tokens = [numbers.setdefault(token, len(numbers)) for token in run.data[:length].tolist()]
-        self._builder.append(np.array(tokens, np.int64).astype(np.uint16))
-        self._longest = max(self._longest, length)
-
-    def batch(self) -> PrefixBatch:
-        """The runs so far."""
-        return PrefixBatch(self._builder.blocks(), self._longest, self._numbers)
+    numbers: dict[int, int] = {}
+    return BlockEncoder(
+        prefix.LANES,
+        np.uint16,
+        PADDING,
+        encode=lambda run, length: numbered(run.data[:length], numbers),
+        compare=partial(_compare, numbers),
+    )
 
 
-@dataclass(frozen=True)
-class PrefixBatch:
-    """Prefix trajectories in blocks of token numbers; see `blocks.Batch`."""
+def numbered(tokens: NDArray[np.int64], numbers: dict[int, int]) -> NDArray[np.uint16]:
+    """Return the 16-bit number of each token; a token that `numbers` does not have yet gets the next number there.
 
-    blocks: Blocks
-    longest: int
-    """The most states of a run."""
-    numbers: Mapping[int, int]
-    """The number of each token."""
+    Numbers above 65 535 wrap around: comparisons must check the size of `numbers`.
+    """
+    found = [numbers.setdefault(token, len(numbers)) for token in tokens.tolist()]
+    return np.array(found, np.int64).astype(np.uint16)
 
-    def similarities(self, run: Trajectory, length: int, first: int, settings: MeasureSettings) -> Sims | None:
-        """(runs - first,) float64; see `blocks.Batch`."""
-        from behavesim.similarity.kernels import prefix
 
-        longest = max(length, self.longest)
-        if longest > LONGEST or len(self.numbers) > UNKNOWN:
-            return None
-        x = np.array([self.numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
-        if settings.strict and settings.normaliser != "pair" and longest > settings.unit:
-            _check_distances(x, self.blocks, first, settings)
-        is_pairwise = settings.normaliser == "pair"
-        whole = np.uint16 if longest <= LONGEST_16 else np.uint32
-        path_row = np.empty((self.longest, prefix.LANES), np.float64 if is_pairwise else whole)
-        reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
-        tokens, starts, lengths = self.blocks.numbers, self.blocks.starts, self.blocks.lengths
-        out, block = np.empty(lengths.size), first // prefix.LANES
-        prefix.similarities(x, tokens, starts, lengths, block, reciprocals, settings.unit, path_row, out)
-        return out[first:]
+def _compare(
+    numbers: Mapping[int, int], blocks: Blocks, run: Trajectory, length: int, first: int, settings: MeasureSettings
+) -> Sims | None:
+    """Compare a run with the runs of `blocks`, whose tokens have these `numbers`; see `blocks.Compare`."""
+    from behavesim.similarity.kernels import prefix
+
+    columns, is_pairwise = int(blocks.lengths.max()), settings.normaliser == "pair"
+    longest = max(length, columns)
+    if longest > LONGEST or len(numbers) > UNKNOWN:
+        return None
+    x = np.array([numbers.get(token, UNKNOWN) for token in run.data[:length].tolist()], np.uint16)
+    if settings.strict and not is_pairwise and longest > settings.unit:
+        _check_distances(x, blocks, first, settings)
+    whole = np.uint16 if longest <= LONGEST_16 else np.uint32
+    path_row = np.empty((columns, prefix.LANES), np.float64 if is_pairwise else whole)
+    reciprocals = 1.0 / np.arange(1, longest + prefix.ROWS + 1) if is_pairwise else None
+    sims = np.empty(blocks.lengths.size)
+    prefix.similarities(x, tuple(blocks), first // prefix.LANES, reciprocals, settings.unit, path_row, sims)
+    return sims[first:]
 
 
 def _check_distances(x: NDArray[np.uint16], blocks: Blocks, first: int, settings: MeasureSettings) -> None:
-    """No two prefixes are further apart than the longer one is long, less one where they begin alike; else look."""
+    """Raise DistanceError if a distance between prefixes of x and of a run from `first` on is above the normaliser.
+
+    No such distance is larger than the longer length, less 1 if the first tokens are equal. So only runs for which that
+    is above the normaliser are compared.
+    """
     beginnings = blocks.numbers[blocks.starts[:-1]].ravel()[: blocks.lengths.size]
     bound = np.maximum(x.size, blocks.lengths) - (beginnings == x[0])
     for position in np.flatnonzero(bound > settings.unit):

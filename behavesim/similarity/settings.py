@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -11,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import DistanceError, TrajectoryError
-from behavesim.similarity.granularity import Granularity
 
 Measure = Literal["dtw", "erp", "mean", "cosine"]
+"""How two trajectories are compared; `BehaveSim` explains each."""
 Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 """The distance of two states, before normalisation; a state is an array of tokens or coordinates."""
 
 TOLERANCE = 1e-9
 """How far above the normaliser a distance may lie because of rounding, as a fraction of the normaliser."""
 LARGEST = 1e100
-"""Largest normaliser and largest coordinate of a run's vectors: squares and sums of such numbers do not overflow."""
+"""Largest normaliser, and largest coordinate in a run: squares and sums of such numbers do not overflow."""
 
 
 @dataclass(frozen=True)
 class MeasureSettings:
-    """The settings of `BehaveSim`, which explains them; raises TrajectoryError for those that make no sense."""
+    """The settings of `BehaveSim`, which explains them; raises TrajectoryError if one is out of range."""
 
     normaliser: float | Literal["pair"]
     measure: Measure = "dtw"
@@ -53,23 +54,37 @@ class MeasureSettings:
         if self.gap is not None:
             object.__setattr__(self, "gap", tuple(np.asarray(self.gap).ravel().tolist()))
 
-    @cached_property
-    def granularity(self) -> Granularity:
-        """Truncation and sampling."""
-        return Granularity(float(self.truncate), int(self.skip))
+    def length(self, states: int) -> int:
+        """Return how many of a run's states `truncate` leaves: all but the last floor(truncate * states), at least 1.
+
+        This is the truncation k of the paper's appendix "Influences of PSTraj Truncation and Sampling Parameters".
+        """
+        return max(1, states - math.floor(self.truncate * states + 1e-9))  # 0.29 * 100 is 28.999999999999996
+
+    def kept(self, states: int) -> NDArray[np.intp]:
+        """Return the indices, ascending, of those of a run's states that are compared: truncated, then sampled.
+
+        Sampling n, the same appendix's, skips `skip` states between kept ones; it keeps the first and the last.
+        """
+        last = self.length(states) - 1
+        stride = np.arange(0, last + 1, self.skip + 1)
+        return stride if stride[-1] == last else np.append(stride, last)
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether the kernels across an archive apply: full steps, DTW, the distance of the kind."""
+        """Whether the kernels for a whole archive apply: measure "dtw", no skipped states, no own `distance`."""
         return self.measure == "dtw" and self.skip == 0 and self.distance is None
 
     @cached_property
     def unit(self) -> float:
-        """What each distance is divided by; 1.0 for "pair", whose distances are divided in the kernels."""
+        """What the sum of distances is divided by; 1.0 for "pair", where each distance was divided before."""
         return 1.0 if self.normaliser == "pair" else float(self.normaliser)
 
     def check_distance(self, distance: float) -> None:
-        """Raise DistanceError where `strict` is set and a distance is above the normaliser."""
+        """Raise DistanceError if `strict` and a distance is NaN or above the normaliser (1 for "pair").
+
+        Rounding is allowed for: TOLERANCE, a fraction of the normaliser.
+        """
         if self.strict and not distance <= self.unit * (1 + TOLERANCE):
             raise DistanceError(
                 f"a distance of {distance:g} occurs, outside 0 to {self.unit:g}; "
@@ -82,6 +97,6 @@ def _is_real(value: object) -> bool:
 
 
 def check_count(name: str, value: object, least: int) -> None:
-    """Raise TrajectoryError where a value is not an integer of at least `least`; `name` is the argument's."""
+    """Raise TrajectoryError, which says `name`, if a value is not an integer of at least `least`; a bool is none."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise TrajectoryError(f"{name} must be an integer, {least} or more; got {value!r}")

@@ -1,4 +1,4 @@
-"""The trajectories of a run's members, kept from its events and encoded for comparison."""
+"""The trajectories of a run's candidates, taken from its events and encoded for comparison."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Algorithm = Sequence[AlgorithmRun]
 class Behaviours:
     """The trajectories of open candidates and of the archive's members, and the similarities between them.
 
-    `raw` does not clip similarities, because clipping would hide which group is nearest. `clipped` gives similarities
-    in [0, 1]. Only comparisons with the template raise errors (`refusal`). Two programs within distance d of the
-    template can be 2d apart, and that must not make a later decision fail.
+    `measure` compares them, but its `clip` and `strict` are ignored: each method says whether similarities are clipped,
+    and only `refusal` objects to distances above the normaliser.
     """
 
-    def __init__(self, raw: BehaveSim, clipped: BehaveSim) -> None:
-        self._strict = replace(raw, strict=True)
-        self._raw = replace(raw, strict=False)
-        self._clipped = replace(clipped, strict=False)
+    def __init__(self, measure: BehaveSim) -> None:
+        # two programs within distance d of the template can be 2d apart, and that must not make a later decision fail
+        self._strict = replace(measure, clip=False, strict=True)
+        self._raw = replace(self._strict, strict=False)
+        self._clipped = replace(self._raw, clip=True)
         self._algorithms: dict[CandidateId, Algorithm] = {}
         self._rows: dict[CandidateId, int] = {}
         self._newcomers: list[CandidateId] = []
@@ -48,31 +48,29 @@ class Behaviours:
         """Return the behaviours of a run without members, compared by the measure of its settings."""
         from behavesim.similarity import BehaveSim
 
-        def measure(clip: bool) -> BehaveSim:
-            return BehaveSim(**settings.measuring(task.normaliser), clip=clip)
-
-        return cls(raw=measure(clip=False), clipped=measure(clip=True))
+        return cls(BehaveSim(**settings.measuring(task.normaliser)))
 
     def warm(self) -> None:
-        """Load the compiled kernels for comparisons. This takes a moment; the template must have been applied."""
+        """Load or compile the kernels for comparisons, in 1 to 60 s; raises KeyError before the template's event."""
         from behavesim.similarity import Archive
 
         Archive([self._algorithms[TEMPLATE]]).warm()
 
     def apply(self, event: Event, alive: Collection[CandidateId]) -> None:
-        """Apply an event: keep or forget trajectories. `alive` are the members of the archive after the event."""
+        """Keep the trajectories of an Evaluated event; forget those of programs that an event evicts or does not add.
+
+        `alive` are the members of the archive after the event.
+        """
         match event:
             case Evaluated(candidate):
                 self._algorithms[candidate] = event.trajectories
-                if candidate == TEMPLATE:
-                    self._template = None
                 if candidate in alive:
                     self._newcomers.append(candidate)
             case Added(candidate):
                 self._newcomers.append(candidate)
                 if event.evicted:
                     self._keep(alive)
-            case NotAdded(candidate):
+            case NotAdded(candidate):  # a rejected candidate has no trajectories
                 self._algorithms.pop(candidate, None)
             case Regrouped():
                 self._keep(alive)
@@ -82,7 +80,10 @@ class Behaviours:
         return self._algorithms[candidate]
 
     def refusal(self, algorithm: Algorithm) -> str:
-        """Return why an algorithm's trajectories cannot be compared with the template's; '' if they can."""
+        """Return a line why an algorithm's trajectories cannot be compared with the template's; '' if they can.
+
+        A distance above the normaliser is such a reason. Raises KeyError before the template's event was applied.
+        """
         from behavesim.similarity import Archive
 
         if self._template is None:
@@ -98,25 +99,29 @@ class Behaviours:
     ) -> dict[GroupName, float]:
         """Return the mean unclipped similarity of a candidate to the members of each group, by the group's name.
 
-        This is the paper's "Register Algorithms". No group may be empty.
+        This is the paper's "Register Algorithms". Every group has at least one member.
         """
+        # unclipped, because clipping would hide which of several far groups is nearest
         similarity, row = self._to_all(self._raw, candidate).__getitem__, self._rows.__getitem__
         return {
             group: math.fsum(map(similarity, map(row, members))) / len(members) for group, members in groups.items()
         }
 
     def similarities(self, candidate: CandidateId, members: Sequence[CandidateId]) -> dict[CandidateId, float]:
-        """Return the similarity in [0, 1] of an evaluated candidate to each of these members."""
+        """Return the similarity in [0, 1] of a feasible candidate to each of these members, by their numbers."""
         similarity = self._to_all(self._clipped, candidate)
         return {member: similarity[self._rows[member]] for member in members}
 
     def matrix(self, members: Sequence[CandidateId]) -> NDArray[np.float64]:
-        """Return the (N, N) similarities in [0, 1] between these members."""
+        """Return the (N, N) similarities in [0, 1] between these members, in the given order."""
         archive = self._members()
         return self._clipped.matrix(archive.take([self._rows[member] for member in members]))
 
     def cluster(self, members: Sequence[CandidateId], count: int) -> list[list[CandidateId]]:
-        """Divide members into at most `count` groups by average linkage on 1 − BehaveSim, as the paper does first."""
+        """Divide members into at most `count` groups by average linkage on 1 − BehaveSim: the paper's first clustering.
+
+        No group is empty. The members keep the given order in each group, and the groups that of their first members.
+        """
         from behavesim.similarity.linkage import average_linkage
 
         labels = average_linkage(1.0 - self.matrix(members), count)
@@ -125,9 +130,11 @@ class Behaviours:
         ]
 
     def elites(self, members: Sequence[Preference], radius: float, count: int) -> list[CandidateId]:
-        """Return at most `count` members, best first, each far from all chosen before it (see `Niches.clear`).
+        """Return the numbers of at most `count` members, best first, each far from all chosen before it.
 
-        Far means at least `radius` times the median distance. `members` must begin with those of the previous call.
+        Two are far apart if their distance is at least `radius` times the median distance of behaviours, as `Niches`
+        defines it. `members` holds a sort key for each, which ends in its number. It must begin with those of the
+        previous call.
         """
         from behavesim.similarity.niches import Niches
 
@@ -143,7 +150,7 @@ class Behaviours:
         return similarity
 
     def _members(self) -> Archive:
-        """Return all members encoded. New ones are encoded here, not on arrival: many leave again before any call."""
+        """Return all members encoded. Those added since the last call are encoded here: many are evicted before it."""
         from behavesim.similarity import Archive
 
         if self._archive is None:
@@ -155,7 +162,8 @@ class Behaviours:
         return self._archive
 
     def _keep(self, alive: Collection[CandidateId]) -> None:
-        """Forget the trajectories of evicted members, so that a comparison costs no more than the present archive."""
+        """Forget the members that are not `alive`, so that a comparison costs no more than the present archive."""
+        # equal counts mean that nothing was evicted: every living member is in one of the two
         if len(alive) == len(self._rows) + len(self._newcomers):
             return
         gone = {candidate for candidate in (*self._rows, *self._newcomers) if candidate not in alive}

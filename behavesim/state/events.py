@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from behavesim.base.score_source import ScoreSource
 from behavesim.state.exchange import Prompt as Prompt
 from behavesim.state.exchange import Reply as Reply
+from behavesim.task import Metrics
 from behavesim.trajectory import AlgorithmRun
 
 CandidateId = int
@@ -20,7 +22,7 @@ GroupName = str
 """The name a method gives to a group of programs: an island's number, "population", "elites"."""
 
 Stage = Literal["extraction", "evaluation"]
-"""Where a candidate was rejected: when its reply was read, or when its program was run and scored."""
+"""Where a candidate was rejected: as its reply was read ("extraction"), or its program run and scored."""
 
 INJECTED = "injected"
 """The operator of a candidate whose program a person injected, and the model name of its reply: no model was asked."""
@@ -34,18 +36,24 @@ class RunStarted:
     provenance: Mapping[str, str]
     isolation: str
 
+    @property
+    def score_source(self) -> ScoreSource:
+        """Who computes the run's scores; "trusted" if the provenance does not say, as in older journals."""
+        return "self-reported" if self.provenance.get("score_source") == "self-reported" else "trusted"
+
 
 @dataclass(frozen=True)
 class RunResumed:
     """The run was resumed in a new process.
 
-    The candidates `asked_again` and the notes `notes_again` have no reply yet. They are requested again while the caps
-    allow it. At most `unanswered` of their earlier requests were sent and may have been billed. `price_list` names the
-    list of prices used from here on.
+    The candidates `asked_again` and the notes `notes_again`, by number, have no reply yet. They are requested again
+    while the caps allow it. At most `unanswered` of their earlier requests were sent and may have been billed.
+    `price_list` names the list of prices used from here on.
     """
 
     asked_again: tuple[CandidateId, ...]
     isolation: str
+    # fields that older journals lack have defaults, and stand last
     unanswered: int = 0
     price_list: str = ""
     notes_again: tuple[int, ...] = ()
@@ -53,7 +61,10 @@ class RunResumed:
 
 @dataclass(frozen=True)
 class RunForked:
-    """The run was forked from `run`: the events before this one are copies of that run's, made under other settings."""
+    """The run was forked from the run with the id `run`: the events before this one are copies of that run's.
+
+    `settings` and `provenance` are the fork's, in force from here on.
+    """
 
     run: str
     settings: Mapping[str, Any]
@@ -62,20 +73,23 @@ class RunForked:
 
 @dataclass(frozen=True)
 class RunStopped:
-    """The run ended in order. `reason` is "budget" if all candidates were registered, else the cap or signal.
+    """A session of the run ended, and was not killed.
 
-    `under_way` counts requests that may have been billed although no stored reply holds their usage. None if unknown.
+    `reason` is "budget" if all candidates were registered, else a cap's name, "interrupted", "recovered" or "failed".
+    `under_way` counts requests that may have been billed although no stored reply holds their usage; None if unknown.
+    `message` says what went wrong, in one line; empty unless the reason is "failed", and in older journals.
     """
 
     reason: str
     under_way: int | None = field(default=None, repr=False)
+    message: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
 class Injected:
     """A person injected a program. It is evaluated in place of the next candidate that the method would ask for.
 
-    It gets no candidate number below `not_before`. `name` is unique in the run.
+    It gets no candidate number below `not_before`. `name` is unique in the run. `source` is the program's text.
     """
 
     name: str
@@ -85,9 +99,11 @@ class Injected:
 
 @dataclass(frozen=True)
 class ClockRead:
-    """The run had been active for `active_s` seconds. Decisions use this once `registered` candidates are registered.
+    """The run had been active for `active_s` seconds, without pauses between sessions.
 
-    Time is journalled so that a replay or audit decides by the same readings, at the same place.
+    Decisions use the reading once `registered` candidates are registered.
+
+    It is journalled so that a replay or audit decides by the same time at the same place.
     """
 
     active_s: float
@@ -96,10 +112,10 @@ class ClockRead:
 
 @dataclass(frozen=True)
 class Asked:
-    """A candidate was asked for. `parents` are the programs shown in the prompt.
+    """A candidate was asked for, for the first time or again after a rejection (a repair).
 
-    `group` is the group they were drawn from, None for no group. If the prompt's operator is INJECTED, its text is the
-    program itself.
+    `parents` are the programs shown in the prompt, `group` the group they were drawn from, None for no group. If the
+    prompt's operator is INJECTED, its text is the program itself.
     """
 
     candidate: CandidateId
@@ -118,11 +134,12 @@ class Responded:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A candidate is feasible. It holds its score (the task's mean), and the score and trajectory on each instance.
+    """A candidate is feasible: its program's text, its score (the task's mean), scores and trajectories by instance.
 
-    `program_hash` is the hash of its normal form. `copy_of` is the earlier candidate with the same text whose result
-    was reused; None if the program was run. `cpu_s` is the program's CPU time in seconds, for a copy that of the
-    original.
+    `thought` is the reply's sentence about the program, '' for none. `program_hash` is the hash of its normal form, ''
+    if unknown. `copy_of` is the earlier candidate with the same text whose result was reused; None if the program was
+    run. `cpu_s` is CPU seconds, for a copy the original's. `metrics` and `feedback` are what the task or evaluator said
+    besides the score; empty if nothing.
     """
 
     candidate: CandidateId
@@ -134,15 +151,17 @@ class Evaluated:
     program_hash: str = ""
     copy_of: CandidateId | None = None
     cpu_s: float = 0.0
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = field(default="", repr=False)
 
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # noqa: RUF012 - how pydantic is told about Trajectory
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A candidate was rejected at `stage`. `reason` is one word of a closed list, `message` explains it to people.
+    """A candidate was rejected at `stage`. `reason` is a word such as "timeout", `message` explains it to people.
 
-    The other fields mean the same as in Evaluated. They are empty where no program was found.
+    The other fields mean the same as in Evaluated. They are empty, None or 0 if the reply held no program.
     """
 
     candidate: CandidateId
@@ -154,14 +173,16 @@ class Rejected:
     program_hash: str = ""
     copy_of: CandidateId | None = None
     cpu_s: float = 0.0
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The BehaveSim similarities of a candidate that the method asked for.
+    """A candidate was compared as the method demanded: its BehaveSim similarities, before it is registered.
 
     `to_groups` holds the mean similarity to all members of each group, not clipped (it can be negative). `to_members`
-    holds the similarity to single members, in [0, 1].
+    holds the similarity to single members, in [0, 1]. What was not demanded is empty.
     """
 
     candidate: CandidateId
@@ -171,9 +192,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Added:
-    """The candidate was registered and its program joined `group`; the `evicted` members left that group.
+    """The candidate was registered and its program joined the archive in `group`; the `evicted` left that group.
 
-    `group` is None for a program that gets its group later, as FunSearch's initial programs do.
+    `group` is None for a program that waits for a group, as FunSearch's initial programs do.
     """
 
     candidate: CandidateId
@@ -190,10 +211,10 @@ class NotAdded:
 
 @dataclass(frozen=True)
 class Regrouped:
-    """The named groups got new members; other groups stay as they are.
+    """Each named group now has exactly these members; other groups stay as they are.
 
-    After it no program waits for a group, unless it is a `selection`: a group that only refers to programs of other
-    groups.
+    If `selection`, the groups only refer to members of other groups. If not, no program waits for a group any more, and
+    members of no group leave the archive.
     """
 
     groups: Mapping[GroupName, tuple[CandidateId, ...]]
@@ -219,11 +240,11 @@ class NoteReceived:
 
 @dataclass(frozen=True)
 class Recommended:
-    """The program chosen on validation instances (None if all failed), and the validation score of each tried program.
+    """The program chosen on validation instances, and the validation score of each tried program, by number.
 
-    A score of None means that the program failed. `worth` is the number by which programs were ranked, higher is
-    better: the gain over the template on search and validation instances, a fraction. If the template has none, it
-    failed, and the numbers are mean scores (negated if the task minimises). `worth` is empty in older journals.
+    `choice` is None if none was tried or all failed; a score of None means that the program failed. `worth` ranks
+    programs, higher is better: the gain over the template on search and validation instances, a fraction. If the
+    template failed, it is the mean score instead, negated if the task minimises. It is empty in older journals.
     """
 
     choice: CandidateId | None
@@ -235,8 +256,9 @@ class Recommended:
 class PortfolioChosen:
     """A portfolio of programs that behave differently: (run, candidate) pairs, in the order in which they were chosen.
 
-    `wanted` is the size that was asked for. `others` are the runs searched beside this one. `validation` holds each
-    program's scores on the validation instances, None for one that failed there; it is empty if the task has none.
+    `wanted` is the size that was asked for. `others` are the ids of the runs that programs were also chosen from.
+    `validation` holds each program's scores on the validation instances, None for one that failed there; it is empty if
+    the task has none.
     """
 
     wanted: int
@@ -246,15 +268,17 @@ class PortfolioChosen:
 
 
 Decision = Regrouped | Asked | NoteAsked | Compared | Added | NotAdded
-"""The events that follow from the state alone; the rest came from the model, the sandbox, the clock or a person."""
+"""Events that follow from the state alone; other events come from models, the sandbox, the clock or people."""
 
 DECISIONS = get_args(Decision)
 """The classes of Decision, for `isinstance`."""
 
-Event = (
-    Decision | Responded | NoteReceived | Evaluated | Rejected
-    | Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
+RunEvent = (
+    Injected | ClockRead | RunStarted | RunForked | RunResumed | RunStopped | Recommended | PortfolioChosen
 )  # fmt: skip
+"""Events of the run as a whole: they belong to no candidate and no note, and no method decides them."""
+
+Event = Decision | Responded | NoteReceived | Evaluated | Rejected | RunEvent
 
 AFTER_A_PAUSE = (
     RunStarted,
@@ -263,26 +287,7 @@ AFTER_A_PAUSE = (
     Recommended,
     PortfolioChosen,
 )
-"""Events before which the run may have been at rest. The time before them is not part of the run's active time."""
+"""Classes of events before which the run may have rested: the time since the event before them is not active time."""
 
-STORED_AS: Mapping[str, type[Event]] = {
-    "RunStarted": RunStarted,
-    "RunResumed": RunResumed,
-    "RunForked": RunForked,
-    "RunStopped": RunStopped,
-    "Injected": Injected,
-    "ClockRead": ClockRead,
-    "Asked": Asked,
-    "Responded": Responded,
-    "Evaluated": Evaluated,
-    "Rejected": Rejected,
-    "Compared": Compared,
-    "Added": Added,
-    "NotAdded": NotAdded,
-    "Regrouped": Regrouped,
-    "NoteAsked": NoteAsked,
-    "NoteReceived": NoteReceived,
-    "Recommended": Recommended,
-    "PortfolioChosen": PortfolioChosen,
-}
-"""Event classes by the name that journals use. The names are written out so that a class can be renamed."""
+STORED_AS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+"""Event classes by the name that journals store, the class's own: renaming a class makes old journals unreadable."""

@@ -11,8 +11,9 @@ from behavesim.base.tokens import Usage
 class Prompt:
     """What a model is asked; the example programs are the fenced blocks of the text, worst first, best last.
 
-    `operator` is the method's name for the kind of request, such as "improve" or "e1". If `asks_thought`, the reply may
-    begin with a sentence about the program, which is stored with the program.
+    When a rejected candidate is asked for again, its own program or reply comes after them. `operator` is the method's
+    name for the kind of request, such as "improve" or "e1". If `asks_thought`, a sentence about the program is
+    looked for in the reply and stored as its thought.
     """
 
     text: str
@@ -22,12 +23,12 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a proposer answered: the unchanged text, the name of the model that wrote it, and its usage.
+    """What a proposer answered: the unchanged text, the name of the model that wrote it, and the usage.
 
-    `calls` holds the usage of each request for this reply that the endpoint answered, failed ones included. The last is
-    the reply's own. It is empty if no endpoint was asked. `finish_reason` is the endpoint's word for why the text
-    ended, None if it gave none. `unanswered` counts requests without an answer, which may have been billed. `fault`
-    says in one line why the prompt was given up, '' if it was answered.
+    `calls` holds the usage of each request for this reply that the endpoint answered, failed ones included, the reply's
+    own last. It is empty if no endpoint was asked. `finish_reason` is the endpoint's word for why the text ended, None
+    if it gave none. `unanswered` counts requests without an answer, which may have been billed. `fault` says in one
+    line why the prompt was given up, '' if it was answered.
     """
 
     text: str

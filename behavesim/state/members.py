@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from behavesim.state.events import Asked, CandidateId, Compared, Evaluated, GroupName, NoteAsked, Rejected, Reply
+from behavesim.state.events import (
+    TEMPLATE,
+    Asked,
+    CandidateId,
+    Compared,
+    Evaluated,
+    GroupName,
+    NoteAsked,
+    Rejected,
+    Reply,
+    Responded,
+)
+from behavesim.task import Metrics
 
 
 @dataclass(frozen=True)
@@ -15,7 +27,7 @@ class Member:
     `parents` are the programs that its prompt showed, `operator` is the kind of request, and `origin` is the group the
     parents were drawn from (None for no group). The template has no parents and the operator "template".
     `program_hash` is the hash of its normal form, '' if unknown. `scores` has the score of each instance. `similarity`
-    holds BehaveSim in [0, 1] to the members it was compared with before it was registered.
+    holds BehaveSim in [0, 1] to single members it was compared with before it was registered, by number.
     """
 
     candidate: CandidateId
@@ -28,9 +40,13 @@ class Member:
     operator: str = "template"
     origin: GroupName | None = None
     scores: tuple[float, ...] = field(default=(), repr=False)
-    cpu_s: float | None = field(default=None, repr=False)
-    """CPU seconds of its evaluation; None if unknown."""
+    cpu_s: float | None = None
+    """CPU seconds of its evaluation, for a copy the original's; None if unknown."""
     similarity: Mapping[CandidateId, float] = field(default_factory=dict, repr=False)
+    metrics: Metrics = field(default_factory=dict, repr=False)
+    """What the task or the evaluator measured besides the score, by name; empty if nothing."""
+    feedback: str = field(default="", repr=False)
+    """What the task or the evaluator said about the program in words; empty if nothing."""
 
     @property
     def merit(self) -> tuple[float, int]:
@@ -39,7 +55,7 @@ class Member:
 
     @classmethod
     def of(cls, evaluated: Evaluated, utility: float, opened: OpenCandidate | None = None) -> Member:
-        """Return an evaluated program as a member; without an open candidate it is the template."""
+        """Return an evaluated program as a member; `opened` is its open candidate, None for the template."""
         asked = None if opened is None else opened.asked
         compared = None if opened is None else opened.compared
         return cls(
@@ -53,13 +69,18 @@ class Member:
             operator="template" if asked is None else asked.prompt.operator,
             origin=None if asked is None else asked.group,
             scores=evaluated.scores,
-            cpu_s=evaluated.cpu_s or None,
+            cpu_s=evaluated.cpu_s or None,  # 0 where an older version did not measure it
             similarity={} if compared is None else compared.to_members,
+            metrics=evaluated.metrics,
+            feedback=evaluated.feedback,
         )
 
     @property
     def identity(self) -> str:
-        """A key that is equal for programs that differ only in layout, comments and names of locals."""
+        """The hash of its normal form, or its text if the hash is unknown, to tell whether two programs are the same.
+
+        Programs with equal hashes differ at most in layout, comments, docstrings and names of locals.
+        """
         return self.program_hash or self.source
 
 
@@ -68,12 +89,14 @@ class OpenCandidate:
     """A candidate that was asked for and is not registered yet. What has not arrived yet is None."""
 
     asked: Asked
-    """Its prompt; the last one if it was repaired."""
+    """The event that asked for it; the last one if it was asked for again."""
     reply: Reply | None = None
     outcome: Evaluated | Rejected | None = None
     compared: Compared | None = None
     repairs: int = 0
     """Number of times it was asked for again after a rejection."""
+    shown: str = ""
+    """The text of the program to which edits in a reply apply, as `shown_source` found it for the first prompt."""
 
     @property
     def id(self) -> CandidateId:
@@ -81,9 +104,23 @@ class OpenCandidate:
         return self.asked.candidate
 
     @property
+    def latest(self) -> Asked | Responded:
+        """Its reply as an event, or the event that asked for it if there is no reply; it ignores an outcome."""
+        return self.asked if self.reply is None else Responded(self.id, self.reply)
+
+    @property
     def is_feasible(self) -> bool:
         """Whether its program was evaluated and has a score."""
         return isinstance(self.outcome, Evaluated)
+
+
+def shown_source(asked: Asked, members: Mapping[CandidateId, Member]) -> str:
+    """Return the text of the first of a candidate's parents that is in `members`, else the template's; "" for neither.
+
+    Call it when the candidate is asked for: later an eviction could change the answer.
+    """
+    shown = [members[program] for program in (*asked.parents, TEMPLATE) if program in members]
+    return shown[0].source if shown else ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +139,7 @@ class Mean:
         return Mean(self.total + other.total, self.count + other.count)
 
     def including(self, numbers: Collection[float]) -> Mean:
-        """Return the mean of the numbers so far and of these."""
+        """Return a new mean, of the numbers so far and of these."""
         return Mean(self.total + sum(numbers), self.count + len(numbers))
 
 
@@ -112,26 +149,29 @@ class Group:
 
     members: list[CandidateId] = field(default_factory=list)
     added: int = 0
-    """Programs added since the last regrouping."""
+    """Number of programs added since the last regrouping, evicted ones included."""
     arranged_at: int = 0
-    """Number of registered candidates at the last regrouping."""
+    """Number of registered candidates at the last regrouping; 0 before the first."""
     arranged_at_s: float = 0.0
-    """Active seconds of the run at the last regrouping, as decisions know them."""
+    """Active seconds of the run at the last regrouping, by `RunFacts.active_s`; 0 before the first."""
     improved_at: CandidateId | None = None
-    """The first program that reached the group's best score; None for a group without programs."""
+    """The program that last improved the group's best score; None for a group without programs.
+
+    If that program was evicted, the next one that joins counts as an improvement.
+    """
     bests: list[tuple[int, float]] = field(default_factory=list)
-    """Each new best score since the last regrouping: (number of candidates registered by then, score)."""
+    """Each new best score since the last regrouping: (number of candidates registered before it, score)."""
     inside: Mean = Mean()
-    """Mean similarity of added programs to the group's own members, where a method asked for it."""
+    """Mean similarity to this group of the programs added since the last regrouping that were compared with it."""
     between: Mean = Mean()
-    """Mean similarity of added programs to the members of other groups, where a method asked for it."""
+    """Mean similarity to other groups of the programs added since the last regrouping that the method compared."""
 
     is_selection: bool = False
     """Whether the group only refers to programs of other groups."""
 
     @classmethod
     def arranged(cls, members: Sequence[Member], registered: int, active_s: float, is_selection: bool) -> Group:
-        """Return a new group of these members, made by a regrouping at this place and time of the run."""
+        """Return a new group of these members, made when so many candidates were registered, at `active_s` seconds."""
         group = cls([member.candidate for member in members], 0, registered, active_s, is_selection=is_selection)
         if members:
             best = max(members, key=lambda member: member.merit)
@@ -139,7 +179,10 @@ class Group:
         return group
 
     def add(self, member: Member, best: Member | None, evicted: Collection[CandidateId]) -> None:
-        """Add a member and remove the evicted ones; `best` is the group's best before, None if it is gone."""
+        """Add a member and remove the evicted ones.
+
+        `best` is the group's best before, None if there was none or it is gone: then the new one is an improvement.
+        """
         if best is None or member.utility > best.utility:
             self.improved_at = member.candidate
             self.bests.append((member.candidate, member.score))

@@ -9,18 +9,18 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from behavesim.state.events import CandidateId, Evaluated, Event, Prompt, Rejected, Reply
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Solution
+from behavesim.task.verdict import Failure, Verdict
 
 
 class Responder(Protocol):
-    """Answers prompts: a proposer, or a wrapper around one."""
+    """Answers prompts. In a run it is a `PricedProposer` around one of the proposers (see `engine.build.wired`)."""
 
     async def propose(self, prompt: Prompt, number: int, /) -> Reply:
         """Return the reply to a prompt, after retries of temporary faults; an empty answer is a reply with text ''.
 
         `number` is the candidate's number; for a note it is below -1. Raises ProposerError if further requests make no
-        sense, as with a wrong key: the run then stops, and can be resumed.
+        sense, as with a wrong key: the run then stops, and can be resumed. A user's proposer may raise PartError.
         """
         ...
 
@@ -29,7 +29,8 @@ class Responder(Protocol):
 class Solved:
     """The solutions a program returned, one for each instance of a split, in order. They are not checked yet.
 
-    `cpu_s` is CPU seconds. For a task that forbids state, `answers` has per instance an array with a row per call.
+    `cpu_s` is CPU seconds over all instances. For a stateless task, `answers` has an array for each instance, with a
+    row for each call of the program's function; for others it is empty.
     """
 
     solutions: tuple[Solution, ...]
@@ -46,7 +47,7 @@ class Sandbox(Protocol):
         ...
 
     async def evaluate(self, source: str) -> Solved | Failure:
-        """Run one program on every instance. Return its solutions, or a Failure if the program fails.
+        """Run one program on every instance that the sandbox was made for. Return its solutions, or a Failure.
 
         Raises SandboxError only if the sandbox itself fails.
         """
@@ -55,26 +56,34 @@ class Sandbox(Protocol):
     async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
         """Call a program's function once, in a process that has no instances; `solutions` holds its one answer.
 
-        Returns a Failure if the program fails. Raises SandboxError if the sandbox itself fails.
+        Returns a Failure if the program fails. Raises SandboxError if the sandbox itself fails, TaskError if the
+        arguments cannot be pickled.
         """
         ...
 
 
 class Judge(Protocol):
-    """Evaluates programs: the sandbox runs them, trusted code scores what they return."""
+    """Evaluates programs: `SandboxJudge` by a task's trusted code, `EvaluatorJudge` by an evaluator."""
 
     async def evaluate(self, source: str) -> Verdict | Failure:
-        """Return the verdict on a program, or a Failure if it cannot be run or scored."""
+        """Return the verdict on a program, or a Failure if the program cannot be run or scored.
+
+        Raises SandboxError if the sandbox itself fails, TaskError if the fault is the task's, such as a
+        stateless task's call that cannot be pickled.
+        """
         ...
 
 
 class Journal(Protocol):
-    """Stores the events of one run, in order."""
+    """Stores the events of one run, in order: `SqliteJournal`."""
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Commit events in one transaction: on return they survive the death of this process. Raises JournalError."""
+        """Commit events in one transaction: on return they survive the death of this process.
+
+        Raises JournalError if they cannot be written.
+        """
         ...
 
-    async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
-        """Return the committed outcome of a candidate whose program has this text. There must be one."""
+    async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
+        """Return the committed outcome of a candidate whose program has this text; there must be one."""
         ...

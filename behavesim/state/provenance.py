@@ -11,34 +11,36 @@ from collections.abc import Mapping
 from functools import cached_property
 from importlib.metadata import version
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from behavesim.base.errors import TaskError
+from behavesim.base.errors import JournalError, TaskError
 from behavesim.base.plugins import file_hash, is_own
 from behavesim.base.version import __version__
-from behavesim.task import Split, Task, instances_made_anew, instances_of
+from behavesim.task import Direction, Objective, Split, Task, instances_made_anew, instances_of
+from behavesim.task.evaluated import EvaluatorTask
 
 DECISIVE = ("task", "instances", "template", "method", "proposer", "prompts")
-"""The keys of a provenance that must not change within a run, because scores or decisions depend on them."""
+"""Keys of a provenance whose values must stay the same within a run, because scores or decisions depend on them."""
 
 OWN_TASK = "behavesim_task_"
 """The prefix of the module names under which task files are loaded."""
 
 
 def provenance(task: Task, **parts: type) -> dict[str, str]:
-    """Return the hashes of the task's file, instances and template, its objective, and the versions of software.
+    """Return hashes of the task's file, instances and template, its objective, who computes scores, and versions.
 
-    `parts` are the classes of the method and of the proposer, by those names. They are hashed only if they come from a
-    file of the user's. Raises TaskError as `instances_hash` does.
+    All are texts by name. `parts` are the classes of the method and the proposer, by those names; the file of a class
+    is hashed if it is not ours (`is_own`). Raises TaskError as `instances_hash` does, OSError if a file is gone.
     """
     return {
         **{name: file_hash(part) for name, part in parts.items() if is_own(part)},
-        "task": file_hash(type(task)),
+        "task": task.evaluator_hash if isinstance(task, EvaluatorTask) else file_hash(type(task)),
         "instances": instances_hash(task, "search"),
         "template": hashlib.sha256(task.template.encode()).hexdigest(),
+        "score_source": task.score_source,
         "direction": task.objective.direction,
         "best_known": "" if task.objective.best_known is None else repr(task.objective.best_known),
         "behavesim": __version__,
@@ -50,7 +52,11 @@ def provenance(task: Task, **parts: type) -> dict[str, str]:
 
 
 def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -> list[str]:
-    """Return the keys in DECISIVE whose values differ, in that order; the older hash of the instances is accepted."""
+    """Return the keys in DECISIVE whose values differ between two provenances, in that order.
+
+    A key that one of the two lacks differs. The hash of the instances in `then` may also be of the older kind, which is
+    computed from `task`, the task as it is now.
+    """
     changed = [key for key in DECISIVE if then.get(key) != now.get(key)]
     if "instances" in changed and then.get("instances") == older_value_hash(instances_of(task, "search")):
         changed.remove("instances")
@@ -60,7 +66,7 @@ def changed_parts(then: Mapping[str, str], now: Mapping[str, str], task: Task) -
 def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
     """Return the SHA-256 of a split's instances (64 hexadecimal digits), without the values of cached properties.
 
-    If `anew`, the task makes the instances again. Raises TaskError if there are none, or if they cannot be pickled.
+    If `anew`, the task makes the instances again. Raises TaskError as `instances_of`, or if they cannot be pickled.
     """
     try:
         return value_hash(instances_made_anew(task, split) if anew else instances_of(task, split))
@@ -72,25 +78,30 @@ def instances_hash(task: Task, split: Split, anew: bool = False) -> str:
 
 
 def value_hash(value: Any) -> str:
-    """Return the SHA-256 of a value (64 hexadecimal digits); raises what pickle does if it cannot be pickled."""
+    """Return the SHA-256 (64 hexadecimal digits) of a value as it is pickled, without values of cached properties.
+
+    Arrays count by their content. Raises what pickle raises if the value cannot be pickled.
+    """
     return _pickled_hash(_Pickler, value)
 
 
 def older_value_hash(value: Any) -> str:
-    """Return the hash of a value as older runs have it, in which the module of numpy's functions was included."""
+    """Return `value_hash` of a value as older runs have it: arrays count as numpy's own pickles write them."""
     return _pickled_hash(_OlderPickler, value)
 
 
 def _pickled_hash(pickler: type[pickle.Pickler], value: Any) -> str:
     written = io.BytesIO()
+    # a fixed protocol: the default one changes with Python, and the hash with it
     pickler(written, protocol=4).dump(value)
     return hashlib.sha256(written.getvalue()).hexdigest()
 
 
 class _OlderPickler(pickle.Pickler):
-    """Leaves out the values of cached properties: an instance has the same hash before and after its first use."""
+    """A pickler that leaves out the values of cached properties, so that using an instance does not change its hash."""
 
     def reducer_override(self, value: Any) -> Any:
+        # static, so that no property of the instance is computed
         names = {name for name, found in inspect.getmembers_static(type(value)) if isinstance(found, cached_property)}
         if not names:
             return NotImplemented
@@ -102,7 +113,7 @@ class _OlderPickler(pickle.Pickler):
 
 
 class _Pickler(_OlderPickler):
-    """Writes arrays by their content. numpy's own pickles name modules, which move between versions of numpy."""
+    """A pickler that also writes arrays by content: numpy's own pickles name modules that versions of numpy move."""
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is np.ndarray or isinstance(value, np.generic):
@@ -115,12 +126,12 @@ class _Pickler(_OlderPickler):
 
 
 def _array(dtype: str, shape: tuple[int, ...], content: Any) -> NoReturn:
-    """A marker for an array in the hashed bytes, which are never unpickled."""
+    """Mark an array in the hashed bytes. It is never called, as they are never unpickled."""
     raise NotImplementedError
 
 
 def _named(qualname: str) -> NoReturn:
-    """A marker for a class or function of the task's file in the hashed bytes."""
+    """Mark a class or function of the task's file in the hashed bytes. It is never called."""
     raise NotImplementedError
 
 
@@ -138,9 +149,23 @@ def _content(array: NDArray[Any]) -> Any:
 
 
 def _without(state: Any, names: set[str]) -> Any:
-    """Return a pickled object's state without these attributes; (attributes, slots) if it has slots."""
+    """Return a pickled object's state without these attributes, (attributes, slots) if it has slots; None if empty."""
     if isinstance(state, dict):
         return {name: held for name, held in state.items() if name not in names} or None
     if isinstance(state, tuple) and len(state) == 2:
         return _without(state[0], names), state[1]
     return state
+
+
+def recorded_objective(provenance: Mapping[str, str]) -> Objective:
+    """Return the objective that a run recorded. An empty or missing best known score counts as unknown.
+
+    Raises JournalError if the direction is missing or unknown, or if the best known score is not a number.
+    """
+    direction, best_known = provenance.get("direction"), provenance.get("best_known")
+    if direction not in get_args(Direction):
+        raise JournalError(f"the journal says {direction!r} where it should say which scores are better")
+    try:
+        return Objective(cast(Direction, direction), float(best_known) if best_known else None)
+    except ValueError:
+        raise JournalError(f"the journal says {best_known!r} where the best known score should stand") from None

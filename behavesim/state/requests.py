@@ -5,29 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol
 
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.notices import OFTEN_S, Sparing
-from behavesim.base.text import number
+from behavesim.base.text import counted
 
 SILENCE_S = 30.0
-"""Seconds without any reply after which a notice says so."""
-
-
-class Spent(Protocol):
-    """Counts the requests of one prompt."""
-
-    @property
-    def spent(self) -> int:
-        """The number of its requests so far that were billed or may have been."""
+"""Seconds in which no request under way ended, after which a notice says so."""
 
 
 class Requests:
     """Counts requests that are sent and not answered yet. A proposer sends each that may be billed within `one`.
 
-    `tell` gets a notice, at most once a minute, while no reply arrives. `clock` leaves out time in which the machine
-    slept, so that sleep causes no notice.
+    `tell` is called with a line, at most once a minute, while requests are under way and none ends for SILENCE_S.
+    `clock` leaves out time in which the machine slept, so that sleep causes no notice.
     """
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None, clock: Heartbeat | None = None) -> None:
@@ -43,32 +34,37 @@ class Requests:
 
     @property
     def under_way(self) -> int | None:
-        """The number of requests under way; None if none was ever counted."""
+        """The number of requests under way; None if `one` was never entered."""
         return self._under_way
 
     @property
     def unreported(self) -> int | None:
-        """The number of requests that may be billed but are counted in no reply; None if none was ever counted.
+        """The number of requests that may be billed but are counted in no reply; None if `one` was never entered.
 
-        These are the requests under way and those of prompts that were given up.
+        These are the requests under way, cancelled ones, and those of replies that were given up (`accounted`).
         """
         return None if self._under_way is None else self._under_way + self._lost
 
     @contextmanager
-    def accounted(self, trials: Spent) -> Iterator[None]:
-        """Context around all requests for one reply: if it raises, the requests spent so far count as unreported."""
+    def accounted(self, spent: Callable[[], int]) -> Iterator[None]:
+        """Context around all requests for one reply: if the block raises, `spent()` more requests count as unreported.
+
+        `spent` returns how many requests of the reply may have been billed so far.
+        """
         try:
             yield
         except BaseException:
-            self._lost += trials.spent
+            self._lost += spent()
             raise
 
     @asynccontextmanager
     async def one(self, limit_s: float | None = None) -> AsyncIterator[None]:
-        """Context around one request. `limit_s` is its time limit in seconds, named in notices; None for no limit.
+        """Count one request as under way inside this context; if it is cancelled there, it counts as unreported.
 
-        After `settle` was called it waits until it is cancelled, so that no further request is sent.
+        `limit_s` is its time limit in seconds, only named in notices; None for no limit. After `settle` was called,
+        entering waits until it is cancelled, so that no further request is sent.
         """
+        # an error would look like a failure of the endpoint; the run is ending and cancels what waits here
         if self._is_closed:
             await asyncio.get_running_loop().create_future()
         self._limit_s = limit_s
@@ -79,7 +75,7 @@ class Requests:
         try:
             yield
         except asyncio.CancelledError:
-            self._lost += 1
+            self._lost += 1  # it was sent, and may be billed without a reply
             raise
         finally:
             self._came_back_at = self._clock()
@@ -91,17 +87,16 @@ class Requests:
                     self._settled.set()
 
     async def _listen(self) -> None:
-        """Give a notice whenever no reply arrived for SILENCE_S seconds."""
         while True:
             silence = self._clock() - self._came_back_at
             if silence >= SILENCE_S:
-                waiting = number(self._under_way or 0, "request")
+                waiting = counted(self._under_way or 0, "request")
                 most = "" if self._limit_s is None else f", each for {self._limit_s:g} s at most"
                 self._often("silence", f"nothing came back for {silence:.0f} s; {waiting} under way{most}")
             await self._clock.sleep(SILENCE_S - silence if silence < SILENCE_S else OFTEN_S)
 
     async def settle(self, within_s: float) -> None:
-        """Stop further requests, and wait up to `within_s` seconds until those under way have ended."""
+        """Let `one` begin no more, and wait up to `within_s` seconds until those under way have ended."""
         self._is_closed = True
         if self._under_way:
             try:
@@ -110,5 +105,5 @@ class Requests:
                 return
 
     def abandon(self) -> None:
-        """End the waiting of `settle` at once."""
+        """Make `settle` return at once."""
         self._settled.set()

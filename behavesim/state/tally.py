@@ -10,46 +10,42 @@ from behavesim.state.events import TEMPLATE, Evaluated, Rejected, Reply
 from behavesim.trajectory import packed
 
 RECENT = 100
-"""How many of the last candidates are remembered, to tell whether a run still finds feasible and new programs."""
-
-
-def _recent() -> deque[bool]:
-    return deque(maxlen=RECENT)
+"""Number of the last candidates to remember, to tell whether a run still finds feasible and new programs."""
 
 
 @dataclass
 class Tally:
-    """Counts over a run so far. No method decides by them."""
+    """Counts over a run so far, for caps, warnings and people. No method decides by them."""
 
     feasible: int = 0
-    """Candidates with a score."""
+    """Candidates with a score, registered or not, without the template."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Rejected candidates by reason. A repaired candidate counts with its last outcome only."""
+    """Rejected candidates by reason, registered or not. One that is asked for again counts with its last outcome."""
     repairs: int = 0
     """Times a rejected candidate was asked for again."""
-    recent: deque[bool] = field(default_factory=_recent)
+    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     """Whether each of the last RECENT registered candidates was feasible, oldest first."""
     repeated_programs: int = 0
-    """Feasible candidates with the same text as an earlier one."""
+    """Feasible candidates with exactly the program text of an earlier one, so they were not run."""
     repeated_behaviours: int = 0
-    """Feasible candidates with exactly the trajectories of an earlier one."""
-    recent_repeats: deque[bool] = field(default_factory=_recent)
+    """Feasible candidates with exactly the trajectories of an earlier feasible one, by a hash of them."""
+    recent_repeats: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     """Whether each of the last RECENT feasible candidates repeated an earlier one's trajectories, oldest first."""
     cpu_s: float = 0.0
-    """CPU seconds of all programs that were run, the template included."""
+    """CPU seconds of all programs that were run, template and rejected ones included; copies were not run."""
     tokens: dict[str, Tokens] = field(default_factory=dict)
-    """Total tokens and cost of all replies, by the name of the model."""
+    """Tokens and cost of all requests that have a reply, by the name of the model."""
     largest: dict[str, Tokens] = field(default_factory=dict)
-    """By model: the maximum of calls, of prompt tokens and of completion tokens in one reply, estimates included."""
+    """By model: field by field, the maximum over replies of the sums over a reply's requests, estimates included."""
     unanswered: int = 0
-    """Requests that were sent and never answered. They may have been billed."""
+    """Requests that were sent and never answered, those of earlier sessions included. They may have been billed."""
     most_unanswered: int = 0
-    """The maximum of unanswered requests for one reply."""
+    """The most unanswered requests that one reply took."""
     _behaviours: set[int] = field(default_factory=set)  # hashes: trajectories would be most of the memory of a run
 
     @property
     def outcomes(self) -> int:
-        """The number of candidates that were evaluated or rejected, registered or not."""
+        """The number of candidates that were evaluated or rejected, registered or not, without the template."""
         return self.feasible + self.rejected.total()
 
     def take_reply(self, reply: Reply) -> None:
@@ -63,7 +59,8 @@ class Tally:
             self.largest[reply.model] = self.largest.get(reply.model, NO_TOKENS).or_more(own.with_estimates())
 
     def take_outcome(self, outcome: Evaluated | Rejected) -> None:
-        """Count the outcome of a candidate. Of the template, count the CPU time only."""
+        """Count the outcome of a candidate; for the template, only the CPU time."""
+        # a copy was not run: its time is the original's
         self.cpu_s += outcome.cpu_s if outcome.copy_of is None else 0.0
         if isinstance(outcome, Rejected):
             self.rejected[outcome.reason] += 1
@@ -77,7 +74,7 @@ class Tally:
             self._behaviours.add(behaviour)
 
     def take_repair(self, rejected: Rejected) -> None:
-        """Take a rejection back, because its candidate was asked for again; count the repair."""
+        """Count a repair: the rejection no longer counts, because its candidate was asked for again."""
         self.rejected[rejected.reason] -= 1
         self.rejected = +self.rejected  # drops reasons with a count of 0
         self.repairs += 1

@@ -53,7 +53,7 @@ def decode(kind: object, payload: object, blob: object, passages: Mapping[int, s
         raise ValueError(f"there is no event of type {kind!r:.40}")
     if not isinstance(payload, str):
         raise ValueError(f"its payload is {type(payload).__name__}, not text")
-    values = from_json(payload, allow_inf_nan=False)
+    values = from_json(payload, allow_inf_nan=False)  # which the digest and the reports could not take
     if not isinstance(values, dict):
         raise ValueError("its payload is no JSON object")
     text = ""

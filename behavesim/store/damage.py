@@ -10,28 +10,36 @@ from pathlib import Path
 from behavesim.base.text import one_line
 from behavesim.state.events import CandidateId, RunStarted
 from behavesim.store.codec import decode_whole
-from behavesim.store.database import UNREADABLE, check_time, connected, open_to_read, refuse_missing, translated
+from behavesim.store.database import (
+    UNREADABLE,
+    check_time,
+    connected,
+    holds_events,
+    is_journal,
+    opened,
+    refuse_missing,
+)
 from behavesim.store.passages import Passages
-from behavesim.store.schema import VERSION, holds_events
 from behavesim.store.seal import is_sealed
-from behavesim.store.upgrade import refuse_foreign, version_of
 
 
 def damages(path: Path) -> list[str]:
     """Return one line for each damage found in a journal; an empty list if the journal is whole.
 
-    Raises JournalError if there is no journal, or if its version is newer or older than this behavesim can read.
+    Of what SQLite finds at most 20 are listed. Raises JournalError if there is no file at `path`, or if it was written
+    by an older or newer behavesim.
     """
     refuse_missing(path)
     found: list[str] = []
     try:
         with closing(connected(path)) as db:
-            refuse_foreign(path, version_of(db), VERSION)
+            [(version,)] = db.execute("PRAGMA user_version")
+            is_journal(path, version)
             if not holds_events(db):
                 return ["its table of events is not that of a run"]
             said = (line for (text,) in db.execute("PRAGMA integrity_check(20)") for line in text.splitlines())
             found += (one_line(f"SQLite: {line}") for line in said if line != "ok")
-            found += _unreadable(db)
+            found += _unreadable(db)  # also where SQLite found damage: it may have spared most events
     except UNREADABLE as error:
         found.append(one_line(f"SQLite: {error}"))
     return found
@@ -43,13 +51,13 @@ def altered_rows(path: Path) -> list[tuple[int, str, CandidateId | None]]:
     Another program added or changed such a row. The candidate is None for events of the run as a whole.
     Raises JournalError if the journal cannot be read.
     """
-    with translated(path), closing(open_to_read(path)) as db:
+    with opened(path) as db:
         rows = db.execute("SELECT seq, at, candidate, type, payload, data, seal FROM events ORDER BY seq")
         return [(row[0], row[3], row[2]) for *row, found in rows if not is_sealed(tuple(row), found)]
 
 
 def _unreadable(db: sqlite3.Connection) -> Iterator[str]:
-    """Yield one line for each event that cannot be decoded and each gap in the numbers."""
+    """Yield one line for each undecodable event or gap in the numbers, for a wrong first event, or for no event."""
     expected, passages = 1, Passages(db)
     for seq, at, kind, payload, data in db.execute("SELECT seq, at, type, payload, data FROM events ORDER BY seq"):
         if seq != expected:

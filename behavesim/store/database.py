@@ -1,17 +1,17 @@
-"""A journal's file as a read-only database, and the questions that need no decoded event."""
+"""A journal's file as a read-only database, and queries of it that decode no event."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from behavesim.base.errors import JournalError
 from behavesim.base.text import one_line
-from behavesim.store.schema import VERSION, holds_events
-from behavesim.store.upgrade import refuse_foreign, upgrade, version_of
+from behavesim.store.schema import EVENTS, VERSION
 
 LATEST = 253402300800.0
 """The end of the year 9999, in seconds since 1970: Python's dates go no further."""
@@ -19,30 +19,60 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """Exceptions that reading a damaged file raises; UnicodeDecodeError comes from SQLite messages that are not UTF-8."""
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection to a journal; the caller closes it. An older journal is first upgraded on disk.
+_DAMAGED = "the file is damaged, `behavesim verify` says where"
+_READ_ONLY = "check that the folder is yours to write"
+_FULL = "make room on the disk, then resume the run"
+_ADVICE = {
+    "full": _FULL,
+    "No space": _FULL,
+    "No such file": "its folder was moved, or emptied, while the run went on: resume the run where it is now",
+    "locked": "another process holds the database, close it, then resume the run",
+    "readonly": _READ_ONLY,
+    "unable to open": _READ_ONLY,
+    "malformed": _DAMAGED,
+    "not a database": _DAMAGED,
+    "decode": _DAMAGED,
+}
+"""Advice about an error of SQLite or the system, by words in its message; the first that occur in it count."""
 
-    Raises JournalError if there is no journal, if its version is too new or too old, or if the file is something else.
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a read-only connection to a journal.
+
+    Raises JournalError if there is no journal, the file is something else or of another version, or SQLite or the
+    system raises an error in the block.
     """
     refuse_missing(path)
-    with translated(path), ExitStack() as stack:
-        connection = stack.enter_context(closing(connected(path)))
-        version = version_of(connection)
-        if version != VERSION:
-            refuse_foreign(path, version, VERSION)
-            if version == 0:
-                raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
-            connection.close()
-            upgrade(path)
-            connection = stack.enter_context(closing(connected(path)))
+    with translated(path), closing(connected(path)) as connection:
+        [(version,)] = connection.execute("PRAGMA user_version")
+        if not is_journal(path, version):
+            raise JournalError(f"{path} holds no journal of a run; it ended before it began, or is something else")
         if not holds_events(connection):
             raise JournalError(f"{path} is a database, but its table of events is not that of a run")
-        stack.pop_all()
-        return connection
+        yield connection
+
+
+def is_journal(path: Path, version: int) -> bool:
+    """Whether the `user_version` of the database at `path` is that of a journal; False if it is 0, as of an empty file.
+
+    Raises JournalError if the version is that of an older or newer behavesim.
+    """
+    if version in (0, VERSION):
+        return version == VERSION
+    whose, advice = ("a newer", "upgrade behavesim") if version > VERSION else ("an older", "read it with that one")
+    said = f"{path} was written by {whose} behavesim (schema {version}, this one reads {VERSION})"
+    raise JournalError(f"{said}; {advice}")
+
+
+def holds_events(db: sqlite3.Connection) -> bool:
+    """Whether `events` is exactly the table of a journal; a view in its place could yield rows without end."""
+    found = db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall()
+    return found == [("table", EVENTS)]
 
 
 def refuse_missing(path: Path) -> None:
-    """Raise JournalError if there is no file at `path`."""
+    """Raise JournalError if there is no regular file at `path`."""
     if not path.is_file():
         raise JournalError(f"there is no journal at {path}")
 
@@ -54,16 +84,16 @@ def connected(path: Path) -> sqlite3.Connection:
     Raises sqlite3.Error if the file cannot be opened.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
+    # with a log there may be a writer, and `immutable` would ignore what it commits
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         uri += "&immutable=1"
     return sqlite3.connect(uri, uri=True)
 
 
 def count_registered(path: Path) -> int:
-    """Return the number of registered candidates, feasible or rejected; raises JournalError as `open_to_read` does."""
-    with translated(path), closing(open_to_read(path)) as connection:
-        query = "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')"
-        return int(connection.execute(query).fetchone()[0])
+    """Return the number of registered candidates, feasible or rejected; raises JournalError as `opened` does."""
+    [(count,)] = _rows(path, "SELECT count(*) FROM events WHERE type IN ('Added', 'NotAdded')")
+    return int(count)
 
 
 def first_time(path: Path) -> float | None:
@@ -71,42 +101,34 @@ def first_time(path: Path) -> float | None:
 
     Raises JournalError if the journal or that time cannot be read.
     """
-    with translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute("SELECT seq, at FROM events ORDER BY seq LIMIT 1").fetchone()
-    if row is None:
-        return None
-    seq, at = row
-    try:
-        return check_time(at)
-    except ValueError as error:
-        raise unreadable(path, seq, error) from error
+    for seq, at in _rows(path, "SELECT seq, at FROM events ORDER BY seq LIMIT 1"):
+        try:
+            return check_time(at)
+        except ValueError as error:
+            raise unreadable(path, seq, error) from error
+    return None
 
 
 def last_event(path: Path) -> int:
-    """Return the number of the last event, 0 if there is none; raises JournalError as `open_to_read` does."""
-    with translated(path), closing(open_to_read(path)) as connection:
-        return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+    """Return the number of the last event, 0 if there is none; raises JournalError as `opened` does."""
+    [(last,)] = _rows(path, "SELECT coalesce(max(seq), 0) FROM events")
+    return int(last)
 
 
 def origin(path: Path) -> tuple[object, ...]:
     """Return an identity of a journal, to notice another journal made later under the same path.
 
     It is the file's inode number, then the time, type and payload of the first event if there is one. Raises
-    JournalError as `open_to_read` does.
+    JournalError as `opened` does.
     """
-    with translated(path), closing(open_to_read(path)) as connection:
-        first = connection.execute("SELECT at, type, payload FROM events ORDER BY seq LIMIT 1").fetchone()
-        return path.stat().st_ino, *(first or ())
+    first = _rows(path, "SELECT at, type, payload FROM events ORDER BY seq LIMIT 1")
+    with translated(path):
+        return path.stat().st_ino, *first
 
 
-def check_is_current(path: Path) -> None:
-    """Raise JournalError if there is no journal or if it is of another version; an older one is not upgraded."""
-    refuse_missing(path)
-    with translated(path), closing(connected(path)) as connection:
-        version = version_of(connection)
-    if version != VERSION:
-        refuse_foreign(path, version, VERSION)
-        raise JournalError(f"{path} was written by an older behavesim; `behavesim report` brings it up to date")
+def _rows(path: Path, query: str) -> list[Any]:
+    with opened(path) as connection:
+        return connection.execute(query).fetchall()
 
 
 def check_time(at: object) -> float:
@@ -125,25 +147,23 @@ def unreadable(path: Path, seq: int, error: ValueError) -> JournalError:
     return JournalError(f"{path}: {why}; `behavesim verify` lists what is damaged")
 
 
+def copy_journal(path: Path, to: Path) -> None:
+    """Copy a journal's present content to the file `to`, which appears only when it is complete; its run may go on.
+
+    Raises sqlite3.Error if the journal cannot be read, OSError if the copy cannot be put in its place.
+    """
+    draft = to.with_suffix(".draft")  # a process that is killed here leaves no half journal
+    with closing(connected(path)) as db, closing(sqlite3.connect(draft)) as copy:
+        db.backup(copy)
+    draft.replace(to)
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite, OSErrors and undecodable text in the block as JournalError, with what to do next."""
+    """Raise errors of SQLite, OSErrors and undecodable text in the block as JournalError, with advice where known."""
     try:
         yield
     except (*UNREADABLE, OSError) as error:
-        raise JournalError(f"{path}: {one_line(str(error))}{_advice(error)}") from error
-
-
-def _advice(error: Exception) -> str:
-    text = str(error)
-    if "full" in text or "No space" in text:
-        return "; make room on the disk, then resume the run"
-    if isinstance(error, FileNotFoundError):
-        return "; its folder was moved, or emptied, while the run went on: resume the run where it is now"
-    if "locked" in text:
-        return "; another process holds the database, close it, then resume the run"
-    if "readonly" in text or "unable to open" in text:
-        return "; check that the folder is yours to write"
-    if any(sign in text for sign in ("malformed", "not a database", "decode")):
-        return "; the file is damaged, `behavesim verify` says where"
-    return ""
+        said = one_line(str(error))
+        advice = next((f"; {advice}" for sign, advice in _ADVICE.items() if sign in said), "")
+        raise JournalError(f"{path}: {said}{advice}") from error

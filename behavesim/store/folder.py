@@ -8,22 +8,26 @@ import secrets
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from behavesim.base.comments import headed
 from behavesim.base.errors import BehavesimError, JournalError, UsageError, nearest
 from behavesim.base.notices import Notice
-from behavesim.base.text import comment, number, printable
+from behavesim.base.text import counted, printable
 from behavesim.store.database import first_time, last_event
 from behavesim.store.inbox import Inbox
-from behavesim.store.lock import Lock, is_held
+from behavesim.store.lock import is_held, lock
 from behavesim.store.writing import append_line, replace_file, write_errors_named
 
 if TYPE_CHECKING:
     from behavesim.base.config import Settings
+
+HELD_OUT, SUMMARY = "held-out.json", ".summary"
+"""Names under which reports keep scores on held-out instances, and a run's summary for lists of runs."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class RunFolder:
 
     @property
     def argument(self) -> str:
-        """The argument that names this run in a shell command: its id if it is in `runs`, else its path; quoted."""
+        """The text, shell-quoted, that names this run in a command: its id if its path is runs/ID, else its path."""
         return shlex.quote(self.run if self.path.parent == Path("runs") else str(self.path))
 
     @property
@@ -49,8 +53,9 @@ class RunFolder:
 
     @property
     def best(self) -> Path:
-        """The file of the best program so far; the search keeps it up to date."""
-        return self.path / "best.py"
+        """The path of the best program's file so far, or of the folder of its files; best.py while there is none."""
+        found = (path for path in self.path.glob("best*") if path.stem == "best" and path.suffix != ".draft")
+        return next(found, self.path / "best.py")
 
     @property
     def recommended(self) -> Path:
@@ -64,7 +69,7 @@ class RunFolder:
 
     @property
     def inbox(self) -> Inbox:
-        """The programs that people have added and the run has not taken yet."""
+        """The folder of the programs that people have added and the run has not taken yet; it need not exist."""
         return Inbox(self.path / "inbox")
 
     @property
@@ -74,24 +79,8 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """The log file: one line for each start, stop or notice."""
+        """The log file: a line for each start, resumption, fork, regrouping, stop and notice; `note` appends to it."""
         return self.path / "log.txt"
-
-    @property
-    def _task(self) -> Path:
-        return self.path / "task"
-
-    @property
-    def _lock(self) -> Path:
-        return self.path / ".lock"
-
-    @property
-    def _held_out(self) -> Path:
-        return self.path / "held-out.json"
-
-    @property
-    def _summary(self) -> Path:
-        return self.path / ".summary"
 
     @classmethod
     def named(cls, runs: Path, name: str) -> RunFolder:
@@ -109,7 +98,13 @@ class RunFolder:
 
         Raises UsageError if the name is taken or the folder cannot be made.
         """
-        self._create()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir()
+        except FileExistsError:
+            raise self._taken() from None
+        except OSError as error:
+            raise self._not_made(error.strerror) from None
         try:
             yield
         except BaseException:
@@ -130,27 +125,18 @@ class RunFolder:
     def _not_made(self, reason: str | None) -> UsageError:
         return UsageError(f"cannot make the run's folder {self.path}: {reason}; choose another --runs-dir")
 
-    def _create(self) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir()
-        except FileExistsError:
-            raise self._taken() from None
-        except OSError as error:
-            raise self._not_made(error.strerror) from None
-
     @classmethod
     def find(cls, runs: Path, text: str) -> RunFolder:
-        """Return the folder of a run given by its id, the beginning of one id alone, its path or its journal's path.
+        """Return the folder of a run given by its id in `runs`, a unique beginning of it, its path, or its journal's.
 
         Raises UsageError that names the possible runs if no run or several runs match.
         """
         for path in (runs / text, Path(text), Path(text).parent if text.endswith(".db") else Path(text)):
-            if (path / "run.db").is_file():
+            if (path / "run.db").is_file():  # an id in `runs` goes before a path
                 return cls(path if path.name not in ("", "..") else path.resolve())  # the id is the folder's name
         if text and (held := cls.all(runs / text)):
             raise UsageError(
-                f"{text} is no run, but holds {number(len(held), 'run')}; name one, such as {text}/{held[0].run}"
+                f"{text} is no run, but holds {counted(len(held), 'run')}; name one, such as {text}/{held[0].run}"
             )
         known = [folder.run for folder in cls.all(runs)]
         meant = [run for run in known if text and run.startswith(text)]
@@ -172,33 +158,37 @@ class RunFolder:
 
     @classmethod
     def all(cls, runs: Path, pattern: str = "*") -> list[RunFolder]:
-        """Return the runs in `runs` that match `pattern`, oldest first; an experiment's runs match `*/*`."""
+        """Return the runs in `runs` whose folders match `pattern`, the oldest first; [] if there is no such folder."""
         found = (path.parent for path in runs.glob(f"{pattern}/run.db")) if runs.is_dir() else ()
         return sorted(map(cls, found), key=lambda folder: (folder._began(), folder.run))
 
     @staticmethod
     def fresh_name(task: str, now: datetime) -> str:
-        """Return a name for a new run: the task, the time `now`, and random digits to tell runs of one second apart."""
+        """Return a name for a new run such as "tsp-20261123-061500-3f9a": task, time `now`, random hexadecimal digits.
+
+        Characters of the task that `named` refuses become "-".
+        """
         stem = re.sub(r"[^\w.+-]+", "-", task).lstrip(".+-")
         return f"{stem or 'run'}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for this process; raises BehavesimError where another process holds it.
+        """Hold the run's lock for the block, so that no other process writes to the run.
 
-        The kernel drops the lock with the process, so a killed run leaves nothing to clean up.
+        Raises BehavesimError if another process holds it, JournalError if the lock's file cannot be opened. The kernel
+        releases the lock when the process ends, so a killed run leaves nothing to clean up.
         """
-        with write_errors_named(self.path):
-            lock = Lock(self._lock)
-        with closing(lock):
-            if not lock.take():
+        with ExitStack() as stack:
+            with write_errors_named(self.path):
+                is_ours = stack.enter_context(lock(self.path / ".lock"))
+            if not is_ours:
                 advice = f"watch it with `behavesim watch {self.argument}`"
                 raise BehavesimError(f"run {self.run} is in use by another process; {advice}")
             yield
 
     def is_running(self) -> bool:
         """Whether a process holds the run's lock; needs no right to write."""
-        return is_held(self._lock)
+        return is_held(self.path / ".lock")
 
     def has_begun(self) -> bool:
         """Whether the journal can be read and has an event. A run killed in its first instant has none to resume."""
@@ -221,78 +211,77 @@ class RunFolder:
         The file is synced to the disk before it replaces the old one: a run cannot resume without its settings.
         Raises JournalError if it cannot be written.
         """
-        import tomli_w
+        import tomli_w  # imported late: few commands write settings
 
         text = tomli_w.dumps({name: value for name, value in values.items() if value is not None})
         replace_file(self.settings, text, is_lasting=True)
 
     def read_settings(self) -> dict[str, Any]:
         """Return the settings from the file as it is now; raises UsageError if it cannot be read."""
-        from behavesim.base.config import read_toml
+        from behavesim.base.config import read_toml  # imported late: pydantic takes long to load
 
         return read_toml(self.settings)
 
     def keep_task(self, task: str) -> None:
-        """Copy the task's file into the folder, so that the run can be moved to another machine.
+        """Copy the task's file into the folder, so that the run can be moved to another machine; see `keep_copy`.
 
-        Do nothing if `task` is a name and not a `.py` file, or if there is a copy already. The copy keeps the file's
-        name, because the task may be named after it. Raises JournalError if the copy fails.
+        Do nothing if `task` is a name and no file, or if there is a copy already.
         """
-        file = Path(task)
-        if file.suffix == ".py" and not self._task.exists():
-            with write_errors_named(self._task):
-                self._task.mkdir()
-                shutil.copyfile(file, self._task / file.name)
+        from behavesim.store.task_copy import keep_copy  # imported late: a list of runs needs no task, and no numpy
+
+        keep_copy(task, self.path / "task")
 
     def with_task_at_hand(self, settings: Settings) -> Settings:
-        """Return the settings; if the task's file is gone or was changed, with the run's own copy of it instead."""
-        file, kept = Path(settings.task), next(self._task.glob("*.py"), None)
-        if kept is None or (file.is_file() and file.read_bytes() == kept.read_bytes()):
-            return settings
-        return settings.model_copy(update={"task": str(kept.resolve())})
+        """Return the settings; if the task's file is gone or changed, with the path of the run's copy of it, if any."""
+        from behavesim.store.task_copy import at_hand  # imported late, as above
 
-    def write_best(self, source: str, headline: str) -> None:
-        """Replace best.py by the program below its headline; atomic, raises JournalError if it cannot be written."""
-        replace_file(self.best, headed(source, headline))
+        task = at_hand(settings.task, self.path / "task")
+        return settings if task == settings.task else settings.model_copy(update={"task": task})
+
+    def write_best(self, source: str, headline: str, suffix: str = ".py") -> None:
+        """Replace the file `best` with this `suffix` by the program below the headline as a comment, in one step.
+
+        Raises JournalError if it cannot be written.
+        """
+        replace_file(self.path / f"best{suffix}", headed(source, headline, suffix))
+
+    def write_best_files(self, files: Mapping[str, str], headline: str) -> None:
+        """Replace the folder `best` by a program of several files, texts by path, each below the headline as a comment.
+
+        For an instant there is no folder. Raises JournalError if it cannot be written.
+        """
+        draft, best = self.path / "best.draft", self.path / "best"
+        with write_errors_named(best):
+            shutil.rmtree(draft, ignore_errors=True)
+            for name, text in files.items():
+                place = draft / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(headed(text, headline, place.suffix), encoding="utf-8")
+            shutil.rmtree(best, ignore_errors=True)
+            draft.rename(best)
 
     def write_recommended(self, source: str, headline: str) -> None:
-        """Replace recommended.py as `write_best` replaces best.py."""
+        """Replace recommended.py by the program below the headline as a comment, in one step.
+
+        Raises JournalError if it cannot be written.
+        """
         replace_file(self.recommended, headed(source, headline))
 
-    def write_portfolio(self, text: str) -> None:
-        """Replace portfolio.py by this text; atomic, raises JournalError if it cannot be written."""
-        replace_file(self.portfolio, text)
+    def kept(self, name: str) -> str | None:
+        """Return the text that `keep` last stored under this name; None if there is none or it cannot be read."""
+        with suppress(OSError):
+            if (self.path / name).is_file():  # reading a pipe would wait for a writer
+                return (self.path / name).read_text(encoding="utf-8", errors="replace")
+        return None
 
-    def read_held_out(self) -> str | None:
-        """Return the JSON that `write_held_out` kept: results on held-out instances; None if there is none."""
-        return self._held_out.read_text(encoding="utf-8") if self._held_out.is_file() else None
+    def keep(self, name: str, text: str) -> None:
+        """Store what would take long to compute again as the file `name`, in one step.
 
-    def write_held_out(self, text: str) -> None:
-        """Keep results on held-out instances, as JSON; atomic. Do nothing if the folder is not writable."""
+        Do nothing if the folder is not writable. Raises JournalError if the file cannot be written otherwise.
+        """
         if os.access(self.path, os.W_OK):
-            replace_file(self._held_out, text)
-
-    def read_summary(self) -> str | None:
-        """Return the text that `write_summary` kept last; None if there is none or it cannot be read."""
-        try:
-            return self._summary.read_text(encoding="utf-8", errors="replace") if self._summary.is_file() else None
-        except OSError:
-            return None
-
-    def write_summary(self, text: str) -> None:
-        """Keep the run's summary for later lists of runs; atomic. Do nothing if the folder is not writable."""
-        if os.access(self.path, os.W_OK):
-            replace_file(self._summary, text)
+            replace_file(self.path / name, text)
 
     def note(self, line: str) -> None:
         """Append a line to the log, with the local time; raises JournalError if it cannot be written."""
         append_line(self.log, Notice(datetime.now().astimezone(), printable(line)).logged)
-
-
-def headed(source: str, headline: str) -> str:
-    """Return the program's text below the headline, which becomes one line of comment.
-
-    A blank line follows: Python reads an encoding from the first two lines only, so none of the program's own
-    comments can set one.
-    """
-    return f"{comment(headline)}\n\n{source.strip()}\n"

@@ -15,12 +15,12 @@ LONGEST = 1_000_000
 
 @dataclass(frozen=True)
 class Inbox:
-    """A folder of `.py` files; each stays until its program is committed. Adding one does not need the run's lock."""
+    """A folder of `.py` files, which need not exist; each stays until its program is committed."""
 
     path: Path
 
     def put(self, stem: str, source: str) -> None:
-        """Add a program as a file whose name ends with `stem`, in one step; make the folder if needed.
+        """Add a program as the file TIME-RANDOM-`stem`.py, in one step; make the folder if needed.
 
         Raises UsageError if the folder cannot be written.
         """
@@ -28,25 +28,27 @@ class Inbox:
         draft = self.path / f".{name}.draft"
         try:
             self.path.mkdir(exist_ok=True)
+            # the draft begins with a dot and does not end in .py, so the run cannot take half a program
             draft.write_text(source, encoding="utf-8")
             draft.replace(self.path / name)
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}; put the program in as its owner") from None
 
     def waiting(self) -> list[tuple[str, str]]:
-        """Return the file name and the source of every program, oldest first; an empty list if there is no folder.
+        """Return (file name, source) of every program, sorted by file name; [] if there is no folder.
 
-        The source of a file that is too long or cannot be read is a comment that says so.
+        Those that `put` added come in order of time. The source of a file that is too long or cannot be read is a
+        comment that says so.
         """
         return [(path.name, _read(path)) for path in sorted(self.path.glob("*.py")) if path.is_file()]
 
     def remove(self, name: str) -> None:
-        """Delete the program's file of that name, as `waiting` returned it; do nothing if it is gone."""
+        """Delete the file that `waiting` named; do nothing if it is gone. Raises OSError if it cannot be deleted."""
         (self.path / name).unlink(missing_ok=True)
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file. If it cannot be read, return a comment that says why: the run then rejects it."""
+    """Return the text of a file; if it is too long or unreadable, a comment that says so, which the run rejects."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             text = file.read(LONGEST + 1)

@@ -18,17 +18,20 @@ from behavesim.base.errors import JournalError
 from behavesim.base.finished import finished
 from behavesim.state.events import CandidateId, Evaluated, Event, Rejected
 from behavesim.store.codec import encode
-from behavesim.store.database import LATEST, translated
-from behavesim.store.reading import OUTCOME, event_of
+from behavesim.store.database import LATEST, is_journal, translated
+from behavesim.store.reading import OUTCOME, outcome_of
+from behavesim.store.schema import NEW_JOURNAL
 from behavesim.store.seal import Row, seal
-from behavesim.store.upgrade import upgrade
 from behavesim.store.wal import CHECKPOINT, LIMIT_BYTES, WriteAheadLog
 
 _INSERT = "INSERT INTO events (seq, at, candidate, type, payload, data, seal) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_PASSAGE = "INSERT OR IGNORE INTO passages (number, text) VALUES (?, ?)"
 
 COMMIT_BYTES = 16 << 10
-"""Most bytes that a commit writes besides its rows: the pages of the table's tree and the index that it changes."""
+"""Estimate of the bytes that a commit writes besides its rows: pages of the table's tree and of the index.
+
+It counts towards the size at which the write-ahead log is moved into the database.
+"""
 LATEST_START = LATEST - 10 * 365 * 86400.0
 """The latest start of a session, in seconds since 1970, ten years before LATEST: later clocks count as this one.
 
@@ -49,7 +52,7 @@ There, another process may also have replaced the write-ahead log: `has_log` ret
 """
 
 Clock = Callable[[], float]
-"""Returns a time in seconds."""
+"""Returns the time in seconds, since 1970 or since an arbitrary moment."""
 
 
 class SqliteJournal:
@@ -57,8 +60,8 @@ class SqliteJournal:
 
     A committed event survives the death of the process. Commits are synced to the disk once a second: a power cut can
     lose about the last second, and earlier events stay consistent. The connection works in the thread of `aiosqlite`,
-    so that neither a lock nor a slow disk blocks the event loop. Entering makes or upgrades the journal; it raises
-    JournalError if that fails.
+    so that neither a lock nor a slow disk blocks the event loop. Entering makes the journal if the file is missing or
+    empty; it raises JournalError if that fails, or if the journal is of another version.
     """
 
     def __init__(
@@ -87,11 +90,14 @@ class SqliteJournal:
 
     async def __aenter__(self) -> SqliteJournal:
         with translated(self._path):
-            await asyncio.to_thread(upgrade, self._path)
             self._connection = await aiosqlite.connect(
                 self._path, isolation_level="IMMEDIATE", timeout=self._patience_s
             )
             try:
+                # before WAL mode is set: a journal of another version must stay as it is
+                [(version,)] = await self._db.execute_fetchall("PRAGMA user_version")
+                if not is_journal(self._path, version):
+                    await self._db.executescript(NEW_JOURNAL)
                 for pragma in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", *self._log.pragmas):
                     await self._db.execute_fetchall(pragma)
                 await self._take_over()
@@ -103,7 +109,7 @@ class SqliteJournal:
     async def __aexit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
             with translated(self._path):
-                await self._log.close()
+                await self._log.close()  # while the connection is open: SQLite deletes the log when it closes
         finally:
             await finished(self._db.close())
 
@@ -115,17 +121,13 @@ class SqliteJournal:
         """
         await finished(self._append(events))
 
-    async def outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
+    async def earlier_outcome(self, candidate: CandidateId, source: str) -> Evaluated | Rejected:
         """Return the committed outcome of a candidate's program with this text, trajectories included.
 
-        It must have been committed: raises AssertionError if there is none, JournalError if it cannot be read.
+        Raises JournalError if none was committed, or if it cannot be read.
         """
         with translated(self._path):
-            rows = list(await self._db.execute_fetchall(OUTCOME, (candidate, source)))
-        assert rows, f"candidate {candidate} has no outcome of this program"
-        event = event_of(self._path, rows[0])
-        assert isinstance(event, Evaluated | Rejected)
-        return event
+            return outcome_of(self._path, await self._db.execute_fetchall(OUTCOME, (candidate, source)))
 
     async def _append(self, events: Sequence[Event]) -> None:
         async with self._turn:
@@ -140,6 +142,7 @@ class SqliteJournal:
     async def _take_over(self) -> None:
         """Record this process as the owner; the previous owner's next commit fails if it is still alive."""
         token = secrets.token_hex(8)
+        # the first change takes the write lock, so nobody can append between it and the reading of the last number
         await self._db.execute_fetchall("DELETE FROM owner")
         await self._db.execute_fetchall(
             "INSERT INTO owner VALUES (?, ?, ?)", (token, socket.gethostname(), os.getpid())
@@ -155,11 +158,10 @@ class SqliteJournal:
                 await self._db.executemany(_INSERT_PASSAGE, passages.items())
             await self._db.executemany(_INSERT, rows)
             await self._db.commit()
-        except sqlite3.IntegrityError as error:
-            await self._db.rollback()
-            raise await self._disowned() from error
-        except BaseException:
-            await self._db.rollback()
+        except BaseException as error:
+            await self._db.rollback()  # else the next commit would write these rows, too
+            if isinstance(error, sqlite3.IntegrityError):  # the trigger, or a number that another process has used
+                raise await self._disowned() from error
             raise
 
     async def _disowned(self) -> JournalError:

@@ -5,32 +5,35 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ATTEMPTS, PAUSE_S = 5, 0.02
 """Tries to take the lock, and seconds between them: `is_held` of another process may hold it for an instant."""
 
 
-class Lock:
-    """An open lock file, not locked yet. It is made if missing; raises OSError if it cannot be opened."""
+@contextmanager
+def lock(path: Path) -> Iterator[bool]:
+    """Hold the lock file at `path`, made if missing, for the block; yield whether it is held.
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    It is not if another process holds it for longer than 0.1 s. Raises OSError if the file cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        yield any(_taken(descriptor) for _ in range(ATTEMPTS))
+    finally:
+        os.close(descriptor)  # which releases the lock
 
-    def take(self) -> bool:
-        """Try to take the lock for up to 0.1 s; return whether this object now holds it."""
-        for _ in range(ATTEMPTS):
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(PAUSE_S)
-            else:
-                return True
+
+def _taken(descriptor: int) -> bool:
+    """Return whether the lock could be taken; if not, after PAUSE_S seconds."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(PAUSE_S)
         return False
-
-    def close(self) -> None:
-        """Release the lock and close the file."""
-        os.close(self._descriptor)
+    return True
 
 
 def is_held(path: Path) -> bool:

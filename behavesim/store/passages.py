@@ -46,14 +46,16 @@ class Passages(dict[int, str]):
     def __missing__(self, number: int) -> str:
         """Read a passage from the journal and keep it.
 
-        Raises LookupError if the journal has no such passage or its text is damaged, TypeError if it is no number.
+        Raises LookupError if the journal has no such passage or its text is damaged, TypeError if it is not a number.
         """
-        row = self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
+        row = (
+            self._db.execute(_SELECT, (number,)).fetchone() if 0 <= number < 1 << 63 else None
+        )  # SQLite takes no larger integers
         if row is None or not is_passage(number, row[0]):
             raise LookupError(number)
         return self.setdefault(number, row[0])
 
 
 def _number(passage: str) -> int:
-    """63 bits of a hash: SQLite's integers have a sign."""
+    """Return 63 bits of a hash of a passage: SQLite's integers have a sign."""
     return int.from_bytes(blake2b(passage.encode(), digest_size=8).digest()) >> 1

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from behavesim.store.database import open_to_read, translated
+from behavesim.store.database import opened
 
 _COUNT = "SELECT type, count(*) FROM events GROUP BY type"
 _TOKENS = """
@@ -19,9 +18,10 @@ FROM events, json_each(events.payload, '$.reply.calls') AS call WHERE events.typ
 
 @dataclass(frozen=True)
 class Progress:
-    """Counts of a run: registered candidates, whether a program was recommended, requests answered and their tokens.
+    """Counts of a run: registered candidates, requests that an endpoint answered (`calls`), and their tokens.
 
-    Tokens that an endpoint did not count are estimated from the text.
+    `recommended` says whether the choice of a program on validation instances was made, even if none was chosen.
+    Tokens that an endpoint did not count are estimates.
     """
 
     registered: int
@@ -33,7 +33,7 @@ class Progress:
 
 def progress(journal: Path) -> Progress:
     """Return the counts of the run of a journal; raises JournalError if there is none or it cannot be read."""
-    with translated(journal), closing(open_to_read(journal)) as db:
+    with opened(journal) as db:
         counts = dict(db.execute(_COUNT).fetchall())
         calls, prompt, completion = db.execute(_TOKENS).fetchone()
     registered = counts.get("Added", 0) + counts.get("NotAdded", 0)

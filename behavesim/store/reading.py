@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from behavesim.state.events import (
     Responded,
 )
 from behavesim.store.codec import NAMES, NO_PASSAGES, decode
-from behavesim.store.database import check_time, open_to_read, translated, unreadable
+from behavesim.store.database import check_time, opened, unreadable
 from behavesim.store.passages import Passages
 from behavesim.trajectory import Behaviour
 
@@ -42,15 +41,15 @@ def read_events(
 ) -> Generator[tuple[int, float, Event], None, None]:
     """Yield (number, time, event) of a journal in order; times are in seconds since 1970.
 
-    Begin behind event number `after`. If `only` is not empty, yield only events of these types. Raises JournalError if
-    the journal cannot be opened, an event cannot be read or, without `only`, an event is missing.
+    Begin with the event after number `after`. If `only` is not empty, yield only events of these types. Raises
+    JournalError if the journal cannot be opened, an event cannot be read or, without `only`, an event is missing.
     """
     query = _READ
     if only:
         query = _READ.replace("WHERE", f"WHERE type IN ({', '.join(repr(NAMES[kind]) for kind in only)}) AND")
         if not any(field.name == "candidate" for kind in only for field in fields(kind)):  # which the index finds
             query = query.replace("WHERE", "WHERE candidate IS NULL AND")
-    with translated(path), closing(open_to_read(path)) as connection:
+    with opened(path) as connection:
         passages = Passages(connection)
         for expected, (seq, at, kind, payload, data) in enumerate(connection.execute(query, (after,)), after + 1):
             if seq != expected and not only:
@@ -63,18 +62,25 @@ def read_events(
             yield seq, time, event
 
 
-def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated | Rejected | None:
-    """Return the outcome of a candidate's program with this text; None if there is none.
+def read_outcome(path: Path, candidate: CandidateId, source: str) -> Evaluated | Rejected:
+    """Return the outcome of a candidate's program with the text `source`.
 
-    Raises JournalError if the journal or the outcome cannot be read.
+    Raises JournalError if there is none, or if the journal or the outcome cannot be read.
     """
-    with translated(path), closing(open_to_read(path)) as connection:
-        row = connection.execute(OUTCOME, (candidate, source)).fetchone()
-    if row is None:
-        return None
-    event = event_of(path, row)
-    assert isinstance(event, Evaluated | Rejected)
-    return event
+    with opened(path) as connection:
+        return outcome_of(path, connection.execute(OUTCOME, (candidate, source)))
+
+
+def outcome_of(path: Path, rows: Iterable[Sequence[Any]]) -> Evaluated | Rejected:
+    """Return the outcome that the query `OUTCOME` found in the journal at `path`, from its one row.
+
+    Raises JournalError if `rows` is empty or the row cannot be read.
+    """
+    for row in rows:
+        event = event_of(path, row)
+        assert isinstance(event, Evaluated | Rejected), "the query asks for no others"
+        return event
+    raise JournalError(f"{path} has no outcome of a program that was tried; `behavesim verify` lists what is damaged")
 
 
 def read_reply(path: Path, candidate: CandidateId) -> Reply | None:
@@ -95,7 +101,7 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
     They are unpacked at first use, which raises TrajectoryError if they are damaged. Raises JournalError if a candidate
     has none, or if the journal cannot be read.
     """
-    with translated(path), closing(open_to_read(path)) as connection:
+    with opened(path) as connection:
         found = dict(connection.execute(_BEHAVIOURS, (json.dumps(candidates),)))
     try:
         return [Behaviour(found.get(candidate)) for candidate in candidates]
@@ -104,9 +110,9 @@ def read_trajectories(path: Path, candidates: Sequence[CandidateId]) -> list[Beh
 
 
 def _last(path: Path, candidate: CandidateId, kind: type) -> Event | None:
-    """Return a candidate's last event of a type; None if it has none."""
+    """Return a candidate's last event of a type, None if it has none; raises JournalError if it cannot be read."""
     query = "SELECT seq, type, payload, data FROM events WHERE candidate = ? AND type = ? ORDER BY seq DESC"
-    with translated(path), closing(open_to_read(path)) as connection:
+    with opened(path) as connection:
         row = connection.execute(query, (candidate, NAMES[kind])).fetchone()
         return None if row is None else event_of(path, row, Passages(connection))
 

@@ -1,4 +1,4 @@
-"""best.py and the log, which are kept up to date while a run goes on."""
+"""Keeping the best program's file and the log up to date while a run goes on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from behavesim.state.state import RunState
 from behavesim.store.folder import RunFolder
 
 REPEATS_OVER = 100
-"""Number of feasible programs after which repeated ones are counted again: enough to tell a habit from chance."""
+"""Repeated programs are counted once for each so many feasible ones: enough to tell a habit from chance."""
 NOTED: Mapping[type[Event], str] = {
     RunStarted: "started",
     RunForked: "forked",
@@ -31,28 +31,39 @@ NOTED: Mapping[type[Event], str] = {
 }
 """The types of events that the log names, and the words for each."""
 MANY = 0.5
-"""Fraction of repeated programs at which a person is warned: half of the replies then bring nothing new."""
+"""Fraction of repeated programs, among the last REPEATS_OVER feasible ones, from which on a person is warned."""
 
 
 class RunFiles:
-    """Observer of a run's events: writes best.py and the log, warns of estimated tokens and repeated programs."""
+    """Observer of a run's events: writes the best program and the log, warns of estimated tokens and repeats."""
 
-    def __init__(self, folder: RunFolder, tell: Callable[[str], None]) -> None:
-        """`tell` is called with one line for each warning to show at once."""
+    def __init__(
+        self,
+        folder: RunFolder,
+        tell: Callable[[str], None],
+        suffix: str = ".py",
+        separated: Callable[[str], Mapping[str, str]] = lambda source: {"": source},
+    ) -> None:
+        """`tell` is called with one line for each warning to show at once.
+
+        `suffix` is that of a program's file; `separated` returns the files of a program, by path, "" for a single one.
+        """
         self._folder = folder
         self._tell = tell
+        self._suffix = suffix
+        self._separated = separated
         self._has_told_of_estimates = False
         self._repeated = 0
         self._written: Member | None = None
 
     def __call__(self, event: Event, state: RunState) -> None:
-        """Take in an event and the state after it: update best.py if the leader changed, and log what NOTED names.
+        """Take an event and the state after it: write the best program if it changed, log what NOTED names, and warn.
 
         Raises JournalError if a file cannot be written.
         """
         leader = state.leader
         if leader is not None and leader is not self._written:
-            self._folder.write_best(leader.source, self._headline(leader, state))
+            self._write_best(leader, self._headline(leader, state))
             self._written = leader
         if isinstance(event, Responded | NoteReceived):
             self._tell_of_estimates(event.reply)
@@ -67,6 +78,13 @@ class RunFiles:
             # A person who closed the terminal finds this advice only in the log.
             go_on = f"; go on with: behavesim resume {self._folder.argument}" if why == "interrupted" else ""
             self._folder.note(f"{happened}{reason} at {state.registered} done, {state.asked} asked{go_on}")
+
+    def _write_best(self, leader: Member, headline: str) -> None:
+        files = self._separated(leader.source)
+        if "" in files:
+            self._folder.write_best(leader.source, headline, self._suffix)
+        else:
+            self._folder.write_best_files(files, headline)
 
     def _tell_of_estimates(self, reply: Reply) -> None:
         if not self._has_told_of_estimates and any(call.estimated_completion for call in reply.calls):

@@ -1,97 +1,68 @@
-"""Events from a damaged journal: the pages of its files are read one by one, without SQLite.
+"""Events from a damaged journal: SQLite reads the leaf pages of its files one by one.
 
-A journal is append-only: every committed row is on a leaf page of the database or of its write-ahead log, and a row
+A journal is append-only. So every committed row is on a leaf page of the database or of its write-ahead log, and a row
 that occurs in both is the same in both. A row counts only if its seal fits, so damage cannot invent an event. The
-layout of pages, rows and log is SQLite's published file format (https://sqlite.org/fileformat2.html).
+layout of the files is SQLite's published file format (https://sqlite.org/fileformat2.html).
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from behavesim.state.events import Event
 from behavesim.store.codec import decode_whole
 from behavesim.store.passages import is_passage
 from behavesim.store.seal import is_sealed
 
-LEAF = 13
+LEAF = b"\x0d"
 """The first byte of a page that holds rows of a table."""
 WAL_HEADER, FRAME_HEADER = 32, 24
 """Lengths in bytes: of the header of a write-ahead log, and of the header before each of its pages."""
-PAGE_SIZES = tuple(2**power for power in range(9, 16))
-"""Page sizes in bytes that the database's header names by their value."""
-USUAL_SIZE, LARGEST_SIZE = 4096, 65536
-"""Page sizes in bytes: SQLite's default, used if the header is damaged; and the one that the header writes as 1."""
+PAGE_SIZES = {2**power: 2**power for power in range(9, 16)} | {1: 65536}
+"""Page sizes in bytes, by the number that stands for each in the database's header."""
+USUAL_SIZE = 4096
+"""SQLite's default page size in bytes, used if the header is damaged."""
 
-UNSEALED = 6
-"""Number of columns of an event's row in journals before version 6; later rows have a seal as one more column."""
-
-Value = int | float | str | bytes | None
-"""The value of one column of a row."""
-DAMAGED = (ValueError, IndexError, struct.error)
-"""Exceptions that reading a damaged row raises."""
+_TABLE = "CREATE TABLE leaf (seq INTEGER PRIMARY KEY, at REAL, candidate, type, payload, data, seal)"
+"""A table that reads rows of `events`, and those of `passages` too: a row's missing columns are NULL."""
+_ROOT = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = {}; PRAGMA writable_schema = RESET"
+"""Makes one page the whole table, so that no other page of the tree is needed to read its rows."""
 
 
-@dataclass(frozen=True)
-class Salvaged:
-    """The readable events of a damaged journal.
+def salvaged(path: Path) -> dict[int, tuple[float, Event]]:
+    """Return what can still be read from a journal and its write-ahead log.
 
-    `events` has (time of the commit in seconds since 1970, event) by event number, in order. `proved` is True if each
-    row had a valid seal, and False for journals before version 6, which have no seals.
+    The result maps each event's number, in order, to the time of its commit (seconds since 1970) and the event. It is
+    empty if nothing can be read: damage raises nothing. Raises OSError if a file cannot be opened.
     """
-
-    events: Mapping[int, tuple[float, Event]]
-    proved: bool
-
-
-def salvaged(path: Path) -> Salvaged:
-    """Return the events that can still be read from a journal and its write-ahead log.
-
-    If any row has a valid seal, only those rows count; otherwise all rows of the older form count. Damage raises
-    nothing. Raises OSError if a file cannot be read.
-    """
-    rows = list(_rows(path))
-    passages = {
-        number: columns[-1] for number, columns in rows if len(columns) == 2 and is_passage(number, columns[-1])
-    }
-    sealed = [(seq, columns) for seq, columns in rows if _is_proved(seq, columns)]
+    # both with and without the log: a damaged page in it must not hide a sound one in the database
+    rows = [row for pages in _images(path) for row in _rows(pages)]
+    passages = {number: text for number, text, *_ in rows if is_passage(number, text)}
     events: dict[int, tuple[float, Event]] = {}
-    for seq, columns in sealed or (row for row in rows if len(row[1]) == UNSEALED):
-        with suppress(*DAMAGED, TypeError):
-            at, _, kind, payload, data = columns[1:6]
-            events.setdefault(seq, (float(at), decode_whole(kind, payload, data, passages)))  # type: ignore[arg-type]
-    return Salvaged(dict(sorted(events.items())), proved=bool(sealed))
-
-
-def _is_proved(seq: int, columns: Sequence[Value]) -> bool:
-    if len(columns) != UNSEALED + 1:
-        return False
-    _, at, *others, found = columns
-    return is_sealed((seq, float(at) if isinstance(at, int) else at, *others), found)  # 1.0 is stored as 1
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[Value]]]:
-    """Yield (number, columns) of the readable rows of all tables; a row in both files comes twice."""
-    for pages in _images(path):
-        for page in pages[1:]:  # the first page holds only SQLite's list of tables
-            for start in _cells(page):
-                with suppress(*DAMAGED):
-                    yield _row(page, start, pages)
+    for seq, at, candidate, kind, payload, data, seal in rows:
+        if is_sealed((seq, at, candidate, kind, payload, data), seal):
+            with suppress(ValueError):  # a sealed prompt may have lost a passage
+                events.setdefault(seq, (at, decode_whole(kind, payload, data, passages)))
+    return dict(sorted(events.items()))
 
 
 def _images(path: Path) -> Iterator[list[bytes]]:
-    """Yield the pages of the database's file, then the same pages with those of the write-ahead log in their places."""
+    """Yield the pages of the database's file; then, if there is a write-ahead log, the pages changed by that log.
+
+    Raises OSError if a file cannot be read.
+    """
     data = path.read_bytes()
-    named = int.from_bytes(data[16:18], "big")
-    size = named if named in PAGE_SIZES else LARGEST_SIZE if named == 1 else USUAL_SIZE
-    pages = [data[start : start + size] for start in range(0, len(data), size)] or [b""]
+    size = PAGE_SIZES.get(int.from_bytes(data[16:18], "big"), USUAL_SIZE)
+    pages = [data[start : start + size].ljust(size, b"\0") for start in range(0, len(data), size)]
     yield pages
     wal = path.with_name(f"{path.name}-wal")
-    yield _overlaid(pages, wal.read_bytes() if wal.exists() else b"", size)
+    if wal.exists():
+        yield _overlaid(pages, wal.read_bytes(), size)
 
 
 def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
@@ -104,94 +75,30 @@ def _overlaid(pages: Sequence[bytes], log: bytes, size: int) -> list[bytes]:
     for frame in frames:
         number = int.from_bytes(frame[:4], "big")
         if frame[8:16] == frames[0][8:16] and 0 < number <= len(pages) + len(frames):
-            overlaid += [b""] * (number - len(overlaid))
-            overlaid[number - 1] = frame[FRAME_HEADER:]
+            overlaid += [bytes(size)] * (number - len(overlaid))
+            overlaid[number - 1] = frame[FRAME_HEADER:].ljust(size, b"\0")
     return overlaid
 
 
-def _cells(page: bytes) -> Iterator[int]:
-    """Yield the positions in a page at which its rows begin; nothing if it holds no rows of a table."""
-    if len(page) < 8 or page[0] != LEAF:
+def _rows(pages: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Yield the seven columns of each readable row of all tables, in the order of the pages."""
+    if not pages:
         return
-    count = int.from_bytes(page[3:5], "big")
-    for place in range(8, min(8 + 2 * count, len(page) - 1), 2):
-        yield int.from_bytes(page[place : place + 2], "big")
-
-
-def _row(page: bytes, start: int, pages: Sequence[bytes]) -> tuple[int, list[Value]]:
-    """Return the number and the columns of the row that begins at `start`; raises one of DAMAGED if there is none.
-
-    A long row continues on overflow pages, each of which begins with the number of the next one.
-    """
-    length, start = _varint(page, start)
-    if length > len(pages) * len(page):
-        raise ValueError("the row is longer than the file")  # the loop below must end if damaged pages form a ring
-    seq, start = _varint(page, start)
     size = len(pages[0])
-    local = _local(length, size)
-    record = page[start : start + local]
-    following = int.from_bytes(page[start + local : start + local + 4], "big") if local < length else 0
-    while len(record) < length:
-        overflow = pages[following - 1] if following else b""
-        if len(overflow) < size:
-            raise ValueError("the rest of the row is missing")
-        record += overflow[4 : 4 + length - len(record)]
-        following = int.from_bytes(overflow[:4], "big")
-    return seq, _columns(record)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(f"PRAGMA page_size = {size}; {_TABLE}")
+        first = bytearray(db.serialize()[:size])  # a sound header and list of tables: those of the file may be damaged
+        first[28:32] = len(pages).to_bytes(4, "big")  # the size of the database in pages; SQLite reads none beyond it
+        db.deserialize(first + b"".join(islice(pages, 1, None)))
+        for number, page in enumerate(pages, 1):
+            if number > 1 and page.startswith(LEAF):  # page 1 holds SQLite's own list of tables
+                db.executescript(_ROOT.format(number))
+                yield from _rows_of_leaf(db)
 
 
-def _local(length: int, size: int) -> int:
-    """Return how many bytes of a row of that length are on its own page; the rest is on overflow pages."""
-    most = size - 35
-    if length <= most:
-        return length
-    least = (size - 12) * 32 // 255 - 23
-    kept = least + (length - least) % (size - 4)
-    return kept if kept <= most else least
-
-
-def _columns(record: bytes) -> list[Value]:
-    end, place = _varint(record, 0)
-    kinds = []
-    while place < end:
-        kind, place = _varint(record, place)
-        kinds.append(kind)
-    values = []
-    for kind in kinds:
-        size = _width(kind)
-        if place + size > len(record):
-            raise ValueError("a column is cut off")
-        values.append(_value(kind, record[place : place + size]))
-        place += size
-    return values
-
-
-def _width(kind: int) -> int:
-    """Return the bytes of a value of SQLite's serial type `kind`; raises IndexError for the unused 10 and 11."""
-    return (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
-
-
-def _value(kind: int, data: bytes) -> Value:
-    if kind >= 12:
-        return data.decode() if kind % 2 else data
-    if kind == 7:
-        return float(struct.unpack(">d", data)[0])
-    if kind in (0, 8, 9):
-        return (None, 0, 1)[max(0, kind - 7)]
-    return int.from_bytes(data, "big", signed=True)
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return the number at `place` and the position after it; the number has one to nine bytes.
-
-    Each byte holds seven bits, and the ninth holds eight. Raises IndexError if the data end before the number does.
-    """
-    value = 0
-    for count in range(9):
-        byte = data[place + count]
-        if count == 8:
-            return value << 8 | byte, place + 9
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            return value, place + count + 1
-    raise AssertionError("the ninth byte ends it")
+def _rows_of_leaf(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    with suppress(sqlite3.DatabaseError):
+        [(count,)] = db.execute("SELECT count(*) FROM leaf")
+        for place in range(count):
+            with suppress(sqlite3.DatabaseError):  # one query for each row: a damaged row would end a query for all
+                yield from db.execute("SELECT * FROM leaf LIMIT 1 OFFSET ?", (place,)).fetchall()

@@ -1,14 +1,10 @@
-"""The journal's SQL: the tables, the views for people who use sqlite3, and the steps from version to version."""
+"""The journal's SQL: its tables, and the views for people who read it with sqlite3."""
 
-from __future__ import annotations
+VERSION = 6
+"""The version of the tables, which SQLite keeps as the file's `user_version`; it changes with them.
 
-import sqlite3
-from collections.abc import Callable
-
-from behavesim.store.seal import seal
-
-Migration = Callable[[sqlite3.Connection], None]
-"""A step that takes a journal from one version to the next; its caller begins and ends the transaction."""
+A further view needs no other version: only people read views, and older journals lack it.
+"""
 
 EVENTS = """CREATE TABLE events (
     seq       INTEGER PRIMARY KEY,
@@ -19,24 +15,15 @@ EVENTS = """CREATE TABLE events (
     data      BLOB,               -- trajectories of an Evaluated candidate
     seal      INTEGER             -- a hash of the other columns: a row without it is damaged, or another program's
 ) STRICT"""
-UNSEALED = """CREATE TABLE events (
-    seq       INTEGER PRIMARY KEY,
-    at        REAL NOT NULL,      -- seconds since 1970, UTC: the clock when the session began, and the seconds since
-    candidate INTEGER,            -- NULL for events of the run; -1 is the template
-    type      TEXT NOT NULL,
-    payload   TEXT NOT NULL,      -- JSON
-    data      BLOB                -- trajectories of an Evaluated candidate
-) STRICT"""
-"""The table of events in journals before version 6."""
 _INDEX = "CREATE INDEX events_of_candidate ON events (candidate, type);"
-OWNER = """
+_OWNER = """
 CREATE TABLE owner (  -- who appends: one row, which each commit of a process compares with its own token
     token   TEXT NOT NULL,
     host    TEXT NOT NULL,
     process INTEGER NOT NULL
 ) STRICT;
 """
-TABLES = f"{EVENTS};\n{_INDEX}\n{OWNER}"
+TABLES = f"{EVENTS};\n{_INDEX}\n{_OWNER}"
 PASSAGES = """
 CREATE TABLE passages (  -- of prompts, which have most of their text in common: see the view `prompts`
     number INTEGER PRIMARY KEY,
@@ -69,7 +56,9 @@ SELECT
     datetime(asked.at, 'unixepoch') AS asked_at,
     datetime(responded.at, 'unixepoch') AS responded_at,
     datetime(iif(evaluated.seq > asked.seq, evaluated.at, iif(rejected.seq > asked.seq, rejected.at, NULL)),
-             'unixepoch') AS done_at  -- UTC, as the others
+             'unixepoch') AS done_at,  -- UTC, as the others
+    CASE WHEN evaluated.seq > asked.seq THEN evaluated.payload ->> 'feedback'
+         WHEN rejected.seq > asked.seq THEN rejected.payload ->> 'feedback' END AS feedback
 FROM latest AS asked
 LEFT JOIN latest AS responded ON responded.candidate = asked.candidate AND responded.type = 'Responded'
 LEFT JOIN latest AS evaluated ON evaluated.candidate = asked.candidate AND evaluated.type = 'Evaluated'
@@ -82,6 +71,16 @@ LEFT JOIN (
     WHERE events.type = 'Responded' GROUP BY events.candidate
 ) AS spent ON spent.candidate = asked.candidate
 WHERE asked.type = 'Asked';
+
+CREATE VIEW metrics AS  -- what tasks and evaluators told besides the score; text where it is no finite number
+SELECT
+    outcome.candidate AS candidate,
+    metric.key AS metric,
+    iif(metric.type = 'text', NULL, metric.value) AS value,
+    iif(metric.type = 'text', metric.value, NULL) AS text
+FROM events AS outcome, json_each(outcome.payload, '$.metrics') AS metric
+WHERE outcome.seq IN (SELECT max(seq) FROM events WHERE type IN ('Evaluated', 'Rejected') GROUP BY candidate)
+ORDER BY outcome.candidate;
 
 CREATE VIEW prompts AS  -- what was asked for each candidate; more than once for one that was repaired
 SELECT seq, candidate, events.payload ->> '$.prompt.operator' AS operator, (
@@ -161,64 +160,5 @@ WHERE events.type IN ('Responded', 'NoteReceived')
 GROUP BY model, tier;
 """
 
-
-def holds_events(db: sqlite3.Connection) -> bool:
-    """Whether `events` is exactly the table of a journal, sealed or not; a view could yield rows without end."""
-    found = db.execute("SELECT type, sql FROM sqlite_schema WHERE name = 'events'").fetchall()
-    return found in ([("table", EVENTS)], [("table", UNSEALED)])
-
-
-def script(db: sqlite3.Connection, text: str) -> None:
-    """Run the statements of a script one by one; `executescript` would end the transaction. Each ends on its own line.
-
-    Raises sqlite3.Error if a statement fails.
-    """
-    statement = ""
-    for line in text.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            db.execute(statement)
-            statement = ""
-
-
-def _begin(db: sqlite3.Connection) -> None:
-    script(db, f"{UNSEALED};\n{_INDEX}\n")
-
-
-def _drop_views(db: sqlite3.Connection) -> None:
-    for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall():
-        db.execute(f'DROP VIEW "{name}"')
-
-
-def _renew_views(db: sqlite3.Connection) -> None:
-    """Replace all views by the current ones; views hold no data of their own."""
-    _drop_views(db)
-    script(db, VIEWS)
-
-
-def _share_passages(db: sqlite3.Connection) -> None:
-    """Add the table of passages, which new prompts use; the text of earlier prompts stays in their events."""
-    script(db, PASSAGES)
-    _renew_views(db)
-
-
-def _seal_events(db: sqlite3.Connection) -> None:
-    """Add the column of seals to the events, and the table of the owner; existing rows are sealed as they are."""
-    _drop_views(db)
-    db.execute("ALTER TABLE events RENAME TO unsealed")
-    db.execute(EVENTS)
-    db.create_function("seal", 6, seal, deterministic=True)
-    db.execute("INSERT INTO events SELECT *, seal(seq, at, candidate, type, payload, data) FROM unsealed")
-    db.execute("DROP TABLE unsealed")
-    script(db, f"{_INDEX}\n{OWNER}{VIEWS}")
-
-
-MIGRATIONS: tuple[Migration, ...] = (_begin, _renew_views, _share_passages, _seal_events)
-"""The first step makes a journal of version OLDEST, and each further step raises the version by one.
-
-Steps are added and never changed. A version with changed views adds `_renew_views` once more as its last step.
-"""
-OLDEST = 3
-"""The oldest version that can be read; requests in earlier ones have neither a cost nor a service tier."""
-VERSION = OLDEST + len(MIGRATIONS) - 1
-"""The current version, which SQLite keeps as the file's `user_version`."""
+NEW_JOURNAL = f"BEGIN IMMEDIATE; {TABLES} {PASSAGES} {VIEWS} PRAGMA user_version = {VERSION}; COMMIT;"
+"""Makes an empty file a journal without events, in one transaction."""

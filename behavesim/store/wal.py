@@ -18,7 +18,7 @@ LIMIT_BYTES = 64 << 20
 Until then the database's file does not change, so that a folder copied during a run is whole.
 """
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
-"""Copy into the database all of the log up to where a reader still needs the old state.
+"""Statement that copies the log into the database, up to where a reader still needs the old state.
 
 It answers one row: whether it was blocked, the number of pages in the log, and how many of them are copied.
 """
@@ -28,7 +28,7 @@ class WriteAheadLog:
     """Syncs and moves the log in threads while a journal is written, so that commits do not wait for the disk.
 
     SQLite itself would make one commit a second wait for the disk, and some commits wait most of a second while the
-    whole log is moved. The log cannot be emptied, and grows, while another process reads an old state of the database:
+    whole log is moved. The log cannot be emptied, and grows, while another process reads an old state of the database.
     `notes` is called with one line when that is noticed, and again when it is over.
     """
 
@@ -76,7 +76,7 @@ class WriteAheadLog:
         """
         self._unflushed += size
         if self._flushing is not None and self._flushing.done():
-            self._flushing.result()
+            self._flushing.result()  # raises what went wrong in the background
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
@@ -90,13 +90,14 @@ class WriteAheadLog:
             await self._flushing
 
     async def _flush(self) -> None:
-        """Sync commits to the disk every FLUSH_S seconds, or at once when closing, until all are synced."""
+        """Sync commits to the disk every FLUSH_S seconds until all are, at once when closing; move a long log."""
         while self._unflushed:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), FLUSH_S)
             self._unmoved, self._unflushed = self._unmoved + self._unflushed, 0
             await asyncio.to_thread(self._sync)
             if self._unmoved >= self._limit:
+                # most of it beside the commits; the rest, which they added meanwhile, between two of them
                 await self._move()
                 if await self._catch_up():
                     self._unmoved = 0  # the next commit begins the log anew

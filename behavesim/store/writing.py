@@ -29,7 +29,7 @@ def replace_file(path: Path, text: str, is_lasting: bool = False) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, made if missing; raises JournalError if it cannot be written."""
+    """Append a line and a line end to a file, made if missing; raises JournalError if it cannot be written."""
     with write_errors_named(path):
         refuse_pipe(path)
         with path.open("a", encoding="utf-8") as file:
@@ -37,7 +37,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def refuse_pipe(path: Path) -> None:
-    """Raise JournalError if the path is a named pipe: opening it would wait for ever for a reader."""
+    """Raise JournalError if the path is a named pipe: opening it would wait without end for a reader."""
     if path.is_fifo():
         raise JournalError(f"cannot write {path}: it is a named pipe, not a file; remove it, then resume the run")
 

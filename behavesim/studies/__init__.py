@@ -1,1 +1,1 @@
-"""The paper's studies: each is a function that returns frozen tables."""
+"""The paper's studies and further ones: each has a function `study` that returns a frozen value with its tables."""

@@ -12,7 +12,7 @@ from behavesim.analysis.table import COUNT, DISTANCE, Column, Table
 from behavesim.reports.figures import draw_tree, write_figure
 
 SHOWN = 10
-"""Number of pairs shown: those on which the two metrics disagree most."""
+"""Largest number of pairs shown: those on which the two metrics disagree most."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,16 @@ class ClusteringStudy:
     """A run's programs, compared by BehaveSim and by another metric."""
 
     run: str
+    """The run's name."""
     found: Agreement
+    """The programs, and their similarities by both metrics."""
 
     def document(self) -> dict[str, Any]:
-        """`{run, candidates, behavesim, METRIC, disagreements}`."""
+        """Return the study as JSON: `{run, candidates, behavesim, METRIC, disagreements}`.
+
+        `behavesim` and the other metric, under its own name, are N × N lists of similarities of the N candidates.
+        `disagreements` has at most SHOWN pairs, those with the most different ranks first.
+        """
         found = self.found
         pairs = [
             {"candidates": [pair.a, pair.b], "behavesim": pair.behaviour, found.metric: pair.source}
@@ -33,7 +39,7 @@ class ClusteringStudy:
         return {"run": self.run, "candidates": list(found.candidates), **matrices, "disagreements": pairs}
 
     def tables(self) -> tuple[Table, ...]:
-        """One table: the pairs on which the metrics disagree most."""
+        """Return one table: the pairs on which the metrics disagree most, at most SHOWN."""
         metric, programs = self.found.metric, len(self.found.candidates)
         columns = (
             Column("candidate", COUNT),
@@ -46,7 +52,10 @@ class ClusteringStudy:
         return (Table("disagreements", title, columns, tuple(rows), keys=2),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Write both dendrograms as clustering.pdf and clustering.svg; returns the paths."""
+        """Draw the dendrograms of both metrics into clustering.pdf and clustering.svg; return the two paths.
+
+        Makes the folder if it is missing; raises UsageError if the files cannot be written.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.0, 5.2), layout="constrained")
@@ -59,5 +68,10 @@ class ClusteringStudy:
 
 
 def study(run: Run, metric: str) -> ClusteringStudy:
-    """Compare up to thirty programs of the run's final groups; raises UsageError as `agreement` does."""
+    """Compare up to thirty programs of the run's groups by BehaveSim and by a metric of source code.
+
+    Of more programs thirty are drawn with the run's seed. `metric` is one of `code_similarity.named.NAMES`. Raises
+    UsageError if there are fewer than two, if the metric's package is missing or cannot read a program, or if the run's
+    task cannot be loaded.
+    """
     return ClusteringStudy(run.folder.run, agreement(run, metric))

@@ -24,20 +24,24 @@ from behavesim.studies.problems import PACKING, PATHS, PRODUCT, ROUTE, SORTING, 
 from behavesim.trajectory import Trajectory
 
 INSTANCES = 20
+"""Number of instances of each problem, enough for means that hardly depend on the seed."""
 SEED = 2026
+"""Seed of the instances; any number, fixed so that everybody compares the programs on the same ones."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A program's solution of one instance, and the states it went through."""
+    """A program's solution of one instance, and the states that it recorded."""
 
     solution: Any
+    """What the program returned."""
     trajectory: Trajectory
+    """The states that the program recorded, in order."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One algorithm of a pair: the `function` of a module of `pairs`."""
+    """One algorithm of a pair: the function named `function` in a module of `behavesim.studies.pairs`."""
 
     problem: Problem
     module: str
@@ -45,34 +49,39 @@ class Program:
 
     @cached_property
     def call(self) -> Callable[..., Any]:
-        """The function, which takes an instance and `record`."""
+        """The function; it takes the instance's arguments, then `record`, which it calls with each state."""
         found: Callable[..., Any] = getattr(import_module(f"behavesim.studies.pairs.{self.module}"), self.function)
         return found
 
     @cached_property
     def source(self) -> str:
-        """The program's source, renamed after its problem, without docstring and without the `record` calls."""
+        """The function's source, named as `problem.entry`, without docstring, `record` and the calls of it."""
         lines = textwrap.dedent(inspect.getsource(self.call)).splitlines()
         kept = (line for line in lines if not re.match(r"\s*(record\(|\"\"\")", line))
         text = "\n".join(kept).replace(", record)", ")") + "\n"
         return text.replace(f"def {self.function}(", f"def {self.problem.entry}(", 1)
 
     def trace(self, instance: tuple[Any, ...]) -> str:
-        """Return the changes of the program's variables on an instance, one a line."""
+        """Return the changes of local variables as the program solves a copy of the instance.
+
+        Each is a line `name = value`; both the number of lines and the length of values are limited (`traced`). Raises
+        what the program raises.
+        """
         with traced(self.call.__code__.co_filename) as lines:
             self.call(*deepcopy(instance), lambda state: None)
         return "\n".join(lines)
 
     def solve(self, instance: tuple[Any, ...]) -> Solved:
-        """Solve an instance; states are copied when they are recorded."""
+        """Run the program on a copy of an instance; return its solution and a copy of each state it recorded."""
         states: list[Any] = []
+        # Programs may change their arguments and go on changing a state that they have recorded.
         solution = self.call(*deepcopy(instance), lambda state: states.append(deepcopy(state)))
         return Solved(solution, self.problem.trajectory(states))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two algorithms to compare. The type (1 to 4) says what they share; cases are numbered from 1."""
+    """Two algorithms to compare: `type` (1 to 4) says what they share, and `case` counts from 1 in each type."""
 
     type: int
     case: int
@@ -91,7 +100,8 @@ class Pair:
         return self.first.problem
 
     def instances(self, count: int = INSTANCES, seed: int = SEED) -> list[tuple[Any, ...]]:
-        """Return the instances of the pair's problem; all pairs of one problem share them."""
+        """Return `count` random instances; all pairs of a problem share them, and fewer are the first of more."""
+        # Equal in every process, unlike `hash`, and different for each of the six problems.
         name = sum(map(ord, self.problem.name))
         return [self.problem.draw(np.random.default_rng([seed, name, number])) for number in range(count)]
 
@@ -131,8 +141,9 @@ _TYPES = {
         _forms(PACKING, "first_fit_forms", "first fit, loop and search"),
         _forms(PACKING, "best_fit_forms", "best fit, loop and minimum"),
     ],
+    # Without bubble and insertion sort, the first of the fifteen pairs: see above.
     4: [*_algorithms(SORTING, "sorts", *_SORTS[1:]), *_algorithms(PATHS, "shortest_paths", *_PATHS)],
 }
 
 PAIRS = tuple(Pair(of_type, case, *row) for of_type, rows in _TYPES.items() for case, row in enumerate(rows, 1))
-"""All thirty, in the paper's order of types and cases."""
+"""All thirty pairs, in the paper's order of types and cases."""

@@ -1,4 +1,4 @@
-"""Study "diversity": similarity of programs inside islands and between them, over time (paper, "Analysis of …")."""
+"""Study "diversity": distances of programs inside islands and between them, over time (paper, "Analysis of …")."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from behavesim.reports.figures import column_figure, draw_diversity, write_figur
 
 @dataclass(frozen=True)
 class DiversityStudy:
-    """The diversity of each run at every tenth of its budget, from up to fifty programs an island."""
+    """The diversity of runs at each tenth of the budget that they have used, on at most fifty programs per island."""
 
     runs: tuple[tuple[str, tuple[DiversityAt, ...]], ...]
+    """Each run's name, and its diversity at each tenth of the candidates registered."""
 
     def document(self) -> dict[str, Any]:
-        """`{runs: [{run, diversity}]}`."""
+        """Return the study as JSON: `{runs: [{run, diversity: [{registered, intra, inter}]}]}`.
+
+        `registered` counts candidates. Distances are 1 − BehaveSim: `intra` lists the mean inside each island, and
+        `inter` is the mean between islands; null if unknown.
+        """
         return {
             "runs": [
                 {
@@ -34,7 +39,7 @@ class DiversityStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """One table with a row for each run and checkpoint."""
+        """Return one table with a row for each run and tenth of its budget."""
         columns = (
             Column("run"),
             Column("candidates", COUNT),
@@ -49,12 +54,15 @@ class DiversityStudy:
         return (Table("diversity", "distances inside islands and between them", columns, tuple(rows), caption, keys=2),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw the distances inside islands (boxes) and between them (a curve) for each run; returns the paths."""
+        """Draw the distances inside islands (boxes) and between them (a curve) for each run; there must be a run.
+
+        Writes diversity.pdf and diversity.svg and returns their paths; raises UsageError if they cannot be written.
+        """
         figure, axes = column_figure(3.6, widths=2)
         draw_diversity(axes, dict(self.runs))
         return write_figure(figure, folder, "diversity")
 
 
 def study(runs: Sequence[Run]) -> DiversityStudy:
-    """Compute the diversity of each run."""
+    """Compute the diversity of each run; raises UsageError if a run's task cannot be loaded."""
     return DiversityStudy(tuple((run.folder.run, diversity_over_time(run, SAMPLE)) for run in runs))

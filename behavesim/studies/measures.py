@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
+"""The names of all trajectory measures that BehaveSim has."""
+EACH_TWO = tuple(combinations(range(len(MEASURES)), 2))
+"""All pairs of two measures, as indices (i, j) into MEASURES with i < j."""
 LENGTH = 50
 """Number of states to which every trajectory is resampled: at very unequal lengths only DTW is meaningful."""
 
@@ -34,42 +37,49 @@ class MeasuresStudy:
     """The similarity of each pair of optimisers by each measure, averaged over starts."""
 
     pairs: tuple[tuple[str, str], ...]
+    """The names of the two optimisers of each pair."""
     similarities: Similarities
+    """In the order of MEASURES and of `pairs`."""
 
-    def correlations(self) -> dict[str, dict[tuple[str, str], float]]:
-        """Kendall's tau and Spearman's rho between each two measures, over all pairs of optimisers."""
+    def correlations(self) -> dict[str, NDArray[np.float64]]:
+        """Return Kendall's tau (`kendall`) and Spearman's rho (`spearman`) of each two measures.
+
+        Both have shape (measures, measures), in the order of MEASURES; they correlate the similarities of all pairs of
+        optimisers.
+        """
         from scipy.stats import kendalltau, spearmanr
 
         return {
-            name: {
-                (MEASURES[a], MEASURES[b]): float(test(self.similarities[a], self.similarities[b]).statistic)
-                for a, b in combinations(range(len(MEASURES)), 2)
-            }
+            name: np.array([[test(a, b).statistic for b in self.similarities] for a in self.similarities])
             for name, test in (("kendall", kendalltau), ("spearman", spearmanr))
         }
 
     def nearest(self, optimiser: str, measure: Measure) -> str:
-        """Return the name of the optimiser that is most similar to this one by a measure."""
+        """Return the optimiser most similar to this one by a measure; raises ValueError for unknown names."""
         row = self.similarities[MEASURES.index(measure)]
         own = [(row[place], *pair) for place, pair in enumerate(self.pairs) if optimiser in pair]
         _, a, b = max(own)
         return b if a == optimiser else a
 
     def document(self) -> dict[str, Any]:
-        """`{measures, pairs, correlations, nearest_to_cg}`."""
+        """Return the study as JSON: `{measures, pairs, correlations, nearest_to_cg}`.
+
+        Each of `pairs` has its similarity by each measure. `correlations` lists two measures with a value, for
+        `kendall` and `spearman`. `nearest_to_cg` has the optimiser most similar to CG by each measure.
+        """
         rows = [
             {"pair": list(pair), **dict(zip(MEASURES, self.similarities[:, place].tolist(), strict=True))}
             for place, pair in enumerate(self.pairs)
         ]
         correlations = {
-            name: [{"measures": list(pair), "value": value} for pair, value in values.items()]
-            for name, values in self.correlations().items()
+            name: [{"measures": [MEASURES[i], MEASURES[j]], "value": float(matrix[i, j])} for i, j in EACH_TWO]
+            for name, matrix in self.correlations().items()
         }
         nearest = {measure: self.nearest("CG", measure) for measure in MEASURES}
         return {"measures": list(MEASURES), "pairs": rows, "correlations": correlations, "nearest_to_cg": nearest}
 
     def tables(self) -> tuple[Table, ...]:
-        """Two tables: the correlations, and the similarity of each pair."""
+        """Return two tables: the correlations of measures, and the similarity of each pair of optimisers."""
         columns = (Column("pair"), *(Column(measure, RATIO) for measure in MEASURES))
         rows: list[tuple[Cell, ...]] = [
             (f"{a}, {b}", *self.similarities[:, place].tolist()) for place, (a, b) in enumerate(self.pairs)
@@ -78,43 +88,45 @@ class MeasuresStudy:
         return self._correlations(), Table("pairs", "similarity of optimisers", columns, tuple(rows), caption)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw the correlations and the optimisers' paths from the first start; returns the paths of the files."""
+        """Draw the correlations and the optimisers' ways from the first start.
+
+        Writes correlations and rosenbrock as .pdf and .svg and returns the four paths; raises UsageError if they
+        cannot be written.
+        """
         from matplotlib.figure import Figure
 
         correlations = Figure(figsize=(7.0, 3.4), layout="constrained")
-        for axes, (name, values) in zip(correlations.subplots(1, 2), self.correlations().items(), strict=True):
-            matrix = np.eye(len(MEASURES))
-            for (a, b), value in values.items():
-                i, j = MEASURES.index(a), MEASURES.index(b)
-                matrix[i, j] = matrix[j, i] = value
+        for axes, (name, matrix) in zip(correlations.subplots(1, 2), self.correlations().items(), strict=True):
             axes.imshow(matrix, vmin=0, vmax=1, cmap="viridis")
             axes.set_xticks(range(len(MEASURES)), MEASURES)
             axes.set_yticks(range(len(MEASURES)), MEASURES)
             axes.set_title(name.capitalize(), fontsize=10)
-            for (i, j), value in np.ndenumerate(matrix):
+            for (i, j), value in np.ndenumerate(matrix):  # black on the bright end of the colours
                 axes.text(j, i, f"{value:.2f}", ha="center", va="center", color="black" if value > 0.6 else "white")
         return [*write_figure(correlations, folder, "correlations"), *write_figure(_ways(), folder, "rosenbrock")]
 
     def _correlations(self) -> Table:
-        found = self.correlations()
+        kendall, spearman = self.correlations().values()
         columns = (Column("measures"), Column("Kendall's tau", RATIO), Column("Spearman's rho", RATIO))
-        rows = tuple((f"{a}, {b}", found["kendall"][a, b], found["spearman"][a, b]) for a, b in found["kendall"])
+        rows = tuple(
+            (f"{MEASURES[i]}, {MEASURES[j]}", float(kendall[i, j]), float(spearman[i, j])) for i, j in EACH_TWO
+        )
         caption = "The paper: mean, dtw and erp correlate highly with one another, and cosine comparatively little."
         return Table("correlations", "rank correlations of measures", columns, rows, caption)
 
 
 def compared() -> Iterator[Similarities]:
-    """Yield the similarities at each start."""
+    """Yield, for each of the ten starts, the similarities of all pairs of optimisers by each measure."""
     return map(_at, starts())
 
 
 def study(rows: Iterable[Similarities]) -> MeasuresStudy:
-    """Average the similarities over starts."""
+    """Return the mean of the similarities over the starts; `rows` are what `compared` yields, at least one."""
     return MeasuresStudy(tuple(combinations(OPTIMISERS, 2)), np.mean(list(rows), axis=0))
 
 
 def thinned(iterates: Iterates) -> Iterates:
-    """Return LENGTH states at equal steps in time, first and last included; short paths repeat states."""
+    """Return LENGTH states at evenly spaced indices, first and last included; paths with fewer repeat states."""
     return np.asarray(iterates[np.linspace(0, len(iterates) - 1, LENGTH).round().astype(int)])
 
 
@@ -122,6 +134,7 @@ def _at(start: Point) -> Similarities:
     paths = {name: thinned(run(start)) for name, run in OPTIMISERS.items()}
     greatest = _greatest_distance(paths)
     trajectories = {name: Trajectory.vectors(path) for name, path in paths.items()}
+    # Unclipped: at 0 the rank correlations would take different pairs for equal.
     by = [BehaveSim(greatest, measure, clip=False, gap=OPTIMUM) for measure in MEASURES]
     pairs = [(trajectories[a], trajectories[b]) for a, b in combinations(OPTIMISERS, 2)]
     return np.array([[measure.similarity(x, y) for x, y in pairs] for measure in by])
@@ -137,7 +150,6 @@ def _greatest_distance(paths: Mapping[str, Iterates]) -> float:
 
 
 def _ways() -> Figure:
-    """Draw every optimiser's path from the first start, over the function's contours."""
     from matplotlib.figure import Figure
     from scipy.optimize import rosen
 

@@ -19,7 +19,7 @@ SIMILARITY: Mapping[str, tuple[float, float, float, float]] = {
     "traces + Qwen3-Embedding-0.6B": (0.99, 1.00, 0.91, 0.78),
     "BehaveSim": (0.56, 0.73, 1.00, 0.46),
 }
-"""Table 1: the mean similarity of the pairs of types 1 to 4 by each metric."""
+"""Table 1: the mean similarity of the pairs of types 1, 2, 3 and 4 (see `studies.similarity`), by metric."""
 
 CASES: Mapping[int, tuple[float, ...]] = {
     1: (0.32, 0.69, 0.68),
@@ -27,7 +27,10 @@ CASES: Mapping[int, tuple[float, ...]] = {
     3: (1.00, 1.00, 1.00, 1.00, 1.00, 1.00),
     4: (0.64, 0.49, 0.79, 0.69, 0.44, 0.42, 0.46, 0.45, 0.64, 0.44, 0.51, 0.36, 0.78, 0.29, 0.37, 0.35, 0.00, 0.05),
 }
-"""BehaveSim of each case (appendix "Detailed Results"). The paper does not say which pair is which case of type 4."""
+"""BehaveSim of each case, in order, by type of pair (appendix "Detailed Results").
+
+The paper does not say which pair is which case of type 4.
+"""
 
 SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
     (0.0, 0): (0.56, 0.73, 1.00, 0.46),
@@ -42,4 +45,6 @@ SAMPLING: Mapping[tuple[float, int], tuple[float, float, float, float]] = {
     (0.0, 4): (0.56, 0.82, 1.00, 0.72),
     (0.0, 5): (0.62, 0.82, 1.00, 0.74),
 }
-"""BehaveSim by type for each truncation k and sampling interval n (appendix "Influences of PSTraj Truncation …")."""
+"""Mean BehaveSim of the pairs of types 1, 2, 3 and 4, by (k, n): the share k that is cut off at the end of
+trajectories, and the number n of states skipped between kept ones. One of the two is always 0 (appendix "Influences of
+PSTraj Truncation …")."""

@@ -1,4 +1,4 @@
-"""Study "prediction": does the similarity of programs predict their scores on unseen instances? Not in the paper."""
+"""Study "prediction": does similarity predict how programs score on unseen instances? It is not in the paper."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from behavesim.code_similarity.named import NAMES, of_source, source_matrix
 from behavesim.code_similarity.optional import missing
 
 PROGRAMS = 100
-"""Number of best distinct programs taken from a run: those among which a person chooses."""
+"""Largest number of best distinct programs taken from a run: those among which a person chooses."""
 EQUAL = 0.01
-"""Relative difference (fraction) of mean search scores below which two programs count as equal."""
+"""Relative difference (fraction) of mean search scores up to which two programs count as equal."""
 
 TARGETS = ("score alike", "fail alike", "nothing added")
-SCORES = "scores"
+"""What a similarity may predict on unseen instances; `_targets` defines each."""
 
 Pairs = NDArray[np.float64]
 """Shape (pairs,): one value for each pair of a run's programs."""
@@ -32,18 +32,20 @@ Pairs = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prediction:
-    """Spearman's correlation of each metric with each target, for one run.
-
-    Keys are (metric, target, whether only pairs of equal score count). A correlation is None where it is not defined,
-    for example if all values are equal. `milliseconds` is the time per pair of each metric.
-    """
+    """Spearman's correlation of each metric with each target, for one run."""
 
     run: str
+    """The run's name."""
     programs: int
+    """Number of programs compared."""
     pairs: int
+    """Number of their pairs."""
     equal_pairs: int
+    """Number of pairs whose search scores count as equal (EQUAL)."""
     correlations: Mapping[tuple[str, str, bool], float | None]
+    """By (metric, target, whether only pairs of equal score count); None if either side has only one value."""
     milliseconds: Mapping[str, float]
+    """Wall-clock time of each metric for a pair, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,18 @@ class PredictionStudy:
     """The predictions of several runs with different seeds."""
 
     runs: tuple[Prediction, ...]
+    """At least one."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics that could be computed, BehaveSim first."""
+        """Names of the metrics that could be computed for the first run, BehaveSim first."""
         return tuple(self.runs[0].milliseconds)
 
     def sample(self, metric: str, target: str, is_equal: bool) -> Sample | None:
-        """Return the correlations of the runs that have one; None if no run has."""
+        """Return the correlations of a metric with a target in the runs that have one; None if no run has.
+
+        `is_equal`: only over pairs of equal search score, else over all.
+        """
         values = [run.correlations[metric, target, is_equal] for run in self.runs]
         known = [value for value in values if value is not None]
         return sample(known) if known else None
@@ -71,7 +77,12 @@ class PredictionStudy:
         return paired(differences) if differences else None
 
     def document(self) -> dict[str, Any]:
-        """`{runs, rows}`: a row for each metric, target and choice of pairs."""
+        """Return the study as JSON: `{runs, rows, milliseconds}`.
+
+        `rows` has, for each metric and target, over all pairs and over those of equal score, the `correlation` and how
+        far BehaveSim's is ahead (`behavesim_ahead`); both null if unknown, the latter for BehaveSim too. `milliseconds`
+        are for a pair, by metric, the mean over runs.
+        """
         rows = [
             {
                 "metric": metric,
@@ -91,7 +102,7 @@ class PredictionStudy:
         return {"runs": runs, "rows": rows, "milliseconds": dict(self._milliseconds())}
 
     def tables(self) -> tuple[Table, ...]:
-        """Three tables: correlations over all pairs, over pairs of equal score, and the time per pair."""
+        """Return three tables: correlations over all pairs, over pairs of equal score, and the time for a pair."""
         columns = (Column("metric"), Column("ms a pair", SCORE))
         rows: tuple[tuple[Cell, ...], ...] = tuple(self._milliseconds())
         cost = Table("cost", "what it takes to compare two programs that have been run", columns, rows)
@@ -99,10 +110,10 @@ class PredictionStudy:
 
     def _correlations(self, is_equal: bool) -> Table:
         which = "pairs of equal score in the search" if is_equal else "all pairs"
-        rows: list[tuple[Cell, ...]] = []
-        for metric in self.metrics:
-            samples = [self.sample(metric, target, is_equal) for target in TARGETS]
-            rows.append((metric, *map(_estimate, samples)))
+        rows: list[tuple[Cell, ...]] = [
+            (metric, *(_estimate(self.sample(metric, target, is_equal)) for target in TARGETS))
+            for metric in self.metrics
+        ]
         columns = (Column("metric"), *(Column(target, RATIO) for target in TARGETS))
         programs, pairs = sum(run.programs for run in self.runs), sum(run.pairs for run in self.runs)
         counted = sum(run.equal_pairs for run in self.runs) if is_equal else pairs
@@ -117,19 +128,20 @@ class PredictionStudy:
 
 
 def chosen(run: Run) -> list[Candidate]:
-    """Return the best distinct programs of a run, at most PROGRAMS."""
+    """Return a run's distinct programs, best first, at most PROGRAMS."""
     return run.ranked()[:PROGRAMS]
 
 
 def study(runs: Sequence[Run], unseen: Mapping[str, Sequence[float]]) -> PredictionStudy:
-    """Compute the predictions of runs on one task; `unseen` has held-out scores, keyed by source."""
+    """Compute the predictions of runs on one task; `unseen` and errors as for `prediction`."""
     return PredictionStudy(tuple(prediction(run, unseen) for run in runs))
 
 
 def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
-    """Correlate each metric with each target for a run; `unseen` has held-out scores, keyed by source.
+    """Correlate each metric with each target, over the pairs of a run's best distinct programs.
 
-    Programs missing from `unseen` (they failed there) are left out. Raises UsageError if fewer than two are left.
+    `unseen` maps a program's source to its score on each held-out instance. Programs missing from it (they failed
+    there) are left out. Raises UsageError if fewer than two are left, or the run's task cannot be loaded.
     """
     programs = [each for each in chosen(run) if each.source in unseen]
     if len(programs) < 2:
@@ -139,6 +151,7 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
     held_out = np.array([unseen[each.source or ""] for each in programs])
     targets = _targets(held_out if run.state.objective.direction == "minimise" else -held_out, rows, columns)
     means = seen.mean(axis=1)
+    # A person would take either of these, so another metric has to tell them apart.
     is_equal = np.abs(means[rows] - means[columns]) <= EQUAL * np.abs(means[rows])
     correlations: dict[tuple[str, str, bool], float | None] = {}
     milliseconds: dict[str, float] = {}
@@ -152,14 +165,17 @@ def prediction(run: Run, unseen: Mapping[str, Sequence[float]]) -> Prediction:
 
 
 def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, Pairs]:
-    """Return the targets of each pair, from costs of shape (programs, instances), lower is better.
+    """Return the targets of the pairs (`rows[k]`, `columns[k]`), from costs of shape (programs, instances).
 
-    Costs are divided by the instance's mean. One target compares the two profiles over instances, without their level.
-    Another is the gain of taking the better program on each instance over the better of the two on average.
+    Lower costs are better; they are first divided by the instance's mean. A program's level is its mean cost, its
+    profile what is left without the level, scaled to length 1. "score alike" is minus the difference of levels. "fail
+    alike" is the product of the profiles. "nothing added" is minus the gain of taking the better program on each
+    instance, over the better of the two levels.
     """
     costs = costs / np.abs(costs.mean(axis=0))
     level = costs.mean(axis=1)
     profile = costs - level[:, None]
+    # A program that is equally good everywhere has no profile; it stays zero.
     profile /= np.maximum(np.linalg.norm(profile, axis=1, keepdims=True), 1e-12)
     together = np.minimum(costs[rows], costs[columns]).mean(axis=1)
     return {
@@ -172,23 +188,30 @@ def _targets(costs: NDArray[np.float64], rows: Any, columns: Any) -> dict[str, P
 def _similarities(
     run: Run, programs: Sequence[Candidate], seen: NDArray[np.float64], rows: Any, columns: Any
 ) -> Iterator[tuple[str, Pairs, float]]:
-    """Return each metric's similarities and its time in seconds; `scores` is the closeness of search scores."""
+    """Yield each metric's name, its similarities of the pairs (`rows[k]`, `columns[k]`), and its wall-clock seconds.
+
+    The metric `scores` is minus the distance of the programs' search scores. Metrics that are not installed or need an
+    embedding model are left out.
+    """
     sources = [each.source or "" for each in programs]
-    started = time.perf_counter()
-    matrix = run.matrix([each.candidate for each in programs])
-    yield "behavesim", matrix[rows, columns], time.perf_counter() - started
-    started = time.perf_counter()
-    yield SCORES, -np.linalg.norm(seen[rows] - seen[columns], axis=1), time.perf_counter() - started
-    for name in NAMES:
-        if not missing(name, None):
-            started = time.perf_counter()
-            matrix = source_matrix(of_source(name, sources), sources)
-            yield name, matrix[rows, columns], time.perf_counter() - started
+    names = [name for name in NAMES if not missing(name, None)]
+    for name in ("behavesim", "scores", *names):
+        started = time.perf_counter()
+        match name:
+            case "behavesim":
+                values = run.matrix([each.candidate for each in programs])[rows, columns]
+            case "scores":
+                values = -np.linalg.norm(seen[rows] - seen[columns], axis=1)
+            case _:
+                values = source_matrix(of_source(name, sources), sources)[rows, columns]
+        yield name, values, time.perf_counter() - started
 
 
 def _spearman(a: Pairs, b: Pairs) -> float | None:
+    """Return Spearman's rank correlation; None if either side has fewer than two different values."""
     from scipy.stats import spearmanr
 
+    # scipy would warn and return NaN.
     if len(np.unique(a)) < 2 or len(np.unique(b)) < 2:
         return None
     return float(spearmanr(a, b).statistic)

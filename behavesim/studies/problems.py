@@ -1,6 +1,6 @@
 """The six problems of the dataset: how an instance is drawn, and what a state of a solution is.
 
-The normaliser is the largest possible distance between two states of one instance. For sequences it is their maximum
+A normaliser is the largest possible distance between two states of one instance. For sequences it is their maximum
 length. For the partial sums of a matrix product, whose entries never shrink, it is the norm of the product.
 """
 
@@ -18,6 +18,7 @@ from behavesim.trajectory import Trajectory
 MATRIX, NODES, CITIES, ITEMS, NUMBERS, VERTICES = 4, 8, 6, 50, 15, 20
 """Instance sizes: matrix rows, tree nodes, cities, items to pack, numbers to sort, graph vertices."""
 CAPACITY = 100
+"""Size of a bin, in the unit of the items."""
 EDGES = 0.2
 """Probability of an edge between two vertices, besides the tree that keeps the graph connected."""
 LONGEST = 100
@@ -26,16 +27,17 @@ LONGEST = 100
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: `draw` returns an instance (a program's arguments); `entry` is the usual name of such a function.
-
-    `normaliser` takes the instance and its solution and returns the largest possible distance of two states.
-    """
+    """A problem that the programs of some pairs solve."""
 
     name: str
     entry: str
+    """The function's name in sources that are compared: a usual one for the problem."""
     draw: Callable[[Generator], tuple[Any, ...]]
+    """Returns a random instance: the arguments of a program."""
     trajectory: Callable[[Sequence[Any]], Trajectory]
+    """Returns the trajectory of recorded states."""
     normaliser: Callable[[tuple[Any, ...], Any], float]
+    """Takes an instance and its solution; returns the largest distance that two states of it can have."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,6 @@ def _tree(rng: Generator) -> tuple[Any, ...]:
 
 
 def _inserted(values: list[int]) -> Node | None:
-    """Insert the values in their order and return the root of the binary search tree."""
     if not values:
         return None
     root, others = values[0], values[1:]
@@ -84,7 +85,7 @@ def _graph(rng: Generator) -> tuple[Any, ...]:
     edges = {(int(rng.integers(node)), node) for node in range(1, VERTICES)}
     edges |= {(i, j) for i in range(VERTICES) for j in range(i + 1, VERTICES) if rng.random() < EDGES}
     neighbours: list[list[tuple[int, int]]] = [[] for _ in range(VERTICES)]
-    for i, j in sorted(edges):
+    for i, j in sorted(edges):  # weights are drawn in this order, and a set has none
         weight = int(rng.integers(1, LONGEST + 1))
         neighbours[i].append((j, weight))
         neighbours[j].append((i, weight))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from behavesim.analysis.table import COUNT, RATIO, Cell, Column, Table
 from behavesim.studies.dataset import PAIRS, Pair, Solved
@@ -17,9 +20,13 @@ class SamplingStudy:
     """The mean BehaveSim of types 1 to 4 for each truncation k and sampling interval n of the paper."""
 
     means: dict[tuple[float, int], tuple[float, ...]]
+    """By (k, n), the means of types 1 to 4 in that order."""
 
     def document(self) -> dict[str, Any]:
-        """`{settings}`: k, n, our means by type, and the paper's."""
+        """Return the study as JSON: `{settings: [{truncate, skip, means, paper}]}`.
+
+        `truncate` is k, a fraction; `skip` is n. `means` (ours) and `paper` each list the four means of types 1 to 4.
+        """
         rows = [
             {"truncate": k, "skip": n, "means": list(means), "paper": list(SAMPLING[k, n])}
             for (k, n), means in self.means.items()
@@ -27,7 +34,7 @@ class SamplingStudy:
         return {"settings": rows}
 
     def tables(self) -> tuple[Table, ...]:
-        """One table: our means beside the paper's."""
+        """Return one table: our means beside the paper's, a row for each k and n."""
         columns = (
             Column("k", RATIO),
             Column("n", COUNT),
@@ -40,7 +47,7 @@ class SamplingStudy:
 
 
 def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
-    """Yield each pair with its similarities, one for each of the paper's settings."""
+    """Yield each of the thirty pairs with its mean similarities over instances, one for each (k, n) of SAMPLING."""
     for pair in PAIRS:
         instances = pair.instances()
         first, second = ([program.solve(at) for at in instances] for program in (pair.first, pair.second))
@@ -48,19 +55,13 @@ def sampled() -> Iterator[tuple[Pair, tuple[float, ...]]]:
 
 
 def study(rows: Iterable[tuple[Pair, tuple[float, ...]]]) -> SamplingStudy:
-    """Average the similarities over the pairs of each type."""
-    found = list(rows)
-    return SamplingStudy(
-        {at: tuple(_mean(found, of_type, place) for of_type in TYPES) for place, at in enumerate(SAMPLING)}
-    )
+    """Return the means over the pairs of each type; `rows` are what `sampled` yields, all thirty."""
+    pairs, values = zip(*rows, strict=True)
+    types, similarities = np.array([pair.type for pair in pairs]), np.array(values)
+    means = np.array([similarities[types == of_type].mean(axis=0) for of_type in TYPES])
+    return SamplingStudy(dict(zip(SAMPLING, map(tuple, means.T.tolist()), strict=True)))
 
 
 def _similarity(pair: Pair, first: Sequence[Solved], second: Sequence[Solved], k: float, n: int) -> float:
     every = zip(measures(pair, first, truncate=k, skip=n), first, second, strict=True)
-    sims = [measure.similarity(x.trajectory, y.trajectory) for measure, x, y in every]
-    return sum(sims) / len(sims)
-
-
-def _mean(rows: Sequence[tuple[Pair, tuple[float, ...]]], of_type: int, place: int) -> float:
-    values = [values[place] for pair, values in rows if pair.type == of_type]
-    return sum(values) / len(values)
+    return fmean(measure.similarity(x.trajectory, y.trajectory) for measure, x, y in every)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from behavesim.analysis.table import RATIO, Cell, Column, Table
-from behavesim.code_similarity.behaviour import OfBehaviour
 from behavesim.code_similarity.bleu import text_bleu
-from behavesim.code_similarity.executions import OfTraces, Results
-from behavesim.code_similarity.metric import Observed, Similarity
+from behavesim.code_similarity.executions import OfBehaviour, Results
+from behavesim.code_similarity.metric import Observed, OfTraces, Similarity
 from behavesim.code_similarity.named import NAMES, of_source
 from behavesim.code_similarity.optional import embeddings, missing
 from behavesim.similarity import BehaveSim
@@ -18,6 +17,7 @@ from behavesim.studies.dataset import PAIRS, Pair, Program, Solved
 from behavesim.studies.paper import CASES, SIMILARITY
 
 TYPES = (1, 2, 3, 4)
+"""The types of pairs: what the two programs of a pair share (paper, Table 1)."""
 TRACED = 3
 """Number of instances (the first) on which executions are traced: a trace is 100 times as long as a trajectory."""
 
@@ -34,12 +34,12 @@ BESIDE = {
     "trace-bleu": ("traces + BLEU",),
     "trace-embedding": ("traces + Jina-Code-Embedding", "traces + Qwen3-Embedding-0.6B"),
 }
-"""Our metrics in display order, each with the row of the paper's Table 1 that is shown beside it."""
+"""Our metrics in display order, each with the rows of the paper's Table 1 that are shown beside it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A pair and its similarity by each installed metric, in [0, 1]."""
+    """A pair and its similarity by each metric that could be computed, by metric name; 1 is the highest similarity."""
 
     pair: Pair
     values: Mapping[str, float]
@@ -47,21 +47,27 @@ class Measured:
 
 @dataclass(frozen=True)
 class SimilarityStudy:
-    """All pairs by all metrics. `model` computes the embeddings; `missing` says what to install for which metric."""
+    """All pairs by all metrics."""
 
     rows: tuple[Measured, ...]
     model: str | None = None
+    """Name of the model that computed the embeddings; None if none did."""
     missing: Mapping[str, str] = field(default_factory=dict)
+    """For each metric that could not be computed, why not, and what to do about it."""
 
     def mean(self, metric: str, of_type: int) -> float | None:
-        """Return the mean over the pairs of a type; None if the metric could not be computed."""
+        """Return a metric's mean similarity over the pairs of a type, 1 to 4; None if it could not be computed."""
         if metric in self.missing:
             return None
         values = [row.values[metric] for row in self.rows if row.pair.type == of_type]
         return sum(values) / len(values)
 
     def document(self) -> dict[str, Any]:
-        """`{pairs, means, paper, missing}` for machines."""
+        """Return the study as JSON: `{pairs, means, paper, missing, embedding_model}`.
+
+        Each of `pairs` has its similarity by each metric; `means` and `paper` list the means of types 1 to 4 by metric.
+        A metric that could not be computed is null, and in `missing` with the reason.
+        """
         return {
             "pairs": [
                 {"type": row.pair.type, "case": row.pair.case, "name": row.pair.name}
@@ -75,10 +81,11 @@ class SimilarityStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """Two tables: the means by type beside the paper's, and each pair."""
+        """Return two tables: the means by type beside the paper's, and the similarities of each pair."""
         return self._means(), self._pairs()
 
     def _means(self) -> Table:
+        """Return the mean similarity of the pairs of each type: a row for each metric, then the paper's values."""
         columns = [Column("metric"), *(Column(f"type {of_type}", RATIO) for of_type in TYPES), Column("of")]
         rows: list[tuple[Cell, ...]] = []
         for metric, papers in BESIDE.items():
@@ -108,18 +115,25 @@ class SimilarityStudy:
 
 
 def measured(model: str | None = None) -> Iterator[Measured]:
-    """Yield each of the thirty pairs with its similarities; `model` names the embedding model, None for none."""
+    """Yield each of the thirty pairs with its similarities by all installed metrics.
+
+    `model` names a sentence-transformers model, or its folder, for the embeddings; None leaves embeddings out. Raises
+    UsageError, when called, if the model cannot be loaded.
+    """
     metrics = _metrics(model)
     return (Measured(pair, _values(pair, metrics)) for pair in PAIRS)
 
 
 def study(rows: Iterable[Measured], model: str | None = None) -> SimilarityStudy:
-    """Collect the measured pairs into a study."""
+    """Collect the pairs that `measured(model)` yielded into a study; give the same `model` here."""
     return SimilarityStudy(tuple(rows), model, {name: how for name in BESIDE if (how := missing(name, model))})
 
 
 def measures(pair: Pair, solved: Sequence[Solved], **settings: Any) -> tuple[BehaveSim, ...]:
-    """Return a BehaveSim for each instance of a pair, with the normaliser of that instance's solution."""
+    """Return a BehaveSim for each of the pair's first instances, normalised by the largest distance possible there.
+
+    `solved` has a solution of each of these instances, and `settings` are further arguments of BehaveSim.
+    """
     instances = pair.instances(len(solved))
     bounds = [pair.problem.normaliser(at, each.solution) for at, each in zip(instances, solved, strict=True)]
     return tuple(BehaveSim(bound, **settings) for bound in bounds)
@@ -130,6 +144,7 @@ def _values(pair: Pair, metrics: Sequence[Similarity]) -> dict[str, float]:
     solved = [pair.first.solve(instance) for instance in instances]
     first = _observed(pair.first, solved, instances)
     second = _observed(pair.second, [pair.second.solve(instance) for instance in instances], instances)
+    # BehaveSim is one for each pair: the largest distance possible differs between instances.
     every = (OfBehaviour(measures(pair, solved)), *metrics)
     return {metric.name: metric.similarity(first, second) for metric in every}
 
@@ -141,7 +156,7 @@ def _observed(program: Program, solved: Sequence[Solved], instances: Sequence[tu
 
 
 def _metrics(model: str | None) -> list[Similarity]:
-    """Return the metrics that can be computed on this machine."""
+    # CrystalBLEU leaves out what is frequent in all programs; several pairs share a program, which counts once.
     sources = dict.fromkeys(program.source for pair in PAIRS for program in (pair.first, pair.second))
     metrics: list[Similarity] = [of_source(name, sources) for name in NAMES if not missing(name, model)]
     metrics += [Results(), OfTraces("trace-bleu", text_bleu)]

@@ -15,10 +15,15 @@ from behavesim.code_similarity.rouge import rouge
 from behavesim.reports.figures import write_figure
 from behavesim.similarity import BehaveSim
 from behavesim.studies.dataset import PAIRS
+from behavesim.studies.problems import ROUTE
 from behavesim.trajectory import Trajectory
 
 CITIES, SEED = 50, 2024
+"""Number of cities, as in the task `tsp`, and the seed that places them, any number."""
+PAIR = next(pair for pair in PAIRS if pair.problem is ROUTE)
+"""The pair "nearest and farthest city"."""
 STEPS = (5, 25, 50)
+"""Steps after which the routes are shown: near the beginning, in the middle, at the end."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +31,30 @@ class VisualStudy:
     """The routes of the pair "nearest and farthest city" through fifty cities in the unit square."""
 
     cities: NDArray[np.float64]
+    """Shape (CITIES, 2): coordinates from 0 to 1."""
     routes: tuple[tuple[int, ...], tuple[int, ...]]
+    """The cities' numbers in the order of the nearest-city route, and of the farthest-city route."""
 
     @cached_property
     def similarity(self) -> float:
-        """BehaveSim of the two routes."""
+        """BehaveSim of the two routes, from 0 to 1."""
         first, second = map(Trajectory.prefixes, self.routes)
         return BehaveSim(CITIES).similarity(first, second)
 
     def shared(self, step: int) -> int:
-        """Return how many cities both routes have visited after `step` steps."""
+        """Return how many cities are among the first `step` of both routes."""
         return len(set(self.routes[0][:step]) & set(self.routes[1][:step]))
 
     def document(self) -> dict[str, Any]:
-        """`{cities, routes, behavesim, rouge}`."""
+        """Return the study as JSON: `{cities, routes, behavesim, rouge}`.
+
+        `behavesim` is the similarity of the routes, and `rouge` that of the programs' texts.
+        """
         routes = [list(route) for route in self.routes]
         return {"cities": self.cities.tolist(), "routes": routes, "behavesim": self.similarity, "rouge": _likeness()}
 
     def tables(self) -> tuple[Table, ...]:
-        """One table: the similarity of the two, and the number of cities they share after some steps."""
+        """Return one table: how many cities both routes have visited after STEPS; its caption has the similarities."""
         columns = (Column("step", COUNT), Column("cities both visited", COUNT))
         rows = tuple((step, self.shared(step)) for step in STEPS)
         caption = (
@@ -53,13 +63,17 @@ class VisualStudy:
         return (Table("routes", "nearest and farthest city", columns, rows, caption),)
 
     def draw(self, folder: Path) -> list[Path]:
-        """Draw the routes after 5, 25 and 50 steps as routes.pdf and routes.svg; returns the paths."""
+        """Draw the routes after 5, 25 and 50 steps into routes.pdf and routes.svg; return the two paths.
+
+        Raises UsageError if they cannot be written.
+        """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.0, 4.8), layout="constrained")
         grid = figure.subplots(2, len(STEPS))
         for row, (name, route) in enumerate(zip(("nearest", "farthest"), self.routes, strict=True)):
             for axes, step in zip(grid[row], STEPS, strict=True):
+                # A whole route returns to its first city.
                 way = self.cities[[*route[:step], *([route[0]] if step == CITIES else [])]]
                 axes.plot(*self.cities.T, ".", color="0.7", markersize=4)
                 axes.plot(*way.T, "-o", color=f"C{row}", markersize=3, linewidth=1)
@@ -70,14 +84,12 @@ class VisualStudy:
 
 
 def study() -> VisualStudy:
-    """Run both programs on the cities."""
-    pair = next(pair for pair in PAIRS if pair.problem.name == "route")
+    """Run the two programs of the pair "nearest and farthest city" on the cities."""
     cities = np.random.default_rng(SEED).random((CITIES, 2))
     distances = np.linalg.norm(cities[:, None] - cities[None], axis=2).tolist()
-    first, second = (tuple(program.solve((distances,)).solution) for program in (pair.first, pair.second))
+    first, second = (tuple(program.solve((distances,)).solution) for program in (PAIR.first, PAIR.second))
     return VisualStudy(cities, (first, second))
 
 
 def _likeness() -> float:
-    pair = next(pair for pair in PAIRS if pair.problem.name == "route")
-    return rouge(pair.first.source, pair.second.source)
+    return rouge(PAIR.first.source, PAIR.second.source)

@@ -1,9 +1,10 @@
-"""What the search is asked to solve, and how trusted code judges a solution."""
+"""Tasks: the problems that programs solve, and the trusted code that scores solutions."""
 
 from behavesim.task.calls import instances_made_anew, instances_of, number_from, picture_of, raised
 from behavesim.task.objective import Direction, Objective
 from behavesim.task.pictures import Bins, Disks, Picture, Route
 from behavesim.task.reference import TASKS, TaskReference, installed_tasks, task_from
+from behavesim.task.score import Metrics, Score
 from behavesim.task.task import SPLITS, InvalidSolution, Solution, Split, Task, as_arrays
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "Direction",
     "Disks",
     "InvalidSolution",
+    "Metrics",
     "Objective",
     "Picture",
     "Route",
+    "Score",
     "Solution",
     "Split",
     "Task",

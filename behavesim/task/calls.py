@@ -1,4 +1,4 @@
-"""Calls of a task's own methods: what they return is checked, what they raise is named."""
+"""Calls of a task's own methods, with checks of what they return and errors that name the method."""
 
 from __future__ import annotations
 
@@ -9,34 +9,43 @@ from typing import Any
 import numpy as np
 
 from behavesim.base.errors import TaskError
-from behavesim.base.plugins import TakesTooLong, cpu_limited, line_in
+from behavesim.base.plugins import TakesTooLong, cpu_limited, file_of, line_in
 from behavesim.base.text import one_line
 from behavesim.task.pictures import Picture
+from behavesim.task.score import Score
 from behavesim.task.task import Split, Task
 
 INSTANCES_S = 60.0
-"""CPU seconds that the instances of a split may take: while they are made, nothing else goes on, a Ctrl-C included."""
+"""Most CPU seconds for making the instances of a split: meanwhile nothing else in the process runs, not even Ctrl-C."""
 
 
 def instances_of(task: Task, split: Split) -> Sequence[Any]:
-    """The instances of a split, which a process makes once.
+    """Return the instances of a split; each task object makes them once and keeps them.
 
-    Raises TaskError where the task gives no list of them, or none to search on.
+    Raises TaskError if `instances` raises, takes more than INSTANCES_S, or returns neither a sequence nor an array, or
+    returns an empty one for "search".
     """
+    # kept on the task itself, so that they are freed with it and no subclass needs to call a constructor
     made: dict[Split, Sequence[Any]] = vars(task).setdefault("_made_instances", {})
     if split not in made:
         made[split] = instances_made_anew(task, split)
     return made[split]
 
 
-def instances_made_anew(task: Task, split: Split) -> Sequence[Any]:
-    """The instances of a split from another call of the task; raises the same."""
+def instances_made_anew(task: Task, split: Split, most_s: float | None = None) -> Sequence[Any]:
+    """Return the instances of a split from a new call of the task; raises TaskError as `instances_of` does.
+
+    The call may use `most_s` CPU seconds, INSTANCES_S if that is None.
+    """
+    most_s = INSTANCES_S if most_s is None else most_s
     try:
-        with cpu_limited(INSTANCES_S):
+        with cpu_limited(most_s):
             found = task.instances(split)
     except TakesTooLong:
-        said = f"`instances({split!r})` of task {task.name!r} is not done after {INSTANCES_S:g} s of CPU time"
+        said = f"`instances({split!r})` of task {task.name!r} is not done after {most_s:g} s of CPU time"
         raise TaskError(f"{said}; look for a loop without end, and keep in a file what takes long to make") from None
+    except TaskError:  # it says what to do
+        raise
     except Exception as error:
         raise raised(task, f"instances({split!r})", error) from error
     if not isinstance(found, Sequence | np.ndarray):
@@ -48,8 +57,11 @@ def instances_made_anew(task: Task, split: Split) -> Sequence[Any]:
 
 
 def picture_of(task: Task, instance: Any) -> Picture | None:
-    """Return the task's picture of an instance; raises TaskError where `picture` raises, or returns something else."""
-    from pydantic import TypeAdapter, ValidationError
+    """Return the task's picture of an instance, its fields checked; None if the task has none.
+
+    Raises TaskError if `picture` raises, or returns something else or a picture with a field of a wrong type.
+    """
+    from pydantic import TypeAdapter, ValidationError  # imported late: only pages need it
 
     try:
         found = task.picture(instance)
@@ -57,24 +69,37 @@ def picture_of(task: Task, instance: Any) -> Picture | None:
         raise raised(task, "picture", error) from error
     if found is None:
         return None
+    wanted = f"`picture` of task {task.name!r} must return a Route, Disks, Bins or None"
+    if not isinstance(found, Picture):
+        raise TaskError(f"{wanted}, not {type(found).__name__}")
     try:
-        return TypeAdapter(Picture).validate_python(vars(found) if isinstance(found, Picture) else found)
+        # by its fields, since pydantic does not check those of an instance
+        return TypeAdapter(type(found)).validate_python(vars(found))
     except ValidationError as error:
-        why = one_line(error.errors(include_url=False)[0]["msg"])
-        raise TaskError(f"`picture` of task {task.name!r} must return a Route, Disks, Bins or None: {why}") from None
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise TaskError(f"{wanted}: {field} of {type(found).__name__}: {one_line(first['msg'])}") from None
 
 
 def number_from(task: Task, method: str, returned: object) -> float:
-    """What a method of a task returned, as the number that it must be; raises TaskError where it is none."""
+    """Return `returned`, which `method` of a task returned, as a float; it may be NaN or infinite.
+
+    Raises TaskError naming task and method if `float` does not take it, or does not take the value of a Score.
+    """
+    value = returned.value if isinstance(returned, Score) else returned
     try:
-        return float(returned)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        came = "None" if returned is None else f"{type(returned).__name__} ({error})"
-        raise TaskError(f"`{method}` of task {task.name!r} must return a number, not {came}") from None
+        came = "None" if value is None else f"{type(value).__name__} ({error})"
+        wanted = "a Score whose value is a number" if value is not returned else "a number"
+        raise TaskError(f"`{method}` of task {task.name!r} must return {wanted}, not {came}") from None
 
 
 def raised(task: Task, method: str, error: BaseException) -> TaskError:
-    """What a method of a task raised, and where in the task's file."""
+    """Return, not raise, a TaskError that says what `method` of a task raised, and in which line of the task's file.
+
+    Without the line if the error did not pass through that file.
+    """
     said = one_line("".join(traceback.format_exception_only(error)[-1:]))
-    line = line_in(type(task), error)
+    line = line_in(file_of(type(task)), error)
     return TaskError(f"`{method}` of task {task.name!r} raised {said}{f', in line {line}' if line else ''}")

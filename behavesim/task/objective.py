@@ -1,4 +1,4 @@
-"""Which scores are better, and the best one known."""
+"""The objective of a task: which scores are better, and the best score known."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from typing import Literal, get_args
 from behavesim.base.errors import TaskError
 
 Direction = Literal["minimise", "maximise"]
+"""Which scores are better: the lower or the higher ones."""
 _AMERICAN = {"minimize": "minimise", "maximize": "maximise"}
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Which way a score is better, and the best score known; raises TaskError for a direction that is neither."""
+    """Whether scores are minimised or maximised, and the best score known.
+
+    American spelling is accepted. Raises TaskError for any other direction.
+    """
 
     direction: Direction
     best_known: float | None = None
+    """The best score known, from which gaps are measured; None if none is known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "direction", _AMERICAN.get(self.direction, self.direction))
@@ -24,13 +29,13 @@ class Objective:
             raise TaskError(f"an objective is to 'minimise' or to 'maximise', not to {self.direction!r}")
 
     def utility(self, score: float) -> float:
-        """The score turned so that higher is better."""
+        """Return the score if the objective is to maximise, else its negative: higher is always better."""
         return score if self.direction == "maximise" else -score
 
     def gap(self, score: float) -> float | None:
-        """How far the score is from the best known, as a fraction of it, positive where worse.
+        """Return how much worse the score is than `best_known`, as a fraction of it: 0.1 is 10 % worse, -0.1 better.
 
-        None where no best is known, or where it is 0, of which nothing is a fraction.
+        None if no best score is known or if it is 0.
         """
         if not self.best_known:
             return None

@@ -1,4 +1,4 @@
-"""Pictures: how the page of a run draws what programs do on an instance."""
+"""Pictures: how the HTML page of a run draws trajectories on an instance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Route:
-    """A picture: prefixes of decisions are a way from place to place, and home; (x, y) of each decision's place."""
+    """Draws a trajectory of prefixes as a closed tour: decision i stands for the point `places[i]`, given as (x, y)."""
 
     places: tuple[tuple[float, float], ...]
     kind: Literal["route"] = "route"
@@ -16,19 +16,24 @@ class Route:
 
 @dataclass(frozen=True)
 class Disks:
-    """A picture: each vector is rows of (x, y, radius) in the unit square; a radius of 0 is none yet."""
+    """Draws each state of a trajectory of vectors as disks in the unit square; every three numbers are x, y, radius.
+
+    A disk of radius 0 is not drawn.
+    """
 
     kind: Literal["disks"] = "disks"
 
 
 @dataclass(frozen=True)
 class Bins:
-    """A picture: decision i is the bin, from 0, that takes an item of size i; bins are as high as their capacity."""
+    """Draws a trajectory of prefixes as bins: decision i is the number, from 0, of the bin that takes the i-th item."""
 
     sizes: tuple[float, ...]
+    """The sizes of the items, in the order of the decisions."""
     capacity: float
+    """The height of every bin, in the unit of the sizes."""
     kind: Literal["bins"] = "bins"
 
 
 Picture = Route | Disks | Bins
-"""How the trajectories on an instance are drawn."""
+"""Any of the pictures."""

@@ -1,4 +1,4 @@
-"""Where a task comes from: an installed name or a file, and the task that is found there."""
+"""References to tasks, by installed name or by file, and the loading of the tasks."""
 
 from __future__ import annotations
 
@@ -6,61 +6,83 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from behavesim.base.errors import TaskError
-from behavesim.base.plugins import Kind, docstring, resolved
+from behavesim.base.plugins import Kind, absolute, docstring
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
 from behavesim.task.objective import Objective
 from behavesim.task.task import Task
 
 
 @dataclass(frozen=True)
 class TaskReference:
-    """Where a task comes from: an entry point's name, or a file's path; enough for another process to load it again."""
+    """Where a task comes from: `text` is an installed name or a file's path.
+
+    A relative path is read from the working folder, so another process may need what `absolute` returns. A .py file
+    holds the task, a .toml file names an evaluator and a first program (see `evaluated`).
+    """
 
     text: str
 
     def load(self) -> Task:
-        """The task itself, named and described; raises TaskError where it cannot be had."""
+        """Return the task, with its name and description filled in if it has none.
+
+        Raises UsageError if a file of an evaluator's task cannot be read, TaskError if the task cannot be loaded
+        otherwise or is invalid.
+        """
         path = Path(self.text)
+        if path.suffix == EVALUATED:
+            return EvaluatorTask(EvaluatorFile.read(path), path.stem)
         return _complete(TASKS.load(self.text), path.stem if path.suffix == ".py" else self.text)
 
-    def resolved(self) -> TaskReference:
-        """The same reference, valid from any folder."""
-        return TaskReference(resolved(self.text))
+    def absolute(self) -> TaskReference:
+        """Return a reference that is valid from any working folder: with the file's absolute path, or the same name.
+
+        It is the same reference if the file does not exist.
+        """
+        return TaskReference(absolute(self.text))
 
     def place(self) -> str:
-        """Where its code stands: for `task_from`. Raises TaskError."""
+        """Return where the task's code is, for `task_from`: the path of a .py file, or MODULE:NAME.
+
+        Raises TaskError for a name that is not installed, and for a .toml file. Whether a file exists is not checked.
+        """
         return TASKS.place(self.text)
 
 
+EVALUATED = ".toml"
+"""The suffix of task files that name an evaluator and a first program."""
 TASKS = Kind("task", TaskError)
+"""Finds tasks by installed name or .py file, not by .toml file; raises TaskError."""
 
 
 def task_from(place: str) -> Task:
-    """The task whose code stands there; raises TaskError where it is none, and whatever importing it does."""
+    """Return the task at a place from `TaskReference.place`; faster than a reference's `load`.
+
+    A task that does not name itself gets its name from the place. Raises TaskError if there is no valid task, and
+    whatever importing an installed module raises.
+    """
     return _complete(TASKS.load_from(place), Path(place).stem)
 
 
 def installed_tasks() -> list[str]:
-    """The names of all installed tasks, sorted."""
+    """Return the names of all installed tasks, sorted."""
     return TASKS.installed()
 
 
 def _complete(task: object, stem: str) -> Task:
+    """Return the task with its name (by default `stem`) and description filled in.
+
+    Raises TaskError if it is invalid.
+    """
     if isinstance(task, type) and issubclass(task, Task):
         raise TaskError(f"`task` must be an instance of its class; write `task = {task.__name__}()`")
     if not isinstance(task, Task):
         raise TaskError(f"`task` must be an instance of behavesim.Task, not {type(task).__name__}")
-    for needed in ("template", "objective"):
+    kinds = (("template", str, "a program's text"), ("objective", Objective, "such as behavesim.Objective('minimise')"))
+    for needed, kind, meant in kinds:
         if not hasattr(task, needed):
             raise TaskError(f"task {type(task).__name__} has no `{needed}`")
-    if not isinstance(task.template, str):
-        raise TaskError(
-            f"the template of task {type(task).__name__} must be a program's text, not {task.template!r:.60}"
-        )
-    if not isinstance(task.objective, Objective):
-        raise TaskError(
-            f"the objective of task {type(task).__name__} must be such as behavesim.Objective('minimise'), "
-            f"not {task.objective!r:.60}"
-        )
+        if not isinstance(found := getattr(task, needed), kind):
+            raise TaskError(f"the {needed} of task {type(task).__name__} must be {meant}, not {found!r:.60}")
     task.name = task.name or stem
     task.description = task.description or docstring(type(task))
     _ = task.entry_point  # refuses a template that has none

@@ -1,4 +1,4 @@
-"""A task: what the search is asked to solve, and how a solution is judged by code the candidate never touches."""
+"""A task: the problem that programs solve, and the trusted code that scores their solutions."""
 
 from __future__ import annotations
 
@@ -12,62 +12,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from behavesim.base.errors import TaskError
+from behavesim.base.score_source import ScoreSource
 from behavesim.base.text import one_line
 from behavesim.task.objective import Objective
 from behavesim.task.pictures import Picture
+from behavesim.task.score import Score
 from behavesim.trajectory import AlgorithmRun
 
 Split = Literal["search", "validation", "held-out"]
-"""The search sees the first, the choice of the recommended program also the second, reports alone the third."""
+"""The name of a set of instances.
+
+The search uses the instances of "search". The choice of the recommended program also uses those of "validation", and
+only reports use those of "held-out".
+"""
 
 SPLITS: tuple[Split, ...] = ("search", "validation", "held-out")
+"""All splits, in the order in which a run uses them."""
 
 Solution = NDArray[Any] | Mapping[str, NDArray[Any]]
-"""What a candidate returns for one instance: an array, or a few named ones."""
+"""What `Task.solve` returns for one instance: an array, or several arrays by name."""
 
 
 class InvalidSolution(ValueError):
-    """A solution that breaks the task's rules; the message says which."""
+    """A solution that breaks a rule of the task; the message says which rule."""
 
 
 class Task(ABC):
-    """A problem for programs to solve; subclass it, and name an instance of the subclass `task` in the task's file.
+    """A problem for programs to solve. A task file defines a subclass and names an instance of it `task`.
 
-    `solve` runs in the sandbox around the candidate's function and returns a solution and nothing else; `score` and
-    `trajectory` run in the trusted process on that solution, so that no candidate can name its own score.
+    `solve` runs in the sandbox: it calls the candidate's function and returns a solution. `score` and `trajectory` run
+    in the trusted process on that solution, so that a candidate cannot set its own score.
     """
 
     name: str = ""
-    """Defaults to the stem of the task's file."""
+    """The task's name; if empty, loading fills in the file's name without `.py`, or the name it is installed under."""
     description: str = ""
-    """What a prompt tells the model about the problem; defaults to the class's docstring."""
+    """The problem, in the words of every prompt; if empty, loading fills in the docstring of the class."""
     rules: str = ""
-    """What else a model has to know: how often the function is called, on what, and what is refused; a "- " each."""
+    """More for prompts, in lines that begin with "- ": how often the function is called, on what, what is refused."""
     template: str
-    """The program every search starts from; its last function is the entry point."""
+    """The text of the Python program that every search starts from; its last function is the entry point."""
+    suffix: str = ".py"
+    """The suffix of a program's file, with its dot; "" for a program of several files."""
     objective: Objective
+    """Whether scores are minimised or maximised, and the best mean score known on the search instances."""
     normaliser: float | Literal["pair"] = "pair"
-    """d_max or D of the paper's solution distance: the greatest distance two solutions of the problem can have."""
+    """The largest distance that two states can have (d_max or D in the paper): distances of states are divided by it.
+
+    "pair" divides each edit distance by the length of the longer of the two states instead.
+    """
     score_scale: float = 1.0
-    """The difference of scores that counts as one unit when clusters are chosen by softmax."""
+    """FunSearch divides scores by this before a softmax over them. Set it to a typical difference of good scores."""
     budget: int = 2000
-    """Candidates a search asks for unless told otherwise."""
+    """Default number of programs that a search generates, including rejected ones."""
     timeout_s: float = 50.0
-    """CPU seconds a program may take over all instances of the search unless told otherwise."""
+    """Default limit on the CPU seconds that a program may take over all search instances together."""
     stateless: bool = False
-    """Whether programs must keep nothing between calls: some calls are made again, in a fresh process."""
+    """Whether programs must not keep anything between calls.
+
+    Some calls are then repeated in a fresh process to check.
+    """
     online: bool = False
-    """Whether decisions are final before all of an instance is known: of several solutions none can be chosen then."""
+    """Whether a program must decide before it knows the whole instance.
+
+    A portfolio then cannot choose between solutions.
+    """
     niche_radius: float = 0.3
-    """How far apart the method `niche` keeps its elites, in units of the median distance of behaviours."""
+    """Smallest distance between elites of the method `niche`, as a multiple of the median distance of behaviours."""
     grammar: str = ""
-    """Building blocks for the offline proposer, in the notation of behavesim.proposers.genetic.grammar; optional."""
+    """Building blocks for the offline proposer (see behavesim.proposers.genetic.grammar); "" for general ones."""
+
+    @property
+    def score_source(self) -> ScoreSource:
+        """Who computes scores: trusted code (the default), or code in the sandbox ("self-reported")."""
+        return "trusted"
 
     @property
     def entry_point(self) -> str:
-        """The name of the function a candidate must define: the last one of the template.
+        """The name of the function that a candidate must define: the last one at the top level of the template.
 
-        Raises TaskError where there is none.
+        Raises TaskError if the template is not valid Python or defines no function.
         """
         try:
             tree = ast.parse(self.template)
@@ -84,42 +108,45 @@ class Task(ABC):
 
     @abstractmethod
     def instances(self, split: Split) -> Sequence[Any]:
-        """The problem instances of a split, the same on every call."""
+        """Return the instances of a split, the same on every call; a sequence of any values, not empty for "search"."""
 
     @abstractmethod
     def solve(self, function: Callable[..., Any], instance: Any) -> Solution:
-        """Solve one instance with the candidate's function (runs in the sandbox).
+        """Solve one instance by calling the candidate's function, and return the solution. It runs in the sandbox.
 
-        Raises InvalidSolution where what the function returned cannot be used.
+        Raises InvalidSolution if what the function returned cannot be used.
         """
 
     @abstractmethod
-    def score(self, instance: Any, solution: Solution) -> float:
-        """The score of a solution in the task's unit and direction; raises InvalidSolution where it breaks a rule."""
+    def score(self, instance: Any, solution: Solution) -> float | Score:
+        """Return the score of a solution, in the task's own unit; a `Score` holds metrics and feedback with it.
+
+        Raises InvalidSolution if the solution breaks a rule.
+        """
 
     @abstractmethod
     def trajectory(self, instance: Any, solution: Solution) -> AlgorithmRun:
-        """How the (valid) solution came about: a trajectory, or Samples of those of a program that draws at random."""
+        """Return the steps that led to a valid solution: a Trajectory, or Samples if programs may draw at random."""
 
     def in_words(self, instance: Any, decision: int) -> str:
-        """What a decision of a trajectory of prefixes means, for prompts that tell a model what programs do."""
+        """Return a decision of a prefix trajectory in words, for prompts about behaviour; the default is its number."""
         return str(decision)
 
     def picture(self, instance: Any) -> Picture | None:
-        """How the page of a run draws what programs do on an instance; None draws the numbers of each state."""
+        """Return how the HTML page draws trajectories on an instance; None, the default, shows each state's numbers."""
         return None
 
     def objective_on(self, split: Split) -> Objective:
-        """The objective with the best mean score known on a split's instances; none is known unless a task says so."""
+        """Return the objective with the best mean score known on a split; by default it is known only for "search"."""
         return self.objective if split == "search" else Objective(self.objective.direction)
 
     def mean_score(self, scores: Sequence[float]) -> float:
-        """The score of a program: the mean over its instances."""
-        return math.fsum(scores) / len(scores)
+        """Return the score of a program: the mean of `scores`, one for each instance; there must be at least one."""
+        return math.fsum(scores) / len(scores)  # exact, so the order of the instances does not matter
 
 
 def as_arrays(solution: Any) -> dict[str, NDArray[Any]]:
-    """A solution as named arrays; one without a name is called ''."""
+    """Return a solution as arrays by name; anything but a mapping is one array with the name ''."""
     if isinstance(solution, Mapping):
         return {str(name): np.asarray(value) for name, value in solution.items()}
     return {"": np.asarray(solution)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import overload
 
 from behavesim.base.errors import TrajectoryError
@@ -10,29 +11,25 @@ from behavesim.trajectory.samples import AlgorithmRun, pack, unpack
 
 
 class Behaviour(Sequence[AlgorithmRun]):
-    """A sequence of runs, instance by instance, from the bytes of `pack`; decoded at first use. It equals a tuple.
+    """A program's runs, one for each instance, from the bytes that `pack` returned; equal to a tuple of the same runs.
 
-    Raises ValueError where there are no bytes, and TrajectoryError, once it is looked at, where they are damaged.
+    The bytes are decoded at first use. Raises ValueError if it is given something else than bytes, such as None, and
+    TrajectoryError at first use if the bytes are damaged.
     """
-
-    __slots__ = ("_runs", "packed")
 
     def __init__(self, packed: object) -> None:
         if not isinstance(packed, bytes):
             raise ValueError("its trajectories are missing")
         self.packed = packed
-        self._runs: tuple[AlgorithmRun, ...] | None = None
 
-    @property
+    @cached_property
     def runs(self) -> tuple[AlgorithmRun, ...]:
-        """Return the run on each instance."""
-        if self._runs is None:
-            try:
-                self._runs = unpack(self.packed)
-            except ValueError as error:
-                why = f"what a program did cannot be read where it is stored: {error}"
-                raise TrajectoryError(f"{why}; `behavesim verify` lists what is damaged") from error
-        return self._runs
+        """The run on each instance; raises TrajectoryError if the bytes are damaged."""
+        try:
+            return unpack(self.packed)
+        except ValueError as error:
+            why = f"what a program did cannot be read where it is stored: {error}"
+            raise TrajectoryError(f"{why}; `behavesim verify` lists what is damaged") from error
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -50,12 +47,12 @@ class Behaviour(Sequence[AlgorithmRun]):
         return self.runs == other if isinstance(other, tuple) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.runs)  # as a tuple of the same has it; `packed` is the key that reads nothing
+        return hash(self.runs)  # equal to the tuple's; `packed` is the key for those who want to decode nothing
 
     def __repr__(self) -> str:
         return repr(self.runs)
 
 
 def packed(runs: Sequence[AlgorithmRun]) -> bytes:
-    """Return the runs as bytes; equal behaviours have equal bytes."""
+    """Return the runs as the bytes of `pack`; a `Behaviour` is not decoded. Equal behaviours have equal bytes."""
     return runs.packed if isinstance(runs, Behaviour) else pack(runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,8 @@ from behavesim.trajectory.trajectory import Kind, Trajectory, described
 Recorder = Callable[[np.random.Generator], Trajectory]
 """Runs an algorithm on an instance with the randomness it is given, and returns what the algorithm did."""
 
-_LENGTH = struct.Struct("<I")
+_LENGTH_BYTES = 4
+"""Bytes of the length that is stored before each run."""
 _SAMPLES = b"\xff"
 """First byte of stored samples; a stored trajectory begins with the index of its kind, which is smaller."""
 
@@ -24,7 +24,8 @@ class Samples:
     """Runs of a stochastic algorithm on one instance (paper, "algorithms for stochastic internal state", option 1).
 
     The state at a step is the set of the runs' states at that step; a run that has ended stays in its last state.
-    Raises TrajectoryError for what are no trajectories, or not all of one kind.
+    `runs` is any iterable of trajectories. Raises TrajectoryError if it is empty, if an entry is not a Trajectory, or
+    if they are not all of one kind.
     """
 
     runs: tuple[Trajectory, ...]
@@ -36,13 +37,12 @@ class Samples:
                 raise TrajectoryError(f"samples are made of trajectories; got {described(run)}")
         kinds = sorted({run.kind for run in self.runs})
         if len(kinds) != 1:
-            raise TrajectoryError(
-                f"samples need at least one run, all of one kind; got {' and '.join(kinds) or 'none'}"
-            )
+            found = " and ".join(kinds) or "none"
+            raise TrajectoryError(f"samples need at least one run, all of one kind; got {found}")
 
     @property
     def kind(self) -> Kind:
-        """Return the kind of the runs."""
+        """The kind that all runs have."""
         return self.runs[0].kind
 
     def __len__(self) -> int:
@@ -50,11 +50,11 @@ class Samples:
         return max(len(run) for run in self.runs)
 
     def values(self) -> list[list[object]]:
-        """Return plain lists for JSON: the values of each run."""
+        """Return plain lists for JSON: for each run, what its `values` returns."""
         return [run.values() for run in self.runs]
 
     def to_bytes(self) -> bytes:
-        """Return the runs as bytes, after a first byte that no trajectory begins with; see `unpack`."""
+        """Return the runs as bytes, which `unpack` reads; the first byte is one that no trajectory begins with."""
         return _SAMPLES + pack(self.runs)
 
 
@@ -68,23 +68,30 @@ def trajectories_of(run: AlgorithmRun) -> tuple[Trajectory, ...]:
 
 
 def sample(record: Recorder, samples: int = 16, seed: int = 0) -> Samples:
-    """Return the behaviour in `samples` independent runs; 16 are enough to distinguish two distributions."""
+    """Return what an algorithm does in `samples` independent runs; 16 usually suffice to tell two distributions apart.
+
+    Run r gets the generator `numpy.random.default_rng([seed, r])`. Raises TrajectoryError if `samples` is below 1 or
+    the runs are not all of one kind.
+    """
     return Samples(record(np.random.default_rng([seed, run])) for run in range(samples))
 
 
 def fixed_seed(record: Recorder, seed: int = 0) -> Trajectory:
-    """Return the behaviour under one seed: reproducible and cheap, but biased (paper, option 2)."""
+    """Return what an algorithm does with one seed: reproducible and cheap, but biased (paper, option 2)."""
     return record(np.random.default_rng(seed))
 
 
 def pack(behaviour: Sequence[AlgorithmRun]) -> bytes:
     """Return the runs of all instances as bytes, each after its length in bytes (32-bit little-endian)."""
     encoded = [run.to_bytes() for run in behaviour]
-    return b"".join(_LENGTH.pack(len(data)) + data for data in encoded)
+    return b"".join(len(data).to_bytes(_LENGTH_BYTES, "little") + data for data in encoded)
 
 
 def unpack(blob: bytes) -> tuple[AlgorithmRun, ...]:
-    """Return the runs from the bytes of `pack`; raises ValueError where the bytes are cut off or are something else."""
+    """Return the runs from the bytes of `pack`; b"" gives no runs.
+
+    Raises ValueError (TrajectoryError is one) if the bytes are cut off or are something else.
+    """
     return tuple(_unpacked(part) for part in _parts(blob))
 
 
@@ -95,13 +102,11 @@ def _unpacked(data: bytes) -> AlgorithmRun:
 
 
 def _parts(blob: bytes) -> Iterator[bytes]:
-    start = 0
-    while start < len(blob):
-        if start + _LENGTH.size > len(blob):
-            raise ValueError("a trajectory's length is cut off")
-        (length,) = _LENGTH.unpack_from(blob, start)
-        start += _LENGTH.size
-        if start + length > len(blob):
+    """Yield the bytes of each run that `pack` stored one after another; raises ValueError if the last is cut off."""
+    end = 0
+    while end < len(blob):
+        start = end + _LENGTH_BYTES
+        end = start + int.from_bytes(blob[end:start], "little")
+        if end > len(blob):
             raise ValueError("a trajectory is cut off")
-        yield blob[start : start + length]
-        start += length
+        yield blob[start:end]

@@ -20,15 +20,17 @@ Kind = Literal["prefixes", "sequences", "sets", "vectors"]
 """How states are stored and compared: by edit distance (prefixes, sequences, sets) or Euclidean distance (vectors)."""
 
 Tokens = NDArray[np.signedinteger[Any]]
-
+"""The integers of one or more states; each stands for a choice of the algorithm."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All kinds, in an order that must stay: a stored trajectory names its kind by the index here."""
 MAX_STATES = 2**31 - 1
 """Most states of a trajectory: lengths are 32-bit integers in the kernels and on disk."""
 
+# Stored trajectories name their type by the index here. The smallest that fits is chosen: journals hold thousands.
 _DTYPES = ("<i1", "<i2", "<i4", "<i8", "<f8")
 _STORED = tuple(np.dtype(name) for name in _DTYPES)
 _RANGES = tuple((int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), dtype) for dtype in _STORED[:-1])
-_LENGTHS = np.dtype("<u4")
+_LENGTHS = np.dtype("<u4")  # of the states' lengths in stored sequences and sets, in tokens
 _NO_LENGTHS = np.empty(0, _LENGTHS)
 _HEADER = struct.Struct("<BBII")  # kind, dtype (indices into KINDS and _DTYPES), states, numbers in all
 
@@ -38,7 +40,8 @@ class Trajectory:
     """The states an algorithm went through on one instance; immutable, compared and hashed by content.
 
     Build one with `prefixes`, `sequences`, `sets` or `vectors`, which copy their input. They raise TrajectoryError if
-    there is no state or more than 2**31 - 1, if tokens are not 64-bit integers, or if a coordinate is not finite.
+    there is no state or more than 2**31 - 1, if tokens are not 64-bit integers, or if a coordinate is not finite. The
+    constructor copies nothing, makes its arrays read-only, and raises TrajectoryError if they and kind do not fit.
     """
 
     kind: Kind
@@ -66,8 +69,9 @@ class Trajectory:
 
     @classmethod
     def sequences(cls, states: Iterable[ArrayLike]) -> Trajectory:
-        """Return a trajectory whose states are sequences of integers of any length, compared by edit distance.
+        """Return a trajectory whose states are sequences of integers of any length, 0 included.
 
+        Two states are compared by edit distance.
         Raises TrajectoryError if there is no state, or a state is not a flat sequence of integers.
         """
         return _ragged("sequences", states, lambda state: _tokens(state, "a state"))
@@ -113,7 +117,7 @@ class Trajectory:
         return self.data[self.ends[index - 1] if index else 0 : self.ends[index]]
 
     def values(self) -> list[Any]:
-        """Return the states as plain lists for JSON; for prefixes, only the final sequence as one flat list."""
+        """Return each state as a list of numbers, for JSON; for prefixes, only the last state, as one flat list."""
         if self.ends is None:
             return list(self.data.tolist())
         return [self.state(index).tolist() for index in range(len(self))]
@@ -133,8 +137,8 @@ class Trajectory:
             is_ragged = KINDS[kind] in ("sequences", "sets")
             lengths = np.frombuffer(data, _LENGTHS, states, _HEADER.size) if is_ragged else _NO_LENGTHS
             array = np.frombuffer(data, _STORED[dtype], size, _HEADER.size + lengths.nbytes)
-            consistent = states == size if KINDS[kind] == "prefixes" else not is_ragged or int(lengths.sum()) == size
-            if states == 0 or not consistent or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
+            has_others = KINDS[kind] == "prefixes" and states != size
+            if has_others or len(data) != _HEADER.size + lengths.nbytes + array.nbytes:
                 raise ValueError("its header and its length disagree")
             if KINDS[kind] == "vectors":
                 array = array.reshape(states, -1)
@@ -143,12 +147,10 @@ class Trajectory:
             raise TrajectoryError(f"{len(data)} bytes are not a stored trajectory: {error}") from error
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Trajectory):
-            return NotImplemented
-        return self.kind == other.kind and _same(self.data, other.data) and _same(self.ends, other.ends)
+        return self.to_bytes() == other.to_bytes() if isinstance(other, Trajectory) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.data.tobytes()))
+        return hash(self.to_bytes())
 
     def __repr__(self) -> str:
         return f"<Trajectory of {len(self)} {self.kind}>"
@@ -158,12 +160,13 @@ class Trajectory:
 
 
 def described(value: object) -> str:
-    """Return a value's type and the first 40 characters of its `repr`, for an error message."""
+    """Return a value's type and its `repr`, cut to 40 characters, for an error message."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:39] + '…'}"
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
+    """Return an array of the values, not copied if they are one; raises TrajectoryError if their shape is irregular."""
     try:
         return np.asarray(values)
     except (ValueError, OverflowError) as error:
@@ -186,6 +189,7 @@ def _check(kind: Kind, data: NDArray[Any], ends: NDArray[np.int64] | None) -> No
 
 
 def _check_coordinates(states: NDArray[np.float64]) -> None:
+    """Raise TrajectoryError if vectors, one a row, have no coordinate or one that is not finite."""
     if states.shape[1] == 0:
         raise TrajectoryError("vectors need at least one dimension; got states without a coordinate")
     if not np.isfinite(states).all():
@@ -194,6 +198,7 @@ def _check_coordinates(states: NDArray[np.float64]) -> None:
 
 
 def _check_states(count: int) -> None:
+    """Raise TrajectoryError if a trajectory may not have so many states."""
     if count == 0:
         raise TrajectoryError("a trajectory needs at least one state; got none")
     if count > MAX_STATES:
@@ -201,7 +206,7 @@ def _check_states(count: int) -> None:
 
 
 def _tokens(values: ArrayLike, what: str) -> Tokens:
-    """Return a flat copy in the smallest signed integer dtype that holds every value.
+    """Return a flat copy in the smallest signed integer dtype that holds every value; empty values give int8.
 
     Raises TrajectoryError, naming the values `what`, if they are not a flat sequence of 64-bit integers.
     """
@@ -220,6 +225,10 @@ def _tokens(values: ArrayLike, what: str) -> Tokens:
 
 
 def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) -> Trajectory:
+    """Return a trajectory of states of any length; `tokens` makes an array of one state.
+
+    Raises TrajectoryError if `states` is not iterable or empty, or has more than MAX_STATES states or tokens in all.
+    """
     if not isinstance(states, Iterable):
         raise TrajectoryError(f"{kind} are made of states, one after another; got {described(states)}")
     parts = [tokens(state) for state in states]
@@ -231,12 +240,7 @@ def _ragged(kind: Kind, states: Iterable[Any], tokens: Callable[[Any], Tokens]) 
 
 
 def _members(state: Iterable[int]) -> list[int]:
+    """Return a set as a list: numpy makes no array of a set. Raises TrajectoryError if `state` is not iterable."""
     if not isinstance(state, Iterable):
         raise TrajectoryError(f"a state must be a set of integers; got {described(state)}")
     return list(state)
-
-
-def _same(left: NDArray[Any] | None, right: NDArray[Any] | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()

@@ -1,7 +1,7 @@
-"""A run of LLM4AD's FunSearch: `python llm4ad_run.py URL CANDIDATES CONNECTIONS FOLDER`.
+"""Runs LLM4AD's FunSearch: `python llm4ad_run.py URL CANDIDATES CONNECTIONS FOLDER`.
 
-Evaluations fork in place of spawning, which it leaves to choose, and as many threads ask as requests are to be under
-way. The rest is as it comes.
+Evaluations fork instead of spawning, which LLM4AD leaves to choose, and CONNECTIONS threads send requests. All other
+settings are its defaults.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from llm4ad.tools.llm.llm_api_openai import OpenAIAPI
 
 
 class Walks(Evaluation):
-    """The task."""
+    """The task of `walks` for LLM4AD."""
 
     def __init__(self) -> None:
         super().__init__(walks.TEMPLATE, walks.DESCRIPTION, timeout_seconds=20)
 
     def evaluate_program(self, program_str: str, callable_func: Any, **kwargs: Any) -> float:
-        """What a program is worth: more is better."""
+        """Return the negative mean length of the program's tours: higher is better."""
         return -walks.mean_length(callable_func)
 
 
 def main(url: str, candidates: int, connections: int, folder: Path) -> None:
-    """Run to the end."""
+    """Run to the end: ask the server at `url` for so many candidates, and write the log into `folder`."""
     FunSearch(
         OpenAIAPI(url, "none", "plain"),
         Walks(),

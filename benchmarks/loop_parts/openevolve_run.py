@@ -1,7 +1,7 @@
-"""A run of OpenEvolve: `python openevolve_run.py URL CANDIDATES CONNECTIONS FOLDER`.
+"""Runs OpenEvolve: `python openevolve_run.py URL CANDIDATES CONNECTIONS FOLDER`.
 
-Whole programs in place of changes to them, no cascade of evaluations and no artifacts, each of which its documentation
-calls slower, and as many processes as requests are to be under way. The rest is as it comes.
+It asks for whole programs, without a cascade of evaluations and without artifacts, as its documentation recommends for
+speed. It has CONNECTIONS processes. All other settings are its defaults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def evaluate(path):
 
 
 def main(url: str, candidates: int, connections: int, folder: Path) -> None:
-    """Run to the end."""
+    """Run to the end: ask the server at `url` for so many candidates; programs and checkpoints go into `folder`."""
     config = Config(max_iterations=candidates, diff_based_evolution=False, log_level="WARNING")
     config.llm.api_base, config.llm.api_key = url, "none"
     config.llm.models = [LLMModelConfig(api_base=url, api_key="none", name="m", timeout=60, retries=3, retry_delay=1)]

@@ -1,4 +1,4 @@
-"""The task for behavesim."""
+"""The task of `walks` for behavesim."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import walks
 
 
 class Walks(Task):
-    """Tours through a few cities."""
+    """Short tours of 50 cities, built city by city; scores are mean lengths."""
 
     name = "walks"
     description = walks.DESCRIPTION
@@ -28,22 +28,22 @@ class Walks(Task):
     normaliser = float(walks.CITIES)
 
     def instances(self, split: str) -> Sequence[Any]:
-        """Those of the search; there are no others."""
+        """Return the five distance matrices for "search", and nothing for other splits."""
         return walks.instances() if split == "search" else ()
 
     def solve(self, function: Any, instance: Any) -> Any:
-        """The tour."""
+        """Return the tour that a program builds."""
         return walks.tour(function, instance)
 
     def score(self, instance: Any, solution: Any) -> float:
-        """Its length."""
+        """Return the length of the tour; raises InvalidSolution if it does not visit every city once."""
         try:
             return walks.length(instance, np.asarray(solution))
         except ValueError as error:
             raise InvalidSolution(str(error)) from error
 
     def trajectory(self, instance: Any, solution: Any) -> Trajectory:
-        """Its cities, one after another."""
+        """Return the tour's cities as prefixes."""
         return Trajectory.prefixes(solution)
 
 

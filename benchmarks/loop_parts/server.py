@@ -1,4 +1,4 @@
-"""A chat server of this machine's that answers with programs nobody wrote before."""
+"""A local chat server that answers every request with a new program after LATENCY_S seconds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LATENCY_S = 0.05
 
 @dataclass
 class Server:
-    """Answers chat completions, and notes when."""
+    """Answers chat completions at `url`; `arrived` and `sent` are the times of requests and replies (monotonic, s)."""
 
     url: str = ""
     arrived: list[float] = field(default_factory=list)
     sent: list[float] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.Response:
-        """A program, fenced but for who wants it plain."""
+        """Return a chat completion with a new program: in a fenced block, or plain if the model is "plain"."""
         model = (await request.json())["model"]
         number = len(self.arrived)
         self.arrived.append(time.monotonic())
@@ -39,7 +39,7 @@ class Server:
         return web.json_response({**answer, "choices": [choice], "usage": usage})
 
     async def begin(self) -> None:
-        """Listen on a free port of this machine."""
+        """Listen on a free port of 127.0.0.1, and set `url`."""
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/v1/chat/completions", self.answer)
         runner = web.AppRunner(app, access_log=None)
@@ -51,7 +51,7 @@ class Server:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """A server in a thread of this process, which is no part of any tree that is measured."""
+    """Yield a server that answers in a thread of this process; it is in no process tree that is measured."""
     server, loop = Server(), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The tools that are compared: how each is run, and where it keeps what it was answered."""
+"""The tools that are compared: how each is run, and how its stored replies are counted."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from pathlib import Path
 
 PARTS = Path(__file__).parent
 CONNECTIONS = 8
-"""Requests under way."""
+"""Number of requests that each tool may have under way."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """How a tool is run, and how many replies its folder holds."""
+    """A tool: `command(url, candidates, folder)` runs it, and `kept(folder)` counts the replies stored there."""
 
     name: str
     command: Callable[[str, int, Path], list[str]]
     kept: Callable[[Path], int]
 
     def start(self, url: str, candidates: int, folder: Path) -> subprocess.Popen[bytes]:
-        """Start a run of so many candidates, which asks the server at `url` and leaves what it keeps in `folder`."""
+        """Start a run of so many candidates, which asks the server at `url` and stores its results in `folder`.
+
+        Its output is dropped; errors are shown if the environment has LOOP_VERBOSE.
+        """
         keys = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONPATH": ""}
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         errors = None if os.environ.get("LOOP_VERBOSE") else subprocess.DEVNULL
@@ -37,14 +40,15 @@ class Tool:
 
 
 def tools(names: list[str], environments: Path) -> list[Tool]:
-    """The tools of these names; a peer is installed into an environment of its own where it is not there yet."""
+    """Return the tools of these names: "behavesim", "openevolve" and "llm4ad"; KeyError for another.
+
+    A peer is installed by pip into `environments`/NAME, a virtual environment, if that does not exist.
+    """
     kept = {"openevolve": _kept_by_openevolve, "llm4ad": _kept_by_llm4ad}
     return [_own() if name == "behavesim" else _peer(name, environments, kept[name]) for name in names]
 
 
 def _own() -> Tool:
-    """The project itself, with its default method, which alone compares what programs do."""
-
     def command(url: str, candidates: int, folder: Path) -> list[str]:
         start = [sys.executable, "-m", "behavesim", "run", str(PARTS / "own_task.py"), "--proposer", "openai"]
         where = ["--runs-dir", str(folder), "--name", "run", "--connections", str(CONNECTIONS)]
@@ -67,13 +71,12 @@ def _peer(name: str, environments: Path, kept: Callable[[Path], int]) -> Tool:
 
 
 def _kept_by_openevolve(folder: Path) -> int:
-    """Programs of the last whole checkpoint, the first program left out."""
+    """Return the number of programs in the largest checkpoint, without the first program; 0 without a checkpoint."""
     checkpoints = folder.glob("out/checkpoints/checkpoint_*/programs")
     return max((len(list(each.glob("*.json"))) - 1 for each in checkpoints), default=0)
 
 
 def _kept_by_llm4ad(folder: Path) -> int:
-    """Samples in its log, the template left out."""
     logs = [path for path in folder.rglob("samples_*.json") if "best" not in path.name]
     numbers = {sample["sample_order"] for path in logs for sample in json.loads(path.read_text())}
     return max(0, len(numbers) - 1)

@@ -1,4 +1,4 @@
-"""The task of `benchmarks/loop.py`, which every tool runs as it stands here: short tours, built city by city."""
+"""The task of `benchmarks/loop.py`, the same code for every tool: short tours, built city by city."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ def select_next(current: int, unvisited: np.ndarray, distances: np.ndarray) -> i
 
 @cache
 def instances() -> list[np.ndarray]:
-    """The (CITIES, CITIES) distances of some instances, the same in every process."""
+    """Return the (CITIES, CITIES) distances of each of the INSTANCES instances, the same in every process."""
     places = np.random.default_rng(7).random((INSTANCES, CITIES, 2))
     return [np.linalg.norm(each[:, None] - each[None], axis=2) for each in places]
 
 
 def tour(function: Callable[..., Any], distances: np.ndarray) -> np.ndarray:
-    """The tour that a program builds."""
+    """Return the tour, (cities,), from city 0 on that `function` builds by choosing one city after another.
+
+    Choices are not checked here; it does not end while `function` chooses cities that were visited before.
+    """
     visited, unvisited = [0], np.arange(1, len(distances))
     while unvisited.size:
         chosen = int(function(visited[-1], unvisited, distances))
@@ -40,17 +43,17 @@ def tour(function: Callable[..., Any], distances: np.ndarray) -> np.ndarray:
 
 
 def length(distances: np.ndarray, order: np.ndarray) -> float:
-    """The length of a closed tour."""
+    """Return the length of a closed tour; raises ValueError if it does not visit every city once."""
     if sorted(order.tolist()) != list(range(len(distances))):
         raise ValueError("a tour visits every city once")
     return float(distances[order, np.roll(order, -1)].sum())
 
 
 def mean_length(function: Callable[..., Any]) -> float:
-    """What a program is worth: less is better."""
+    """Return the mean length of a program's tours over all instances; less is better."""
     return float(np.mean([length(each, tour(function, each)) for each in instances()]))
 
 
 def program(number: int) -> str:
-    """A program that nobody wrote before."""
+    """Return the template with a weight that no other number from 0 gives."""
     return TEMPLATE.replace("0.1", f"{(number + 1) / 7919:.9f}")

@@ -11,16 +11,16 @@ from behavesim_tasks.asp import AdmissibleSet, AdmissibleSets
 from behavesim.task import Split
 
 SIZES = ((9, 4), (9, 5), (9, 6), (9, 7), (12, 5), (12, 6), (12, 9), (12, 10), (15, 8), (15, 11), (15, 12))
-"""n and w; written down before any program ran on them."""
+"""n and w of each fresh instance, chosen before any program ran on them."""
 
 
 class FreshAdmissibleSet(AdmissibleSet):
-    """The task `asp`; held out are eleven other sizes."""
+    """The task `asp` with eleven other sizes as its held-out instances."""
 
     references = tuple(float(math.comb(n, w)) for n, w in SIZES)
 
     def instances(self, split: Split) -> Sequence[AdmissibleSets]:
-        """Those of `asp`, and other sizes held out."""
+        """Return the fresh sizes for the split "held-out", and the instances of `asp` for the others."""
         return _fresh() if split == "held-out" else super().instances(split)
 
 

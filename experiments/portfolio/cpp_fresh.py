@@ -9,16 +9,19 @@ from behavesim_tasks.cpp import CirclePacking, Circles
 from behavesim.task import Split
 
 COUNTS = (8, 12, 14, 15, 18, 19, 21, 22, 24, 25, 27, 28, 30, 31)
-"""Circles; written down before any program placed so many."""
+"""Number of circles of each fresh instance, chosen before any program placed so many."""
 
 
 class FreshCirclePacking(CirclePacking):
-    """The task `cpp`; held out are fourteen other numbers of circles, whose greatest sums nobody has written down."""
+    """The task `cpp` with fourteen other numbers of circles as held-out instances.
+
+    Their greatest sums of radii are not known, so `references` is empty.
+    """
 
     references = ()
 
     def instances(self, split: Split) -> Sequence[Circles]:
-        """Those of `cpp`, and other numbers held out."""
+        """Return the fresh instances for the split "held-out", and the instances of `cpp` for the others."""
         return tuple(map(Circles, COUNTS)) if split == "held-out" else super().instances(split)
 
 

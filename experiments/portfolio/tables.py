@@ -1,4 +1,4 @@
-"""Makes the tables that `behavesim study portfolio` reads, of finished runs on one task.
+"""Makes the files that `behavesim study portfolio` reads, from finished runs on one task.
 
 python experiments/portfolio/tables.py experiments/portfolio/tsp_fresh.py runs/portfolio/tsp-*/
 """
@@ -19,7 +19,6 @@ from behavesim.analysis.run import Run
 from behavesim.engine.build import judging
 from behavesim.similarity import BehaveSim
 from behavesim.state.protocols import Judge
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.studies.portfolios.kept import (
     Fresh,
     KeptRun,
@@ -32,14 +31,18 @@ from behavesim.studies.portfolios.kept import (
 )
 from behavesim.studies.portfolios.sets import sets_of
 from behavesim.task import Task, TaskReference
+from behavesim.task.verdict import Failure, Verdict
 
 FOLDER = Path(__file__).parent
 AT_ONCE = 50
-"""Programs that are tried before what was found is written."""
+"""Number of programs that are evaluated together; after each such batch the scores so far are written."""
 
 
 async def make(file: Path, folders: Sequence[Path]) -> None:
-    """The kept runs, and the scores of all programs of their sets on the fresh instances that the file has."""
+    """Write the kept runs, and the scores of their sets' programs on the held-out instances of the task in `file`.
+
+    Both files are written into FOLDER. Programs that have scores there already are not evaluated again.
+    """
     loaded = [Run.load(folder) for folder in folders]
     runs = sorted(map(kept, loaded), key=lambda run: (run.method, run.seed))
     stem = runs[0].task
@@ -59,7 +62,7 @@ async def make(file: Path, folders: Sequence[Path]) -> None:
 
 
 def _best(fresh: Fresh, task: Task) -> list[float]:
-    """The best score on each fresh instance of all programs tried there, which serves where no better is known."""
+    """Return the best score of all evaluated programs on each fresh instance, where no best score is known."""
     best = max if task.objective.direction == "maximise" else min
     tried = [fresh.template, *(scores for scores in fresh.scores.values() if scores is not None)]
     return [best(scores) for scores in zip(*tried, strict=True)]
@@ -71,7 +74,7 @@ def _judge(run: Run, file: Path) -> AbstractAsyncContextManager[Judge]:
 
 
 def _wanted(runs: Sequence[KeptRun], task: Task) -> list[str]:
-    """The sources of all programs in a set of some run, each once."""
+    """Return the sources of all programs in a set of some run, without repetition."""
     measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
     sources: dict[str, None] = {}
     for method in dict.fromkeys(run.method for run in runs):
@@ -95,7 +98,10 @@ async def _tried(task: Task, sources: Iterable[str], judge: Judge, fresh: Fresh,
 
 
 async def _improved(task: Task, runs: Sequence[KeptRun], judge: Judge, fresh: Fresh) -> None:
-    """The best program of each run, its solutions improved, and what this took beside what the program takes."""
+    """Add to `fresh`, for the best program of each run, its scores after 2-opt and the CPU time of 2-opt.
+
+    The time is in units of the program's own CPU time. Programs that fail are left out.
+    """
     instances = task.instances("held-out")
     for run in runs:
         verdict = await judge.evaluate(run.best[0].source)
@@ -111,7 +117,7 @@ async def _improved(task: Task, runs: Sequence[KeptRun], judge: Judge, fresh: Fr
 
 
 async def _started(runs: Sequence[KeptRun], judge: Judge, fresh: Fresh) -> None:
-    """The best program of each run from every start."""
+    """Add to `fresh` the scores of the best program of each run from every start; programs that fail are left out."""
     for run in runs:
         verdict = await judge.evaluate(run.best[0].source)
         if isinstance(verdict, Verdict):

@@ -12,37 +12,38 @@ from behavesim_tasks.tsp import Cities, TravellingSalesman
 from behavesim.task import Objective, Solution, Split
 
 SEED = 18001
-"""Written down before any map was drawn from it."""
+"""Seed of the maps, written down before any map was drawn from it."""
 SIZES = (50,) * 20 + (100,) * 16
 TRIED = (*range(12), *range(20, 28))
-"""The maps that programs are tried on: there was no time for all of them."""
+"""Indices of the maps on which programs are evaluated: there was no time for all of them."""
 SHORTEST = """
 5.612327 5.572243 6.017951 5.545584 5.815269 6.186331 5.562864 5.909222 5.804734 6.072260 6.105473 5.693694
 5.982051 5.533752 5.220308 5.573729 5.452869 5.831431 5.269596 5.917784 7.803001 7.767984 7.643760 7.716886
 7.883990 7.906990 7.929090 7.931534 7.593520 7.747830 7.870593 7.281476 7.939794 7.669437 8.015680 7.476211
 """
-"""The shortest tours that Helsgaun's Lin-Kernighan heuristic found in twenty runs; not proved to be optima."""
+"""Length of the shortest tour of each map that Helsgaun's Lin-Kernighan heuristic found in twenty runs; not proved to
+be optimal."""
 
 SMALLEST_GAIN = 1e-9
-"""Of an exchange in 2-opt: less is rounding."""
+"""Smallest gain in length for which 2-opt exchanges two edges: less is rounding."""
 
 
 class FreshTravellingSalesman(TravellingSalesman):
-    """The task `tsp`; held out are 20 fresh maps whose cities are uniform in the unit square."""
+    """The task `tsp` with 20 fresh maps, whose cities are uniform in the unit square, as held-out instances."""
 
     references = tuple(float(SHORTEST.split()[place]) for place in TRIED)
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Those of `tsp`, and fresh ones held out."""
+        """Return the fresh maps for the split "held-out", and the instances of `tsp` for the others."""
         return _fresh() if split == "held-out" else super().instances(split)
 
     def objective_on(self, split: Split) -> Objective:
-        """Fresh maps have tours that are as good as optimal."""
+        """Return the objective; for "held-out" the best known score is the mean of the fresh maps' shortest tours."""
         fresh = Objective("minimise", math.fsum(self.references) / len(TRIED))
         return fresh if split == "held-out" else super().objective_on(split)
 
     def improved(self, instance: Cities, solution: Solution) -> Solution:
-        """The tour after 2-opt: the best exchange of two edges is made until none helps."""
+        """Return the tour after 2-opt: the best exchange of two edges is made until none helps."""
         tour, distances = np.asarray(solution).copy(), instance.distances
         while True:
             following = np.roll(tour, -1)

@@ -11,14 +11,14 @@ from behavesim_tasks.tsp import Cities, TravellingSalesman
 from behavesim.task import Split, TaskReference
 
 STARTS = 10
-"""Cities 0 to 9 of each map; its cities are drawn at random, so that these are as good as any."""
+"""Number of starts: cities 0 to 9 of each map. Its cities are drawn at random, so that these are as good as any."""
 
 
 class StartedTravellingSalesman(TravellingSalesman):
-    """The task `tsp`; held out are the fresh maps from each of ten cities, start by start."""
+    """The task `tsp` with held-out instances of its own: the fresh maps from city 0, then from city 1, up to 9."""
 
     def instances(self, split: Split) -> Sequence[Cities]:
-        """Those of `tsp`, and fresh ones held out whose first city changes its number with another."""
+        """Return the fresh maps with another city as number 0 for "held-out", else the instances of `tsp`."""
         return _started() if split == "held-out" else super().instances(split)
 
 

@@ -13,14 +13,14 @@ from behavesim.analysis.held_out import HeldOut, HeldOutMean, HeldOutTemplate
 from behavesim.analysis.report import Origin, RunReport
 from behavesim.analysis.scored import Scored
 from behavesim.analysis.summary import Summary
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 
 UNKNOWN = HeldOutMean(None, None)
 
 
 def made(method: str, seed: int, gap: float | None, task: str = "tsp", **settings: Any) -> RunReport:
     """The report of a run that came so far."""
-    resolved = resolve({"task": task, "method": method, "seed": seed, **settings})
+    resolved = settings_from_person({"task": task, "method": method, "seed": seed, **settings})
     summary = Summary(
         run=f"{method}-{seed}-{'-'.join(map(str, settings.values()))}",
         state="finished",
@@ -42,6 +42,7 @@ def made(method: str, seed: int, gap: float | None, task: str = "tsp", **setting
         estimated=None,
         unanswered=0,
         isolation="strong",
+        score_source="trusted",
         seconds=1.5,
         digest=f"{gap}",
     )

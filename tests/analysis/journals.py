@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import (
     Added,
     Asked,
@@ -36,7 +37,7 @@ PROVENANCE = {"task": "1", "instances": "2", "template": "3", "direction": "mini
 def started(provenance: dict[str, str] | None = None, **settings: Any) -> list[Event]:
     """The beginning of a run of tsp on two islands, with the template, which scores 10."""
     given = {"task": "tsp", "budget": 20, "method": "funsearch", "seed": 7, **settings}
-    dumped = resolve(given).flat()
+    dumped = settings_from_person(given).flat()
     template = Evaluated(-1, "template", 10.0, (10.0,), (Trajectory.prefixes([0, 1, 2, 3]),))
     return [RunStarted(dumped, provenance or PROVENANCE, "strong"), template]
 
@@ -72,6 +73,14 @@ def feasible(
 def rejected(candidate: int, reason: str, message: str = "", stage: Any = "evaluation") -> list[Event]:
     """A candidate that came to nothing."""
     return [*asked(candidate), Rejected(candidate, stage, reason, message, "its source"), NotAdded(candidate)]
+
+
+def told(events: list[Event], feedback: str = "", **metrics: float | str) -> list[Event]:
+    """The events with these metrics and this feedback in the outcome."""
+    return [
+        replace(each, metrics=metrics, feedback=feedback) if isinstance(each, Evaluated | Rejected) else each
+        for each in events
+    ]
 
 
 def recommended(choice: int | None, **validation: float | None) -> list[Event]:

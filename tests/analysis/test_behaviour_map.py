@@ -51,7 +51,11 @@ def test_programs_of_a_run_have_their_scores_and_those_that_behave_alike_one_pla
         feasible(3, 4.0, [0, 1, 2, 3]),
     )
     found = behaviour_map(run).places
-    assert [(each.candidate, each.score, each.gap) for each in found] == [(1, 3.0, 0.5), (3, 4.0, 1.0), (0, 5.0, 1.5)]
+    assert [(each.candidate, each.score, each.gap) for each in found] == [
+        *((1, 3.0, 0.5), (3, 4.0, 1.0), (0, 5.0, 1.5)),
+        (-1, 10.0, 4.0),
+    ]
+    assert [each.candidate for each in found[1].nearest] == [0, -1, 1]
     assert (found[1].x, found[1].y) == (found[2].x, found[2].y)
     distance = np.hypot(found[0].x - found[1].x, found[0].y - found[1].y)
     assert distance == pytest.approx(1 - run.matrix([1, 3])[0, 1], abs=1e-8)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, convergence_table, improvements
+from behavesim.analysis.convergence import Checkpoint, Improvement, convergence, improvements
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started
 
 
@@ -42,6 +42,11 @@ def test_a_program_that_was_there_before_does_not_count_again(tmp_path: Path) ->
     assert convergence(run)[-1].top10_gap == 1.0
 
 
+def test_programs_without_a_hash_as_in_old_journals_all_count(tmp_path: Path) -> None:
+    scores = (feasible(number, 5.0 - number, program="") for number in range(3))
+    assert convergence(journalled(tmp_path / "first", started(), *scores))[-1] == Checkpoint(3, 3.0, 0.5, 1.0)
+
+
 def test_the_top_ten_are_ten(tmp_path: Path) -> None:
     run = journalled(tmp_path / "first", started(), *(feasible(number, 14.0 - number) for number in range(12)))
     assert convergence(run)[-1] == Checkpoint(12, 3.0, 0.5, pytest.approx(sum(range(1, 11)) / 20))
@@ -62,9 +67,3 @@ def test_scores_are_told_where_gaps_are_unknown_and_higher_ones_are_better(tmp_p
 
 def test_a_run_without_a_candidate_has_nothing_to_tell(tmp_path: Path) -> None:
     assert convergence(journalled(tmp_path / "first", started())) == ()
-
-
-def test_files_hold_every_moment() -> None:
-    table = convergence_table((Checkpoint(1, None, None, None), Checkpoint(2, 5.0, 1.5, 1.25)))
-    assert [column.name for column in table.columns] == ["asked", "score", "gap", "top10_gap"]
-    assert table.rows == ((1, None, None, None), (2, 5.0, 1.5, 1.25))

@@ -42,8 +42,7 @@ def test_repetitions_are_shares_of_what_could_repeat() -> None:
     nothing = DistinctCounts(0, 0, 0, 0)
     assert (nothing.repeated_programs, nothing.repeated_behaviours) == (None, None)
     assert found.sentence == (
-        "60 different behaviours in 90 different programs of 100 feasible candidates; "
-        "the ten best programs behave in 4 ways"
+        "100 feasible candidates, 90 different programs, 60 different behaviours; the ten best programs have 4 of them"
     )
 
 
@@ -103,11 +102,13 @@ def test_the_distance_inside_stands_beside_each_island() -> None:
     found = (IslandSummary(0, "a", 2, 2, Scored(1, 4.0, 1.0), 4.5, 1), IslandSummary(1, "b", 0, 0, None, None, None))
     table = islands_table(found, Diversity((0.25, None), 0.5))
     assert [column.name for column in table.columns] == [
-        "island", "size", "clusters", "best", "score", "gap", "mean", "intra",
+        "island", "size", "score_levels", "best", "score", "gap", "mean", "intra",
     ]  # fmt: skip
     assert table.rows == (("a", 2, 2, 1, 4.0, 1.0, 4.5, 0.25), ("b", 0, 0, None, None, None, None, None))
-    assert table.caption == "inside: mean distance inside; mean distance between islands 0.500"
-    assert islands_table(found, Diversity((None, None), None)).caption == ""
+    assert table.caption == (
+        "scores: how many different; inside: mean distance of its programs; mean distance between islands 0.500"
+    )
+    assert islands_table(found, Diversity((None, None), None)).caption == "scores: how many different"
 
 
 def test_the_ten_best_behaviours_have_their_best_program_and_how_many_share_them(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from behavesim.analysis.glance import glance
 from behavesim.analysis.run import Run
 from behavesim.analysis.standing import summary
+from behavesim.store.folder import SUMMARY
 from tests.analysis.journals import asked, feasible, journalled, started, stopped
 
 
@@ -39,7 +40,7 @@ def test_what_happened_since_is_seen(run: Run) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", f"{'0' * 64}\n{{}}"])
 def test_a_note_that_says_nothing_is_found_out_anew(run: Run, text: str) -> None:
-    run.folder.write_summary(text)
+    run.folder.keep(SUMMARY, text)
     assert glance(run.folder) == summary(run)
     assert glance(run.folder) == summary(run)
 

@@ -69,7 +69,10 @@ def test_runs_on_two_versions_of_a_task_are_not_pooled() -> None:
 def test_runs_on_different_instances_are_of_two_families_and_labelled_apart() -> None:
     ours, theirs = made("eoh", 0, 0.1), made_elsewhere("eoh", 1, 0.1, population=11)
     groups = grouped([ours, theirs])
-    assert [(group.family, group.label) for group in groups] == [(("tsp", "2"), "eoh"), (("tsp", "9"), "eoh")]
+    assert [(group.family, group.label) for group in groups] == [
+        (("tsp", "2", "trusted"), "eoh"),
+        (("tsp", "9", "trusted"), "eoh"),
+    ]
 
 
 def test_of_runs_that_repeat_one_another_the_finished_one_counts_and_then_the_furthest() -> None:

@@ -16,12 +16,13 @@ from behavesim.analysis.held_out import (
     HeldOutTemplate,
     held_out,
     held_out_table,
+    known_held_out,
 )
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.state.events import Evaluated, Recommended
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective, Split, Task
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.analysis.journals import feasible, journalled, recommended, started
 
@@ -149,6 +150,16 @@ def test_each_program_is_tried_once_and_known_from_then_on(tmp_path: Path) -> No
     judge.asked.clear()
     assert tried(judge, first, second) == both
     assert judge.asked == ["source 1"]  # it failed: a busy machine may have been the cause
+
+
+def test_what_earlier_reports_found_is_known_without_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Run, "task", lambda run: Held())
+    run = journalled(tmp_path / "first", started(), feasible(0, 3.0, source="a"), feasible(1, 4.0, source="b"))
+    assert known_held_out(run) is None
+    (found,) = tried(Scores({**TEMPLATE, "a": (2.0, 6.0), "b": (4.0, 6.0)}), run)
+    assert known_held_out(run) == found
+    more = journalled(tmp_path / "first", feasible(2, 2.0, source="c"))
+    assert known_held_out(more) is None
 
 
 def test_what_was_found_out_under_another_task_does_not_count(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.held_out_scores import HeldOutScore, KnownScores
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.store.folder import RunFolder
+from behavesim.task.verdict import Failure, Verdict
 
 ORIGIN = {"task": "1", "instances": "2"}
 GOOD, BETTER = HeldOutScore(1.5, (1.0, 2.0)), HeldOutScore(1.0, (1.0, 1.0))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis import playback as module
-from behavesim.analysis.playback import playback
+from behavesim.analysis.playback import playback, with_pictures
 from behavesim.analysis.run import Run
 from behavesim.base.errors import TaskError
 from behavesim.task import Bins, Disks, Picture, Route
@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_it_has_what_each_did_on_each_instance_and_the_step_at_which_every_two_part(run: Run) -> None:
-    first, second = playback(run, [1, 2, 0])
+    first, second = with_pictures(run.task(), playback(run, [1, 2, 0]))
     assert (first.instance, first.kind, second.instance) == (1, "prefixes", 2)
     found = [(each.candidate, each.score, each.values) for each in first.programs]
     assert found == [(1, 2.0, (0, 1, 3, 2)), (2, 3.0, (0, 1, 2, 3)), (0, 4.0, (0, 1, 2, 3))]
@@ -49,8 +49,8 @@ def test_a_picture_that_does_not_suit_what_programs_did_is_refused(
 ) -> None:
     monkeypatch.setattr("behavesim_tasks.tsp.TravellingSalesman.picture", lambda task, instance: picture)
     with pytest.raises(TaskError, match="`picture` of task 'tsp' does not suit its trajectories"):
-        playback(run, [0, 1])
+        with_pictures(run.task(), playback(run, [0, 1]))
 
 
 def test_no_program_is_no_scene(run: Run) -> None:
-    assert playback(run, []) == ()
+    assert playback(run, []) == with_pictures(run.task(), ()) == ()

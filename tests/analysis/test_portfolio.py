@@ -122,10 +122,12 @@ def test_runs_of_one_name_make_no_portfolio(runs: list[bs.LoadedRun], tmp_path: 
         runs[0].portfolio(3, [bs.load_run(namesake)])
 
 
-def test_members_say_how_many_behave_so_and_how_far_the_nearest_before_is(runs: list[bs.LoadedRun]) -> None:
+def test_members_say_how_many_programs_do_the_same_and_how_far_the_nearest_before_is(
+    runs: list[bs.LoadedRun],
+) -> None:
     run = runs[0]
     members = run.portfolio(4).members
-    behaviours = run.trajectories([candidate.candidate for candidate in run.feasible])
+    behaviours = run.trajectories([candidate.candidate for candidate in run.ranked()])
     for place, member in enumerate(members):
         (own,) = run.trajectories([member.candidate])
         assert member.alike == behaviours.count(own)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from behavesim.analysis.recommendation import GAIN_RULE, SCORE_RULE, recommend, shortlist, shortlist_table, worths
 from behavesim.analysis.standing import summary
 from behavesim.state.events import TEMPLATE, Recommended
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Objective
+from behavesim.task.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, recommended, started
 
 LOW, HIGH = Objective("minimise"), Objective("maximise")
@@ -127,14 +127,15 @@ async def test_the_deciding_number_and_the_rule_stand_beside_the_templates(tmp_p
     run = await asyncio.to_thread(journalled, tmp_path / "first", *map(list, begun))
     passing = {"template": (6.0,), "source 0": (9.0,), "source 1": (3.0,)}
     for number, scores, rule, column, shown in (
-        (2, passing, GAIN_RULE, "gain on the template %", [0.0, pytest.approx(-0.15), pytest.approx(0.3)]),
+        (2, passing, GAIN_RULE, "gain on both %", [0.0, pytest.approx(-0.15), pytest.approx(0.3)]),
         (3, {"source 1": (3.0,)}, SCORE_RULE, "mean", [None, None, 6.0]),
     ):
         event = await recommend(run, Fixed(scores))
         judged = await asyncio.to_thread(journalled, tmp_path / str(number), *map(list, begun), [event])
         table = shortlist_table(judged)
-        assert (table.caption, table.columns[-1].heading) == (rule, column)
-        assert [row[-1] for row in table.rows] == shown
+        assert (table.caption, table.columns[3].heading) == (rule, column)
+        assert [row[3] for row in table.rows] == shown
+        assert [row[4] for row in table.rows] == [None, None, "chosen"]
         assert table.marked == {2}
         assert ("gain" in rule) == (summary(judged).recommended.gain is not None)  # type: ignore[union-attr]
     older = await asyncio.to_thread(

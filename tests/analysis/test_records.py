@@ -39,6 +39,8 @@ def test_every_candidate_has_a_record_and_what_is_unknown_is_none(tmp_path: Path
             model="m",
             group="1",
             copy_of=None,
+            program_hash="h",
+            cpu_s=0.0,
             tokens={"prompt": 10, "cached": 4, "completion": 20, "reasoning": None},
         ),
         Record(
@@ -56,9 +58,10 @@ def test_every_candidate_has_a_record_and_what_is_unknown_is_none(tmp_path: Path
             model="other",
             group=None,
             copy_of=None,
+            cpu_s=0.0,
             tokens=UNKNOWN,
         ),
-        Record(2, "open", None, None, "", None, (), None, None, (), "improve", "m", None, None, UNKNOWN),
+        Record(2, "open", (), "improve", model="m", tokens=UNKNOWN),
     ]
 
 

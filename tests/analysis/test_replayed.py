@@ -39,15 +39,15 @@ def test_candidates_are_told_apart_by_aspect(tmp_path: Path) -> None:
     found = replayed(replay.folder, original.folder)
     assert found.of == "original"
     assert found.candidates == 5
-    assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "group": 2}
-    assert found.first == {"prompt": 4, "outcome": 3, "score": 1, "group": 2}
+    assert found.differing == {"prompt": 1, "outcome": 1, "score": 1, "island": 2}
+    assert found.first == {"prompt": 4, "outcome": 3, "score": 1, "island": 2}
 
 
 def test_another_program_is_told_from_the_one_before(tmp_path: Path) -> None:
     original = journalled(tmp_path / "original", started(), feasible(0, 5.0), rejected(1, "timeout"))
     replay = journalled(tmp_path / "replay", started(), feasible(0, 5.0, source="other"), feasible(1, 5.0))
     found = replayed(replay.folder, original.folder)
-    assert found.differing == {"program": 2, "outcome": 1, "score": 1, "group": 1}
+    assert found.differing == {"program": 2, "outcome": 1, "score": 1, "island": 1}
 
 
 def test_only_a_replay_has_an_original(tmp_path: Path) -> None:
@@ -55,3 +55,14 @@ def test_only_a_replay_has_an_original(tmp_path: Path) -> None:
     assert beside_original(journalled(tmp_path / "other", started(), feasible(0, 5.0))) is None
     replay = journalled(tmp_path / "replay", started(proposer="replay:first"), feasible(0, 6.0))
     assert beside_original(replay) == ReplayDifference("first", 1, {"score": 1}, {"score": 0})
+
+
+def test_a_replay_that_went_the_same_way_says_so() -> None:
+    assert ReplayDifference("first", 12, {}, {}).lines() == ["all 12 candidates are as in first"]
+
+
+def test_each_aspect_that_differs_has_a_line_with_the_first_candidate() -> None:
+    assert ReplayDifference("first", 12, {"prompt": 3, "score": 1}, {"prompt": 4, "score": 7}).lines() == [
+        "3 of 12 candidates have another prompt than in first, first candidate 4",
+        "1 of 12 candidates have another score than in first, first candidate 7",
+    ]

@@ -122,7 +122,10 @@ def test_the_matrix_is_of_the_candidates_named_else_of_all_feasible_ones(tmp_pat
     measure = BehaveSim(normaliser=50)
     assert np.array_equal(run.matrix(), measure.matrix(done))
     assert np.array_equal(run.matrix([3, 1]), measure.matrix([done[2], done[0]]))
-    assert [rows.tolist() for rows in run.rows(size=2)] == [run.matrix()[:2].tolist(), run.matrix()[2:].tolist()]
+    assert [rows.tolist() for rows in run.measure().rows(run.trajectories(), 2)] == [
+        run.matrix()[:2].tolist(),
+        run.matrix()[2:].tolist(),
+    ]
 
 
 def test_the_measure_is_that_of_the_runs_settings_and_refuses_no_distance_that_the_run_took(tmp_path: Path) -> None:

@@ -170,3 +170,13 @@ def test_a_rate_is_of_the_last_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
         now += seconds
         seen.append(rate.of(registered))
     assert seen == [1.0, 200 / 400, 100 / 600, 1 / 310]
+
+
+def test_a_plain_line_comes_with_a_change_and_else_once_a_minute() -> None:
+    pace, now = console.Pace(), moment()
+    due = [pace.is_due(now) for _ in range(round(125 / console.REFRESH_S))]
+    assert [place * console.REFRESH_S for place, is_due in enumerate(due, 1) if is_due] == [5.0, 65.0, 125.0]
+    for _ in range(3):
+        assert not pace.is_due(now)
+    due = [pace.is_due(moment(is_warming=True)) for _ in range(40)]
+    assert due.index(True) == 16 and sum(due) == 1  # five seconds after the last line

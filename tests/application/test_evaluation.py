@@ -8,16 +8,16 @@ import pytest
 
 from behavesim.application.evaluation import evaluate, read_program
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure, Verdict
 
 TSP = TaskReference("tsp").load()
 
 
 async def test_programs_are_evaluated_in_their_order_each_with_the_stage_it_came_to() -> None:
-    settings = resolve({"task": "tsp", "timeout_s": 50})
+    settings = settings_from_person({"task": "tsp", "timeout_s": 50})
     programs = [("good", TSP.template), ("prose", "no program here"), ("bad", "def select_next_node(a, b, c, d): d.x")]
     found = await evaluate(settings, TSP, programs, "validation")
     assert [(each.file, each.stage) for each in found] == [
@@ -46,7 +46,7 @@ async def test_a_program_has_as_much_time_for_each_instance_of_any_split(tmp_pat
     text = (Path(__file__).parents[1] / "sandbox" / "cities.py").read_text()
     file = tmp_path / "cities.py"
     file.write_text(text.replace('"held-out": (4,)', '"held-out": tuple(range(10))'))
-    task, settings = TaskReference(str(file)).load(), resolve({"task": str(file), "timeout_s": 0.7})
+    task, settings = TaskReference(str(file)).load(), settings_from_person({"task": str(file), "timeout_s": 0.7})
     for split in ("search", "validation", "held-out"):  # of 2, 1 and 10 instances
         (found,) = await evaluate(settings, task, [("busy", BUSY)], split)
         assert isinstance(found.verdict, Verdict), found.verdict

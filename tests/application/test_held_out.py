@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from behavesim.application.held_out import held_out_scores, tried_on_held_out
+from behavesim.application.held_out import held_out_scores, reports_of
 from behavesim.base.config import Settings
-from behavesim.engine import build
 from behavesim.state.protocols import Judge
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import Task
+from behavesim.task.verdict import Failure, Verdict
 from tests.analysis.journals import feasible, journalled, started
 
 
@@ -41,14 +40,16 @@ async def judging(settings: Settings, task: Task, split: str) -> AsyncIterator[J
 def test_each_program_is_judged_under_the_limits_of_its_own_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(build, "judging", judging)
+    monkeypatch.setattr("behavesim.engine.judging.judging", judging)
     both = [
         journalled(tmp_path / "brief", started(timeout_s=2.0), feasible(0, 5.0, source="slow")),
         journalled(tmp_path / "long", started(timeout_s=200.0), feasible(0, 5.0, source="slow")),
     ]
     runs = [both[place] for place in order]
-    found = asyncio.run(tried_on_held_out(runs, lambda said: None))
-    reasons = {path.name: tried.programs[0].reason for path, tried in found.items()}
+    told: list[str] = []
+    found = asyncio.run(reports_of(runs, told.append, True))
+    assert told == ["trying the programs of 2 runs on held-out instances of tsp"]
+    reasons = {each.summary.run: each.held_out.programs[0].reason for each in found if each.held_out is not None}
     assert reasons == {"brief": "timeout", "long": None}
     assert asyncio.run(held_out_scores(runs, [run.ranked() for run in runs])) == {
         "slow": (8.0,),

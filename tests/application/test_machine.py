@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from behavesim.application.machine import findings, remarks
+from behavesim.application.machine import NOT_ASKED, Findings, findings, remarks
 from behavesim.proposers.openai_settings import OPENAI
 from behavesim.proposers.price_list import PriceList
 from behavesim.sandbox.isolation import LEVELS
@@ -33,6 +33,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[chat.ChatServ
         return {"sandbox": "strong"}
 
     monkeypatch.setattr("behavesim.application.machine._sandbox", closed)
+    monkeypatch.setattr("behavesim.application.machine._evaluators", closed)
     async with chat.ChatServer() as running:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
@@ -122,6 +123,7 @@ async def test_without_an_endpoint_nobody_is_asked(monkeypatch: pytest.MonkeyPat
     assert "offline proposer" in str(found["key"])
     assert not checked.broken
     assert str(found["sandbox"]).split(";")[0] in LEVELS
+    assert str(found["evaluators"]).split(";")[0] in LEVELS
     assert os.environ.get("OPENAI_API_KEY") is None
 
 
@@ -145,3 +147,22 @@ async def test_the_endpoint_of_a_url_is_said_to_be_asked_without_a_key(
     checked = await findings(["m"])
     assert checked.found["key"] == "not set: the endpoint of OPENAI_BASE_URL is asked without one"
     assert not checked.broken
+
+
+@pytest.mark.parametrize(
+    ("found", "broken", "verdict"),
+    [
+        ({}, (), "ready for offline runs; to ask a model, set OPENAI_API_KEY"),
+        ({"endpoint": "h answers", "model m": "served"}, (), "ready for runs with a model"),
+        (
+            {"sandbox": "partial; no seccomp"},
+            (),
+            "ready for offline runs; to ask a model, set OPENAI_API_KEY; isolation is weak: --allow-weak-isolation",
+        ),
+        ({"model m": "not served; did you mean 'n'?"}, (), "ready for offline runs; NOT READY for model m: see below"),
+        ({}, ("endpoint", "evaluators"), "ready for offline runs; NOT READY for endpoint and evaluators: see below"),
+        ({}, ("sandbox",), "NOT READY: the sandbox must be repaired first; its line says why"),
+    ],
+)
+def test_one_line_says_what_it_is_ready_for(found: dict[str, str], broken: tuple[str, ...], verdict: str) -> None:
+    assert Findings({"endpoint": NOT_ASKED, "sandbox": "strong+", **found}, broken).verdict == verdict

@@ -27,6 +27,7 @@ from behavesim.state.events import (
     RunStarted,
 )
 from behavesim.store.codec import decode
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.crash.deaths import METHODS, SMALL
 from tests.engine.toys import MemoryJournal, Stop, Toy, fitting, search
@@ -100,6 +101,14 @@ def audit_after(*events: Event, **settings: Any) -> Audit:
     for event in events:
         audit.take(event)
     return audit
+
+
+@pytest.mark.parametrize(("method", "is_refused"), [("funsearch+behavesim", True), ("funsearch", False)])
+def test_what_cannot_be_compared_is_a_failure_where_the_method_compares(method: str, is_refused: bool) -> None:
+    verdict = Verdict(1.0, (1.0,), (Trajectory.vectors([[0.0]]),), 0.0)
+    checked = audit_after(*TOLD[:2], method=method).with_comparison_checked(verdict)
+    assert isinstance(checked, Failure) == is_refused
+    assert is_refused or checked is verdict
 
 
 def test_where_no_method_could_decide_the_journal_is_at_fault() -> None:

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.patience import Patience
 from behavesim.sandbox import Limits, Pool
 from behavesim.state.protocols import Solved
 from behavesim.task import TaskReference
 from tests.base.test_clock import World
 from tests.crash.processes import ended, start
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import prompt
+from tests.proposers.asking import openai_proposer, prompt
 
 PAUSE = "import time\ndef order(points):\n    time.sleep(0.2)\n    return points\n"
 HOUR_S = 3600.0
@@ -43,7 +43,7 @@ async def test_a_reply_that_came_in_ones_absence_is_not_asked_for_again(monkeypa
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "")
         clock = Heartbeat(world, beat_s=0.01)
-        async with OpenAIProposer(Sampling({"m": 1.0}), 8, Patience(request_s=1.5), clock=clock) as proposer:
+        async with openai_proposer(8, Patience(request_s=1.5), clock=clock) as proposer:
             asked = asyncio.create_task(proposer.propose(prompt(), 0))
             while not server.in_flight:
                 await asyncio.sleep(0.001)

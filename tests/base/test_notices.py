@@ -68,3 +68,17 @@ def test_a_long_pause_is_said_whenever_it_grows_longer_and_once_for_a_crowd() ->
         now = at
         sparing("pause", f"waiting {pause:.0f} s", lasts_s=pause)
     assert said == ["waiting 1 s", "waiting 30 s (1 more like it before)", "waiting 600 s (2 more like it before)"]
+
+
+def test_a_pause_that_grows_by_more_than_five_seconds_is_said_again_at_any_time() -> None:
+    said: list[str] = []
+    now = 1000.0
+    sparing = Sparing(said.append, lambda: now)
+    for at, pause in ((1000.0, 30.0), (1001.0, 34.0), (1002.0, 33.5), (1003.0, 9.0), (1004.0, 60.0)):
+        now = at
+        sparing("pause", f"waiting {pause} s", lasts_s=pause)
+    assert said == [
+        "waiting 30.0 s",
+        "waiting 33.5 s (1 more like it before)",
+        "waiting 60.0 s (1 more like it before)",
+    ]

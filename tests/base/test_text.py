@@ -1,14 +1,14 @@
-"""Counts and times in words."""
+"""Counts, times and costs in words, and texts from outside made safe to store and to show."""
 
 from __future__ import annotations
 
 import pytest
 
-from behavesim.base.text import duration, number
+from behavesim.base.text import comment, counted, dollars, duration, one_line, printable, storable
 
 
 def test_a_count_carries_its_noun() -> None:
-    assert [number(count, "run") for count in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert [counted(count, "run") for count in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,41 @@ def test_a_count_carries_its_noun() -> None:
 )
 def test_a_time_is_said_in_the_largest_unit_of_which_there_are_two(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_what_utf_8_cannot_encode_is_replaced_and_a_pair_is_its_character() -> None:
+    assert storable("a\ud83d\ude00b\ud800c\x1b") == "a😀b\ufffdc\x1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain – text", "plain – text"),
+        ("a\tb\nc\td", "a   b\nc   d"),
+        ("\x1b[2J\r", "\\u001b[2J\\r"),
+        ("\ufeff\u202e", "\\ufeff\\u202e"),
+    ],
+)
+def test_what_could_move_a_cursor_is_shown_as_an_escape(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_a_line_has_no_line_ends_and_is_cut() -> None:
+    assert one_line(" a \n\n b\tc ") == "a b c"
+    assert one_line("abc", 2) == "ab"
+    assert one_line("\x1b" * 9, 6) == "\\u001b"
+    assert one_line("x" * 600) == "x" * 500
+    assert one_line(" " * 15 + "abcd", 4) == "a"  # only so much is looked at, however long the text is
+
+
+def test_a_comment_is_one_line_of_python() -> None:
+    assert comment("a\nb\x1b") == "# a b\\u001b"
+    assert comment("") == "#"
+
+
+@pytest.mark.parametrize(
+    ("cost_usd", "said"),
+    [(None, "unknown"), (0.0, "$0.00"), (0.00425, "$0.0043"), (0.5, "$0.5000"), (1.0, "$1.00"), (12.345, "$12.35")],
+)
+def test_a_cost_below_a_dollar_has_four_decimals(cost_usd: float | None, said: str) -> None:
+    assert dollars(cost_usd) == said

@@ -17,7 +17,7 @@ class Annealing(bs.Method[Settings]):
 
     def ask(self, state, candidate):
         current = next(iter(state.members_of("current")), state.template)
-        return bs.question(candidate, [current], self.prompts.of("improve", [current]), "current")
+        return bs.question(candidate, [current], self.prompts.showing_programs("improve", [current]), "current")
 
     def register(self, state, candidate):
         if not candidate.is_feasible:

@@ -74,9 +74,9 @@ def test_a_template_that_fails_stops_the_run_before_it_begins(behavesim: Command
 
 
 def test_a_missing_argument_shows_how_the_command_is_used(behavesim: Command) -> None:
-    ended = behavesim("run")
+    ended = behavesim("evaluate")
     assert ended.code == 2
-    assert "Usage: behavesim run" in ended.err
+    assert "Usage: behavesim evaluate" in ended.err
 
 
 TASK = '''

@@ -13,6 +13,7 @@ from behavesim_cli.commands import COMMANDS, EXAMPLES
 
 from tests.analysis.journals import started, stopped, write
 from tests.cli.command import Command
+from tests.packages import install
 
 HEAVY = {"numba", "llvmlite", "scipy", "matplotlib", "aiohttp", "pandas", "openai", "genai_prices", "httpx2"}
 
@@ -74,7 +75,7 @@ def test_the_help_loads_no_command_and_nothing_that_commands_need(tmp_path: Path
 
 LIGHT = (
     *("run tsp --budget 4 --method best-of-n --set recommend=false", "evaluate tsp template"),
-    *("list", "tasks", "task init mine", "settings", "doctor"),
+    *("list", "tasks", "methods", "proposers", "task init mine", "settings", "doctor"),
 )
 """Commands that compare nothing, ask nobody and draw nothing."""
 COMPARISON = "compare tsp template template"
@@ -163,7 +164,7 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
     assert "the newest run is first" in watched.err
     assert watched.out.splitlines() == ["run first: stopped", "next: behavesim resume first"]
     assert [run["run"] for run in behavesim("list", "--json").document] == ["many/nested", "first"]
-    assert "many is no run, but holds 1 run; name one, such as many/nested" in behavesim("report", "many").err
+    assert "many is no run, but holds 1 run; name one, such as many/nested" in behavesim("show", "many", "0").err
 
 
 @pytest.mark.parametrize(
@@ -176,6 +177,13 @@ def test_a_run_need_not_be_named_where_the_newest_is_meant(behavesim: Command, t
         ("report first-a fi", ["first-b", "first-a"]),
         ("resume --runs-dir elsewhere t", ["third"]),
         ("show s", ["second"]),
+        ("run tsp --method ni", ["niche"]),
+        ("run tsp --proposer g", ["genetic"]),
+        ("run tsp --proposer fo", ["folder:"]),
+        ("run tsp --set budg", ["budget="]),
+        ("run tsp --method eoh --set popul", ["population="]),
+        ("run tsp --method funsearch --set popul", []),
+        ("run tsp --method nobody --set popul", []),
     ],
 )
 def test_shells_complete_commands_tasks_and_runs(
@@ -194,3 +202,25 @@ def test_the_package_runs_as_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "behavesim", "tasks", "--json"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert '"tsp"' in done.stdout
+
+
+def test_the_command_alone_says_where_to_begin_with_commands_that_there_are(behavesim: Command) -> None:
+    ended = behavesim()
+    assert (ended.code, ended.err) == (0, "")
+    lines = [line.split("  ")[1] for line in ended.out.splitlines() if line.startswith("  behavesim ")]
+    assert {line.split()[1] for line in lines} < set(COMMANDS)
+    assert "behavesim --help" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
+
+
+def test_methods_and_proposers_are_listed_with_what_they_do(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = {each["method"]: each["description"] for each in behavesim("methods", "--json").document}
+    assert {"funsearch", "niche", "best-of-n"} <= set(listed) and all(listed.values())
+    assert behavesim("methods").out.splitlines()[0] == f"best-of-n            {listed['best-of-n']}"
+    names = [each["proposer"] for each in behavesim("proposers", "--json").document]
+    assert names == sorted(names) and "genetic" in names
+    install(monkeypatch, tmp_path / "site", "1 / 0", "behavesim.proposers", mine="proposer")
+    (broken,) = [line for line in behavesim("proposers").out.splitlines() if line.startswith("mine ")]
+    assert "raised ZeroDivisionError" in broken

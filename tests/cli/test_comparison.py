@@ -69,7 +69,7 @@ def test_two_runs_are_compared_and_their_programs_tried_on_held_out_instances(tw
     assert [group["runs"] for group in copied.document["comparison"][0]["groups"]] == [["first"], ["eoh"]]
 
     assert "comparison on tsp" in two("report", "first", "eoh").out
-    assert "on held-out instances" in two("report", "eoh", "--held-out").out
+    assert "on held-out instances" in two("report", "eoh", "--only", "held_out").out  # as they were tried before
 
 
 def test_runs_that_do_not_belong_together_are_told_apart(
@@ -104,4 +104,5 @@ def test_what_takes_a_while_is_said_on_a_terminal(finished: Command, monkeypatch
     assert compared.err == "behavesim: trying template, template on search instances …\n"
     tried = finished("evaluate", "tsp", "template", "--set", "timeout_s=20").err
     limit = "each at most 20 s of CPU time (timeout_s) and 42 s by the clock"
-    assert tried == f"behavesim: trying template on search instances, {limit} …\n"
+    assert " ".join(tried.split()) == f"behavesim: trying template on search instances, {limit} …"
+    assert max(map(len, tried.splitlines())) <= 80

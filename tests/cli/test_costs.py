@@ -26,8 +26,8 @@ class Paid(bs.Proposer[bs.ProposerSettings]):
         self.template = template
 
     @classmethod
-    def of(cls, settings, errand):
-        return cls(errand.task.template)
+    def of(cls, settings, context):
+        return cls(context.task.template)
 
     @classmethod
     def endpoint(cls):

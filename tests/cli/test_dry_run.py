@@ -14,6 +14,7 @@ def test_the_first_prompt_is_shown_as_it_would_be_asked_and_nothing_is_made(beha
     said = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run")
     assert said.code == 0, said.err
     assert "template 6.53344; all 4 programs would run for about 0.0" in said.out
+    assert "time besides" in said.out  # the estimate counts programs alone
     assert "no model is asked, which costs nothing" in said.out
     assert not Path("runs").exists()
     document = behavesim("run", "tsp", "--method", "best-of-n", "--budget", 4, "--dry-run", "--json").document
@@ -35,6 +36,8 @@ def test_what_a_model_would_cost_is_estimated_and_it_is_not_asked(
     assert said.code == 0, said.err
     assert "about 100 requests to m, " in said.out
     assert "250,000 out, about $1." in said.out
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert behavesim("run", "tsp", "--model", "m", "--budget", 100, "--set", priced, "--dry-run").code == 0  # no key
     refused = behavesim("run", "tsp", "--model", "m", "--max-cost", 1, "--dry-run")
     priced = """--set 'prices={"m" = {prompt = USD, completion = USD}}' (for a million tokens each)"""
     assert (refused.code, f"the price of m is unknown; add {priced}" in refused.err) == (2, True)

@@ -70,6 +70,7 @@ def files(tmp_path: Path) -> Path:
 def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command, files: Path) -> None:
     planned = behavesim("experiment", "small.toml", "--dry-run")
     assert planned.out.split() == ["near-best-of-n-seed0", "near-eoh-seed0"]
+    assert "one seed a group cannot be tested" in planned.err
     first = behavesim("experiment", "small.toml", "--json")
     assert first.code == 0, first.err
     (entry,) = first.document["comparison"]
@@ -79,6 +80,7 @@ def test_an_experiment_is_made_once_gone_on_with_and_compared(behavesim: Command
     here = files / "runs" / "small"
     assert json.loads((here / "report.json").read_text())["comparison"] == first.document["comparison"]
     assert (here / "tables" / "tests.csv").is_file()
+    assert "<title>best-of-n and eoh · behavesim</title>" in (here / "comparison.html").read_text()
 
     shutil.rmtree(here / "near-eoh-seed0")
     (here / "near-eoh-seed0").mkdir()  # as a kill leaves it before the journal begins

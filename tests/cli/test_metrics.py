@@ -1,4 +1,4 @@
-"""Metrics of one's own, by way of the command line, as docs/metrics.md shows them."""
+"""Metrics of one's own, by way of the command line, as docs/how-to/metrics.md shows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.analysis.journals import feasible, rejected, started, stopped, write
 from tests.cli.command import Command
 from tests.packages import install
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "metrics.md").read_text()
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 NAME = "candidates_to_best"
 
@@ -41,7 +41,7 @@ def rows(table: str) -> list[dict[str, str]]:
 
 def test_the_example_of_the_documentation_is_a_metric_like_ours(behavesim: Command, runs: list[str]) -> None:
     Path(f"{NAME}.py").write_text(EXAMPLE)
-    chosen = ("--metric", f"{NAME}.py", "--csv", "tables")
+    chosen: tuple[str, ...] = ("--metric", f"{NAME}.py", "--csv", "tables")
     reported = behavesim("report", *runs, "nothing", *chosen, "--json").document
     assert [run["metrics"][NAME] for run in reported["runs"]] == [2, 1, 2, 1, None]
     groups = reported["comparison"][0]["groups"]
@@ -50,10 +50,12 @@ def test_the_example_of_the_documentation_is_a_metric_like_ours(behavesim: Comma
     assert [test["difference"] for test in reported["comparison"][0]["tests"] if test["metric"] == NAME] == [0.0]
     assert [row[NAME] for row in rows("runs")] == ["2", "1", "2", "1", ""]
     assert NAME in {row["metric"] for row in rows("groups")}
+    assert behavesim("report", *runs, *chosen).out == ""  # as files were asked for
+    chosen = ("--metric", f"{NAME}.py")
     shown = behavesim("report", *runs, *chosen).out
     assert "1.5 ±" in shown
-    assert re.search(r"candidates to the best\s+│ 2.0\s", behavesim("report", runs[0], *chosen).out)
-    assert re.search(r"candidates to the best\s+│ unknown", behavesim("report", "nothing", *chosen).out)
+    assert re.search(r"candidates to the best\s+2.0\s", behavesim("report", runs[0], *chosen).out)
+    assert re.search(r"candidates to the best\s+unknown", behavesim("report", "nothing", *chosen).out)
 
 
 def test_it_can_be_asked_after_how_many_candidates_a_gap_was_reached(behavesim: Command, runs: list[str]) -> None:
@@ -72,11 +74,11 @@ def test_a_package_has_its_metric_in_every_report(
 ) -> None:
     install(monkeypatch, tmp_path / "site", EXAMPLE, "behavesim.metrics", whatever="metric")
     assert behavesim("report", runs[0], "--json").document["runs"][0]["metrics"][NAME] == 2
-    assert re.search(r"candidates to the best\s+│ 2.0\s", behavesim("report", runs[0]).out)
+    assert re.search(r"candidates to the best\s+2.0\s", behavesim("report", runs[0]).out)
 
 
 def test_a_metric_of_ours_that_is_named_is_shown_of_each_run(behavesim: Command, runs: list[str]) -> None:
-    assert re.search(r"repeated programs\s+│ 0.00 %", behavesim("report", runs[0], "--metric", "repeated_programs").out)
+    assert re.search(r"repeated programs\s+0.00 %", behavesim("report", runs[0], "--metric", "repeated_programs").out)
 
 
 @pytest.mark.parametrize(

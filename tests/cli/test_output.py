@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from behavesim_cli.output import tell
 
 from tests.cli.command import Command
 
@@ -43,3 +44,19 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_template_is_tried(
     Path("a-file").touch()
     ended = behavesim("run", "bin_packing", "--proposer", "genetic", *where)
     assert (ended.code, said in ended.err, "trying" in ended.err) == (2, True, False)
+
+
+def test_a_message_on_a_terminal_is_wrapped_between_words_and_no_command_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    message = "what has arrived is kept; go on with: behavesim resume tsp-20261123-075846-73db"
+    tell(message)
+    assert capsys.readouterr().err == f"behavesim: {message}\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    tell(message)
+    assert capsys.readouterr().err.splitlines() == [
+        "behavesim: what has arrived is kept; go",
+        "on with:",
+        "behavesim resume tsp-20261123-075846-73db",
+    ]

@@ -12,7 +12,7 @@ from tests.cli.command import Command
 from tests.crash.processes import FEW_CITIES, Subject
 
 ANNEALING = Path(__file__).with_name("annealing.py").read_text()
-"""A method as somebody writes it who has read docs/methods.md and nothing else."""
+"""A method as somebody writes it who has read docs/how-to/methods.md and nothing else."""
 
 PROPOSER = """
 import behavesim as bs
@@ -26,8 +26,8 @@ class Echo(bs.Proposer[bs.ProposerSettings]):
         self.template = template
 
     @classmethod
-    def of(cls, settings, errand):
-        return cls(errand.task.template)
+    def of(cls, settings, context):
+        return cls(context.task.template)
 
     async def propose(self, prompt, number):
         return bs.Reply(f"```python\\n# {number}\\n{self.template}```", "echo", (), "stop")
@@ -83,7 +83,7 @@ def test_a_method_written_from_the_documentation_is_killed_and_goes_on_as_if_it_
         ("method", ANNEALING.replace("bs.NotAdded(candidate.id)", "candidate.reply"), "which is no decision"),
         ("method", ANNEALING.replace("self.settings.temperature *", "self.warmth *"), "'warmth', in line 36"),
         ("proposer", PROPOSER.replace('"echo", ()', '"echo" / ()'), "unsupported operand type"),
-        ("proposer", PROPOSER.replace("errand.task.template", "errand.tasks"), "has no attribute 'tasks'"),
+        ("proposer", PROPOSER.replace("context.task.template", "context.tasks"), "has no attribute 'tasks'"),
     ],
 )
 def test_a_part_that_raises_is_named_with_its_line_and_the_run_is_kept(

@@ -17,8 +17,9 @@ from behavesim_cli.app import main
 
 from behavesim.analysis.run import Run
 from tests.cli.command import Command
+from tests.crash.processes import FEW_CITIES
 
-RUN = ("run", "bin_packing", "--proposer", "genetic", "--budget", "2", "--name", "one", "--set", "recommend=false")
+RUN = ("run", FEW_CITIES, "--proposer", "genetic", "--budget", "2", "--name", "one", "--set", "recommend=false")
 COMMANDS = (RUN, ("resume", "one", "--budget", "3"), ("report", "one"), ("watch", "one"), ("list",))
 
 
@@ -94,6 +95,7 @@ def ended(arguments: tuple[str, ...], prepare: Callable[[], None]) -> int:
         os._exit(code)
 
 
+@pytest.mark.usefixtures("made")  # each fork begins with the kernels, and with a server of zygotes
 @pytest.mark.parametrize("stream", STREAMS)
 def test_a_command_ends_as_its_work_does_whatever_its_streams_are(behavesim: Command, stream: str) -> None:
     codes = [ended(arguments, STREAMS[stream]) for arguments in COMMANDS]

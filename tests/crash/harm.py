@@ -64,7 +64,7 @@ def invented(sound: RunFolder, folder: Path, seed: int) -> list[str]:
     folder.mkdir()
     run.journal.write_bytes(harmed(sound.journal.read_bytes(), random.Random(seed)))
     whole = {seq: (at, event) for seq, at, event in read_events(sound.journal)}
-    left = salvaged(run.journal).events
+    left = salvaged(run.journal)
     return [f"damage {seed}, event {seq}: {found}" for seq, found in left.items() if whole.get(seq) != found]
 
 

@@ -17,8 +17,8 @@ from behavesim.audit.audit import Audit, discrepancy
 from behavesim.audit.recover import recover
 from behavesim.audit.verify import verify
 from behavesim.base.errors import JournalError
-from behavesim.engine.settings import settings_from_journal
 from behavesim.state.events import DECISIONS, Responded
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.damage import damages
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -205,7 +205,7 @@ async def test_a_damaged_database_is_found_out_and_salvaged(
     assert not (await verify(run)).is_sound
     with pytest.raises(JournalError, match=r"behavesim verify|cannot be read"):
         list(read_events(run.journal))
-    left = {seq: list(pair) for seq, pair in salvaged(run.journal).events.items()}
+    left = {seq: list(pair) for seq, pair in salvaged(run.journal).items()}
     assert left.items() <= whole.items()
     assert len(left) > len(whole) // 3
     replies = {e.candidate: e.reply for _, e in left.values() if isinstance(e, Responded)}

@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 
 from behavesim.engine.loop import Search
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.openai import OpenAIProposer
+from behavesim.proposers.patience import Patience
 from behavesim.state.events import Event, Regrouped, Responded
 from behavesim.state.state import RunState
 from behavesim.store.reading import read_events
 from tests.crash.handover import numbered
 from tests.crash.images import Image
 from tests.engine.toys import DiskJournal, search
+from tests.proposers.asking import openai_proposer
 from tests.proposers.chat_server import ChatServer, stall
 
 FIRST, RESTART, BUDGET = 64, 70, 75
@@ -99,7 +101,7 @@ STAGES: list[Hold] = [kernels_are_compiling, the_first_are_clustered, one_is_com
 
 
 def asking(connections: int) -> OpenAIProposer:
-    return OpenAIProposer(Sampling(models={"m": 1.0}), connections, Patience(backoff_s=0.01))
+    return openai_proposer(connections, Patience(backoff_s=0.01))
 
 
 def replies(path: Path) -> int:

@@ -31,9 +31,9 @@ def test_a_replay_is_its_original_and_one_under_other_settings_says_what_differs
     assert same["digest"] == calm.digest
     other = behavesim("run", *replay, "--name", "other", "--set", "placement=random").document
     differing = other["replay"]["differing"]
-    assert differing["group"] > 10
+    assert differing["island"] > 10
     assert not differing.keys() & {"program", "outcome", "score"}, "the replies are the same, and so is their worth"
-    assert other["replay"]["first"]["group"] < other["replay"]["first"]["prompt"]
+    assert other["replay"]["first"]["island"] < other["replay"]["first"]["prompt"]
 
 
 def test_verify_and_recover_tell_what_to_do_about_damage(behavesim: Command, runs: Path, tmp_path: Path) -> None:

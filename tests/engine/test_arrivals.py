@@ -13,11 +13,22 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import ProposerError
-from behavesim.engine import measurements
 from behavesim.engine.loop import Search
+from behavesim.engine.measurements import Pending
 from behavesim.methods.comparison import Comparison
-from behavesim.state.behaviours import Behaviours
-from behavesim.state.events import DECISIONS, Asked, Compared, Event, Prompt, Reply, Responded, RunStopped
+from behavesim.state.events import (
+    DECISIONS,
+    Added,
+    Asked,
+    Compared,
+    Event,
+    NotAdded,
+    Prompt,
+    Regrouped,
+    Reply,
+    Responded,
+    RunStopped,
+)
 from behavesim.store.codec import decode
 from behavesim.store.reading import read_events
 from tests.engine.toys import DiskJournal, MemoryJournal, ToyProposer, finished, search
@@ -65,25 +76,6 @@ async def test_the_kernels_are_loaded_while_the_first_replies_are_awaited(monkey
     assert asked == [8]
 
 
-@pytest.mark.parametrize(("at_once_s", "threads"), [(60.0, 1), (0.0, 40)])
-async def test_what_is_compared_in_no_time_wakes_no_thread(
-    monkeypatch: pytest.MonkeyPatch, at_once_s: float, threads: int
-) -> None:
-    compared_in, decide = list[int](), Comparison.decide
-
-    def noted(self: Comparison, behaviours: Behaviours) -> Compared:
-        compared_in.append(threading.get_ident())
-        return decide(self, behaviours)
-
-    monkeypatch.setattr(Comparison, "decide", noted)
-    monkeypatch.setattr(measurements, "COMPARED_AT_ONCE_S", at_once_s)
-    run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
-    await run.run()
-    elsewhere = [thread for thread in compared_in if thread != threading.get_ident()]
-    assert len(compared_in) > 1
-    assert len(elsewhere) == min(threads, len(compared_in))
-
-
 async def test_replies_are_committed_while_behaviours_are_measured() -> None:
     settings = {**SMALL, "method": "niche", "renew_every": 5}
     journal, is_measuring, is_measured = MemoryJournal(), asyncio.Event(), threading.Event()
@@ -118,12 +110,25 @@ async def test_replies_are_committed_while_behaviours_are_measured() -> None:
     assert await ended(run, running) == (await finished(settings)).state.digest()
 
 
+@pytest.mark.parametrize("method", ["funsearch+behavesim", "eoh+behavesim", "niche", "map-elites"])
+async def test_decisions_that_wait_for_measurements_keep_their_order_whatever_arrives_meanwhile(method: str) -> None:
+    async def registering(delay: random.Random | None) -> list[Event]:
+        journal = MemoryJournal()
+        run = await search(journal, {**SMALL, "method": method, "repair": 1, "population": 4}, delay)
+        assert await run.run() == "budget"
+        events: list[Event] = [decode(*row) for row in journal.rows]
+        return [event for event in events if isinstance(event, Compared | Added | NotAdded | Regrouped)]
+
+    expected = await registering(None)
+    for order in range(10):
+        assert await registering(random.Random(order)) == expected
+
+
 async def test_what_was_measured_and_is_not_due_any_more_holds_no_run_up() -> None:
     run = await search(MemoryJournal(), {**SMALL, "method": "funsearch+behavesim"})
     measuring: asyncio.Task[Event] = asyncio.create_task(asyncio.sleep(0, Compared(0)))
     await measuring
-    assert run._measurements is not None
-    run._measurements._begun = Comparison(0), measuring
+    run._pending = Pending(Comparison(0), measuring)
     async with asyncio.timeout(60):
         assert await run.run() == "budget"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 import pytest
 
 from behavesim.base.config import Settings
+from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Spending, Usage, estimated_tokens
 from behavesim.engine.cap import Cap
-from behavesim.engine.caps import CAPS, ENOUGH
+from behavesim.engine.caps import CAPS, ENOUGH, Caps, is_capped
 from behavesim.engine.loop import Search
 from behavesim.state.events import INJECTED, Asked, Event, Injected, Prompt, Reply, RunResumed, RunStopped
 from behavesim.state.state import RunState
+from behavesim.store.activity import Activity
 from behavesim.store.codec import decode
 from behavesim.task import Objective
-from tests.engine.toys import MemoryJournal, Stop, price, search
+from tests.engine.toys import MemoryJournal, Stop, fitting, price, search
 
 SMALL = {"budget": 60, "window": 8, "method": "funsearch", "islands": 4}
 PROGRAM = "```python\ndef number() -> int:\n    return {}\n```"
@@ -284,6 +287,36 @@ async def test_the_time_of_a_run_ends_it_whatever_is_under_way() -> None:
     run.state.apply(RunResumed((), "none"))
     assert await run.run() == "max_time"
     assert model.asked == asked
+
+
+@pytest.mark.parametrize(
+    ("given", "capped"),
+    [
+        ({}, False),
+        ({"max_rejected_share": 0.5}, False),
+        ({"max_time_s": 3.0}, True),
+        ({"max_calls": 3}, True),
+        ({"max_tokens": 3}, True),
+        ({"max_cost_usd": 3.0}, True),
+    ],
+)
+def test_an_audit_can_derive_from_the_events_where_rejections_end_a_run_and_nothing_else(
+    given: dict[str, Any], capped: bool
+) -> None:
+    assert is_capped(fitting(given)) == capped
+
+
+def test_the_time_of_a_run_goes_on_from_its_earlier_sessions_and_stands_still_with_its_clock() -> None:
+    now = 7.0
+    clock = Heartbeat(lambda: now)
+    earlier = Activity()
+    earlier.seconds = 20.0
+    resumed = Caps.of(fitting({"max_time_s": 30.0}), price, clock, earlier)
+    fresh, without_limit = Caps.of(fitting({"max_time_s": 30.0}), price, clock), Caps(3, price, clock)
+    assert [each.active_s() for each in (resumed, fresh, without_limit)] == [20.0, 0.0, 0.0]
+    now = 7.5
+    assert [each.active_s() for each in (resumed, fresh, without_limit)] == [20.5, 0.5, 0.5]
+    assert [each.left_s() for each in (resumed, fresh, without_limit)] == [9.5, 29.5, math.inf]
 
 
 async def test_a_run_whose_candidates_come_to_nothing_ends_once_that_is_plain() -> None:

@@ -10,7 +10,7 @@ import pytest
 from behavesim.programs import extract as extracting
 from behavesim.programs.reading import Program, Request
 from behavesim.state.events import Prompt, Rejected, Reply, Responded
-from behavesim.state.verdict import Failure
+from behavesim.task.verdict import Failure
 from tests.engine.toys import MemoryJournal, ToyProposer, search
 
 COSTLY = "".join(f"{' ' * k}try:\n{' ' * k} pass\n{' ' * k}finally:\n" for k in range(19)) + " " * 19 + "pass"

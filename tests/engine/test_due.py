@@ -132,7 +132,7 @@ class TestAsk:
         assert due(state, Events(question=NOTE), RULES, ALL) == NOTE
 
     @pytest.mark.parametrize(
-        ("registered", "opened", "may_ask"), [(0, 3, True), (0, 4, False), (2, 3, True), (2, 4, False)]
+        ("registered", "opened", "may_ask"), [(0, 3, True), (0, 4, False), (2, 3, True), (5, 3, True), (5, 4, False)]
     )
     def test_a_candidate_is_asked_for_once_the_window_admits_it(
         self, registered: int, opened: int, may_ask: bool

@@ -12,8 +12,8 @@ from behavesim.base.errors import UsageError
 from behavesim.engine import build
 from behavesim.engine.admission import run_provenance
 from behavesim.engine.build import Launch, forked_search, new_search
-from behavesim.engine.settings import changed_settings, resolve
-from behavesim.proposers.proposer import Errand, Proposer, ProposerSettings
+from behavesim.engine.settings import changed_settings, settings_from_person
+from behavesim.proposers.proposer import Proposer, ProposerContext, ProposerSettings
 from behavesim.state.events import Prompt, Reply, RunForked, RunStarted
 from behavesim.state.provenance import provenance
 from behavesim.store.folder import RunFolder
@@ -34,7 +34,7 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
     tmp_path: Path, method: str, change: dict[str, Any], said: str
 ) -> None:
     task = TaskReference("tsp").load()
-    begun = resolve({"task": "tsp", "method": method})
+    begun = settings_from_person({"task": "tsp", "method": method})
     known = provenance(task) if change else {**provenance(task), "instances": "of another task"}
     source, target = RunFolder(tmp_path / "first"), RunFolder(tmp_path / "second")
     source.path.mkdir()
@@ -47,7 +47,7 @@ async def test_a_fork_that_could_not_read_its_journal_is_refused_and_leaves_noth
 
 
 def test_another_proposer_or_method_comes_without_the_settings_of_the_one_before() -> None:
-    begun = resolve({"task": "tsp", "proposer": "genetic", "method": "niche"})
+    begun = settings_from_person({"task": "tsp", "proposer": "genetic", "method": "niche"})
     assert changed_settings(begun, {"proposer": "openai"}).flat().keys() >= {"models", "temperature"}
     assert "niche_radius" not in changed_settings(begun, {"method": "eoh"}).flat()
     with pytest.raises(UsageError, match="belongs to method niche"):
@@ -75,7 +75,7 @@ class InThePlane(Proposer[ProposerSettings]):
     """Answers with a program whose states have two dimensions; the template's have one."""
 
     @classmethod
-    def of(cls, settings: ProposerSettings, errand: Errand) -> Self:
+    def of(cls, settings: ProposerSettings, context: ProposerContext) -> Self:
         raise NotImplementedError
 
     async def propose(self, prompt: Prompt, number: int) -> Reply:
@@ -88,7 +88,9 @@ async def in_the_plane(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     reference = TaskReference(str(folder / "mine.py"))
     given = {"method": "funsearch", "budget": 4, "window": 1, "proposer": "command:true", "recommend": False}
     monkeypatch.setattr(build, "_proposer", lambda launch: InThePlane())
-    launch = Launch(resolve({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first"))
+    launch = Launch(
+        settings_from_person({"task": reference.text, **given}), reference.load(), RunFolder(folder / "first")
+    )
     async with new_search(launch) as search:
         await search.run()
     return launch

@@ -185,4 +185,4 @@ def test_what_is_salvaged_has_its_turn_again_though_its_question_is_lost() -> No
     tried, waiting = Injected("a.py", program(3)), Injected("b.py", program(4))
     replies = [Responded(4, Reply(fenced(tried.source), INJECTED)), Responded(9, Reply("", "m"))]
     salvage = Salvage.of([tried, waiting, Asked(2, (), None, Prompt("", "improve")), *replies])
-    assert salvage.put_in == [replace(tried, not_before=4), replace(waiting, not_before=10)]
+    assert salvage.injections == [replace(tried, not_before=4), replace(waiting, not_before=10)]

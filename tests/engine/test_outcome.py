@@ -11,7 +11,7 @@ from behavesim.programs.extract import Program
 from behavesim.programs.hashing import program_hash
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Prompt, Rejected, Reply
-from behavesim.state.verdict import Failure, Verdict
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import Toy, fitting
 
@@ -24,13 +24,13 @@ PROGRAM = Program("def f(): ...", "An idea.", "key")
 
 class TestReply:
     def test_its_program_is_named_by_its_hash(self) -> None:
-        program = extracted(TASK, QUESTION, Reply(FENCED, "m"))
+        program = extracted(TASK, QUESTION, Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert (program.source.strip(), program.hash) == (Toy.template.strip(), program_hash(program.source))
 
     @pytest.mark.parametrize(("asks_thought", "thought"), [(False, ""), (True, "An idea.")])
     def test_its_thought_is_read_where_one_was_asked_for(self, asks_thought: bool, thought: str) -> None:
-        program = extracted(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"))
+        program = extracted(TASK, Asked(3, (), None, Prompt("", "e1", asks_thought)), Reply(FENCED, "m"), "")
         assert isinstance(program, Program)
         assert program.thought == thought
 
@@ -43,7 +43,7 @@ class TestReply:
         ],
     )
     def test_one_without_a_program_is_a_rejection_that_says_why(self, reply: Reply, reason: str) -> None:
-        rejection = extracted(TASK, QUESTION, reply)
+        rejection = extracted(TASK, QUESTION, reply, "")
         assert isinstance(rejection, Rejected)
         assert (rejection.candidate, rejection.stage, rejection.reason) == (3, "extraction", reason)
         assert rejection.message

@@ -20,7 +20,7 @@ from behavesim.sandbox import Limits, SandboxJudge
 from behavesim.sandbox.connection import ProcessOutput
 from behavesim.sandbox.frames import PREFIX, encode_failure, encode_solutions
 from behavesim.sandbox.messages import Ending
-from behavesim.sandbox.pool import result
+from behavesim.sandbox.solutions import result
 from behavesim.state.events import (
     Added,
     Asked,
@@ -37,9 +37,9 @@ from behavesim.state.events import (
     RunStarted,
 )
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
 from behavesim.store.codec import decode
 from behavesim.task import Objective, Task
+from behavesim.task.verdict import Failure
 from behavesim.trajectory import Trajectory
 from tests.engine.toys import MemoryJournal, Stop, fitting
 from tests.programs.replies import ACCEPTED, REJECTED
@@ -142,7 +142,7 @@ class Sandbox:
         data = FRAMES[word[1]] if word and word[1] in FRAMES else encode_failure("exception", source[-200:])
         if number:
             data = sent(np.full((2, 2), float(number[1])))
-        return result(ProcessOutput(Ending(0, 0, "", 0.1, 0), data, False), Limits(), 1)
+        return result(ProcessOutput(Ending(0, 0, "", 0.1, 0), data), Limits(), 1)
 
 
 async def poisoned(journal: MemoryJournal, settings: Mapping[str, Any]) -> Search:

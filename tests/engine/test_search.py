@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import JournalError, SandboxError
-from behavesim.engine import outcome, trials
+from behavesim.programs import form
 from behavesim.programs.extract import extract
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.state.events import (
@@ -219,8 +219,7 @@ async def test_a_reply_that_takes_long_to_read_holds_nobody_up(monkeypatch: pyte
         assert read_on.wait(60), "the event loop waits for what it should go on beside"
         return extract(*arguments, **options)
 
-    monkeypatch.setattr(outcome, "extract", slowly)
-    monkeypatch.setattr(trials, "AT_ONCE", 10)
+    monkeypatch.setattr(form, "extract", slowly)
     journal = MemoryJournal()
     run = await search(journal, {**SMALL, "method": "funsearch", "budget": 8})
 
@@ -268,11 +267,11 @@ class Verbose:
 @pytest.mark.parametrize("method", METHODS)
 async def test_no_prompt_outgrows_its_programs_however_long_the_replies_are(method: str) -> None:
     journal = MemoryJournal()
-    run = await search(journal, {**SMALL, "method": method, "budget": 24, "repair": 1})
+    run = await search(journal, {**BRIEF, "method": method, "budget": 16, "window": 2, "repair": 1})
     run._proposer = Verbose()
     await run.run()
     events = [decode(*row) for row in journal.rows]
-    assert run.state.tally.rejected["too-long"] == 8
+    assert run.state.tally.rejected["too-long"] == 6
     longest = max(len(event.prompt.text) for event in events if isinstance(event, Asked))
     own, two_examples, one_repair = 2000, 2 * (LONGEST_PROGRAM + 600), LONGEST_PROGRAM + 600
     assert longest <= own + two_examples + one_repair

@@ -9,7 +9,8 @@ import pytest
 from behavesim.engine.trials import Trials
 from behavesim.programs.hashing import program_hash
 from behavesim.state.events import TEMPLATE, Asked, Evaluated, Event, Prompt, Rejected, Reply
-from behavesim.state.verdict import Failure, Verdict
+from behavesim.state.members import OpenCandidate
+from behavesim.task.verdict import Failure, Verdict
 from tests.arrivals import story
 from tests.crash.deaths import METHODS
 from tests.engine.toys import MemoryJournal, Toy, ToyJudge
@@ -36,7 +37,7 @@ class Tried:
 
     async def of(self, candidate: int, source: str) -> Evaluated | Rejected:
         asked = Asked(candidate, (TEMPLATE,), None, Prompt("a prompt", "improve"))
-        outcome: Event = await self.trials.outcome(asked, Reply(f"```python\n{source}\n```", "m"))
+        outcome: Event = await self.trials.outcome(OpenCandidate(asked), Reply(f"```python\n{source}\n```", "m"))
         await self.journal.append([outcome])
         self.trials.apply(outcome)
         assert isinstance(outcome, Evaluated | Rejected)

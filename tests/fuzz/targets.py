@@ -21,12 +21,11 @@ from behavesim.programs.fences import fenced
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
 from behavesim.proposers.openai_endpoint import Endpoint
-from behavesim.sandbox import SandboxJudge
 from behavesim.sandbox.frames import PREFIX, FrameError, decode
+from behavesim.sandbox.judge import verdict_on
 from behavesim.state.events import Evaluated, Event, Rejected
 from behavesim.state.protocols import Solved
 from behavesim.state.state import RunState
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.store import codec
 from behavesim.store.damage import damages
 from behavesim.store.database import count_registered, first_time, last_event
@@ -34,7 +33,8 @@ from behavesim.store.progress import progress
 from behavesim.store.reading import read_events, read_trajectories
 from behavesim.store.salvage import salvaged
 from behavesim.store.schema import TABLES, VERSION, VIEWS
-from behavesim.task import Objective, Task, TaskReference
+from behavesim.task import Objective, Task, TaskReference, instances_of
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 from tests.programs.replies import TEMPLATE
 from tests.proposers import hostile_answers
@@ -94,7 +94,7 @@ def decoder(data: bytes) -> None:
     except FrameError as error:
         storable(Rejected(0, "evaluation", "output", str(error)))
         return
-    outcome = held if isinstance(held, Failure) else SandboxJudge(task, "search", None)._score(Solved(held, 0.0))
+    outcome = held if isinstance(held, Failure) else verdict_on(task, instances_of(task, "search"), Solved(held, 0.0))
     if isinstance(outcome, Verdict):
         storable(Evaluated(0, "", outcome.score, outcome.scores, outcome.trajectories))
     else:
@@ -241,7 +241,7 @@ def _read(path: Path) -> None:
         assert "\n" not in str(failure)
     with suppress(JournalError):
         assert all("\n" not in line for line in damages(path))
-    Salvage.of(event for _, event in salvaged(path).events.values())
+    Salvage.of(event for _, event in salvaged(path).values())
     with suppress(BehavesimError):
         run = Run.load(path.parent)
         json.dumps([run.state.digest(), run.best and run.best.score], allow_nan=False)

@@ -17,8 +17,8 @@ CHAIN = [
     {"similarity", "task"},
     {"code_similarity", "state"},
     {"programs", "sandbox", "store"},
-    {"prompts"},
-    {"methods", "proposers"},
+    {"prompts", "evaluators"},
+    {"methods", "proposers", "cluster"},
     {"engine"},
     {"audit", "checkup", "rehearsal"},
     {"analysis"},
@@ -30,7 +30,7 @@ CHAIN = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(CHAIN) for room in rooms}
 VIEWS = {"analysis", "reports"}
-RUNNING = {"behavesim.engine.loop", "behavesim.engine.build"}
+RUNNING = {"behavesim.engine.loop", "behavesim.engine.build", "behavesim.engine.judging"}
 """What starts a search, and no view of one may import."""
 
 
@@ -64,7 +64,7 @@ def test_a_module_imports_only_what_stands_left_of_its_room(path: Path) -> None:
 
 
 def test_the_page_on_architecture_lists_the_rooms_in_that_order() -> None:
-    page = (ROOT / "docs/architecture.md").read_text()
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
     listed = re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted(set(RANK) - {"similarity.kernels", "__main__"})
     assert listed == sorted(listed, key=RANK.__getitem__)

@@ -8,9 +8,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 CHANGING = {
-    *("OpenCandidate", "Group", "Note", "Tally"),  # the state's, changed by the events that it folds
-    *("Salvage", "Verification", "_Sections"),  # filled by who makes them
-    *("Trials", "_Child"),  # a request or a process under way
+    *(
+        "RunFacts",
+        "RunState",
+        "OpenCandidate",
+        "Group",
+        "Note",
+        "Tally",
+    ),  # the state's, changed by the events that it folds
+    *("Salvage", "Verification"),  # filled by who makes them
+    *("PromptTries", "_Child", "_Evaluation"),  # a request or a process under way
+    *("Job", "Link"),  # a program and a worker of a cluster
+    "_Validation",  # filled as the runs of a program are validated
+    "EvaluationResult",  # which other people's evaluators change
     *("Binding", "_Scope"),  # names, as a program is read
 }
 

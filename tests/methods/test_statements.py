@@ -17,7 +17,7 @@ import pytest
 from behavesim import prompts
 from behavesim.methods.installed import method as method_of
 from behavesim.programs.fences import fenced_blocks
-from behavesim.rehearsal.examination import PUT_IN
+from behavesim.rehearsal.examination import INJECTED_PROGRAMS
 from behavesim.state.events import INJECTED, TEMPLATE, Asked, NoteAsked
 from behavesim.state.members import Member
 from behavesim.state.state import RunState
@@ -39,7 +39,7 @@ def events_of(**settings: Any) -> Events:
     async def run() -> Events:
         journal = MemoryJournal()
         built = await search(journal, {"budget": 120, "window": 8, "islands": 4, "restart_every": 40, **settings})
-        await built.record(*PUT_IN)
+        await built.record(*INJECTED_PROGRAMS)
         assert await built.run() == "budget"
         return tuple(decode(*row) for row in journal.rows)
 

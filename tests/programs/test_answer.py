@@ -94,6 +94,7 @@ def test_all_else_stays_as_it_is(text: str) -> None:
     [
         *((name, "truncated") for name in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
         ("content_filter", "refusal"),
+        ("CONTENT_FILTER", "refusal"),
         ("stop", None),
         ("tool_calls", None),
         (None, None),

@@ -6,9 +6,8 @@ import ast
 
 import pytest
 
-from behavesim.programs.entry import EntryPoint
-from behavesim.programs.signatures import callables
-from behavesim.state.verdict import Failure
+from behavesim.programs.signatures import EntryPoint, callables
+from behavesim.task.verdict import Failure
 
 (ARGUMENTS,) = callables(ast.parse("def rank(x, y): ...").body).values()
 assert isinstance(ARGUMENTS, ast.arguments)

@@ -15,7 +15,7 @@ from behavesim.programs.extract import REASONS, Program, extract
 from behavesim.programs.fences import fenced_blocks
 from behavesim.programs.hashing import program_hash
 from behavesim.programs.parsing import LONGEST_PROGRAM
-from behavesim.state.verdict import Failure
+from behavesim.task.verdict import Failure
 from tests.programs.forms import REFUSED, TAKEN
 from tests.programs.replies import ACCEPTED, HOSTILE, REJECTED, TEMPLATE, Case, fenced
 
@@ -207,7 +207,7 @@ def test_no_reply_raises_and_no_accepted_program_lacks_the_entry_point(text: str
     holds(text, finish_reason)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data(), finish_reason=FINISHED)
 def test_damaged_replies_do_not_raise_either(data: st.DataObject, finish_reason: str | None) -> None:
     text = data.draw(st.sampled_from([case.text for case in [*ACCEPTED.values(), *REJECTED.values()]]))

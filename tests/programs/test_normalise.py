@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from behavesim.programs.normalise import normalise
+from behavesim.programs.hashing import normalise
 
 SAME = {
     "formatting": ("def f(a):\n    return a+1", "def f( a ):\n\n  return (a + 1)"),

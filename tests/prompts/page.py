@@ -1,11 +1,11 @@
-"""Writes docs/prompts.md: `python -m tests.prompts.page > docs/prompts.md`."""
+"""Writes docs/reference/prompts.md: `python -m tests.prompts.page > docs/reference/prompts.md`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.programs.fences import fenced
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.events import Asked, Prompt, Rejected
@@ -40,12 +40,12 @@ PROGRAMS = (
 def prompts(task: str, wording: str = "full", **settings: object) -> Prompts:
     """The prompts of a run of a shipped task."""
     loaded = TaskReference(task).load()
-    return Prompts.of_run(resolve({"task": task, "prompts": wording, **settings}, task=loaded), loaded)
+    return Prompts.of_run(settings_from_person({"task": task, "prompts": wording, **settings}, task=loaded), loaded)
 
 
 def specimens(asking: Prompts) -> Iterator[tuple[str, Prompt]]:
     """A prompt of each kind, which shows programs for TSP."""
-    yield from ((name, asking.first(name, 0, PROGRAMS[0])) for name in FIRST)
+    yield from ((name, asking.showing_template(name, 0, PROGRAMS[0])) for name in FIRST)
     hint = "Weigh how far a city is from the others."
     yield from ((name, asking.hinted(name, PROGRAMS, hint)) for name in OF_TWO)
     yield from ((name, asking.hinted(name, PROGRAMS[1:], hint)) for name in OF_ONE)
@@ -68,7 +68,10 @@ def page() -> str:
             parts += [f"### {name}", fenced(prompt.text).replace("python", "text", 1)]
     parts += ["## The first prompt of every other task, without what its template scores"]
     for task in TASKS[1:]:
-        parts += [f"### {task}", fenced(prompts(task).first("template", 0).text).replace("python", "text", 1)]
+        parts += [
+            f"### {task}",
+            fenced(prompts(task).showing_template("template", 0).text).replace("python", "text", 1),
+        ]
     return "\n\n".join(parts) + "\n"
 
 

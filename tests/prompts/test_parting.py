@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import behavesim as bs
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.prompts.parting import PLACE, Parting, first_difference
 from behavesim.prompts.prompts import Prompts
 from behavesim.state.behaviours import Behaviours
@@ -33,11 +33,11 @@ class Known(Behaviours):
 
 
 def told(worse: list[Any], better: list[Any], scores: tuple[tuple[float, ...], tuple[float, ...]]) -> str:
-    prompts = Prompts.of_run(resolve({"task": "tsp", "prompt_feedback": "behaviour"}, task=TSP), TSP)
+    prompts = Prompts.of_run(settings_from_person({"task": "tsp", "prompt_feedback": "behaviour"}, task=TSP), TSP)
     members = [Member(n, f"program {n}", sum(each), -sum(each), scores=each) for n, each in enumerate(scores)]
     state = RunState(TSP.objective)
     state.members = dict(enumerate(members))
-    asked = Asked(7, (0, 1), None, prompts.of("improve", members))
+    asked = Asked(7, (0, 1), None, prompts.showing_programs("improve", members))
     parting = prompts.completed(asked, state)
     assert not isinstance(parting, Asked)
     text = parting.decide(Known(tuple(worse), tuple(better))).prompt.text

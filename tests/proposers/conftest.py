@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.openai import OpenAIProposer
+from behavesim.proposers.patience import Patience
 from tests.proposers import chat_server
-from tests.proposers.asking import KEY
+from tests.proposers.asking import KEY, openai_proposer
 
 
 @pytest.fixture
@@ -29,8 +30,7 @@ def proposer_of(server: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., O
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
-    def make(connections: int = 8, patience: Patience = QUICK, notes: Any = print, **sampling: Any) -> OpenAIProposer:
-        chosen = Sampling(**{"models": {"m": 1.0}, **sampling})
-        return OpenAIProposer(chosen, connections, patience, notes, Heartbeat(beat_s=0.02))
+    def make(connections: int = 8, patience: Patience = QUICK, notes: Any = print, **more: Any) -> OpenAIProposer:
+        return openai_proposer(connections, patience, notes, Heartbeat(beat_s=0.02), **more)
 
     return make

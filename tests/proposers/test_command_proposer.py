@@ -17,12 +17,12 @@ import uvloop
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.proposers import shell
 from behavesim.proposers.command import MODEL, CommandProposer, CommandSettings
-from behavesim.proposers.openai import Patience
-from behavesim.proposers.proposer import Errand
+from behavesim.proposers.patience import Patience
+from behavesim.proposers.proposer import ProposerContext
 from behavesim.state.events import Reply, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys
-from tests.proposers.asking import prompt
+from tests.proposers.asking import context, prompt
 
 QUICK = Patience(request_s=30.0, backoff_s=0.001)
 ANSWERING = Path(__file__).with_name("answering.py")
@@ -30,8 +30,8 @@ BUDGET = 50
 SECRET = "not-a-word-0123456789"
 
 
-def proposer(command: str, patience: Patience = QUICK, connections: int = 8, **more: Any) -> CommandProposer:
-    return CommandProposer(command, connections, patience, **more)
+def proposer(command: str, patience: Patience = QUICK, **more: Any) -> CommandProposer:
+    return CommandProposer(command, patience, context(**more))
 
 
 async def test_the_prompt_comes_on_standard_input_and_the_reply_goes_to_standard_output() -> None:
@@ -188,7 +188,7 @@ def test_no_command_and_one_with_a_key_in_it_are_refused(
 ) -> None:
     monkeypatch.setenv("VENDOR_TOKEN", SECRET)
     with pytest.raises(UsageError, match=message) as caught:
-        CommandProposer.of(CommandSettings(), Errand(toys.Toy(), 0, 1, command))
+        CommandProposer.of(CommandSettings(), ProposerContext(toys.Toy(), 0, 1, command))
     assert SECRET not in str(caught.value)
 
 
@@ -217,4 +217,4 @@ async def test_a_run_with_a_fifth_of_faults_ends_as_one_without(run_of: Any) -> 
 
 
 def test_a_command_whose_options_are_called_like_keys_is_taken() -> None:
-    CommandProposer.of(CommandSettings(), Errand(toys.Toy(), 0, 1, "llm --key-filename own.txt -m pk-small"))
+    CommandProposer.of(CommandSettings(), ProposerContext(toys.Toy(), 0, 1, "llm --key-filename own.txt -m pk-small"))

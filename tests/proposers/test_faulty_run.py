@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from behavesim.engine.loop import Search
-from behavesim.proposers.openai import Patience
+from behavesim.proposers.patience import Patience
 from behavesim.state.events import Asked, Rejected, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys

@@ -12,11 +12,11 @@ import pytest
 from behavesim.base.errors import ProposerError, UsageError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.proposers.folder import MODEL, FolderProposer, FolderSettings
-from behavesim.proposers.proposer import Errand
+from behavesim.proposers.proposer import ProposerContext
 from behavesim.state.events import NoteReceived, Responded
 from behavesim.store.codec import decode
 from tests.engine import toys
-from tests.proposers.asking import prompt
+from tests.proposers.asking import context, prompt
 from tests.proposers.writing import answered, reply_of, unanswered, write
 
 
@@ -25,8 +25,8 @@ def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("behavesim.proposers.folder.LOOK_S", 0.001)
 
 
-def proposer(folder: Path, **more: Any) -> FolderProposer:
-    return FolderProposer(folder, **{"rest_s": 0.0, **more})
+def proposer(folder: Path, rest_s: float = 0.0, **more: Any) -> FolderProposer:
+    return FolderProposer(folder, rest_s, context(**more))
 
 
 async def asked(folder: Path, count: int = 1) -> list[Path]:
@@ -144,7 +144,7 @@ def test_no_folder_and_a_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for argument, message in (("", "needs the name of a folder"), (str(tmp_path / "file"), "is no folder")):
         with pytest.raises(UsageError, match=message):
-            FolderProposer.of(FolderSettings(), Errand(toys.Toy(), 0, 1, argument))
+            FolderProposer.of(FolderSettings(), ProposerContext(toys.Toy(), 0, 1, argument))
 
 
 SETTINGS = {"budget": 30, "window": 6, "method": "reevo", "repair": 1, "initial_population": 6, "population": 4}

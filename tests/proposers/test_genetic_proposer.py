@@ -122,7 +122,7 @@ async def test_a_biased_proposer_comes_back_to_the_same_ideas(task):
         proposer = GeneticProposer(task, seed=1, habit=habit)
         rules = Counter()
         for number in range(60):
-            rules.update(proposer._read(await program(proposer, number)).rules())
+            rules.update(proposer._author._read(await program(proposer, number)).rules())
         return sum(sorted(rules.values())[-3:]) / sum(rules.values())
 
     assert await ideas("biased") > await ideas("none")

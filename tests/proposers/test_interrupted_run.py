@@ -19,6 +19,7 @@ from behavesim.base.errors import ProposerError
 from behavesim.engine.build import Launch
 from behavesim.engine.loop import Search
 from behavesim.reports.ending import ending
+from behavesim.reports.words import state_in_words
 from behavesim.state.events import Responded, RunResumed, RunStopped
 from behavesim.store.reading import read_events
 from tests.crash.processes import FEW_CITIES
@@ -141,6 +142,8 @@ async def test_replies_without_content_that_were_billed_before_a_stop_are_counte
         await session.begin(launch, unseen, pytest.fail)
     run = Run.load(launch.folder.path)
     assert (run.state.stopped, run.state.tally.tokens) == ("failed", {})
+    assert "check OPENAI_API_KEY" in (summary(run).failure or "")
+    assert "check OPENAI_API_KEY" in state_in_words(summary(run))
     # Requests that were refused are not billed; a request that the stop cut off may be.
     assert 4 <= summary(run).unanswered <= 4 + 3
 

@@ -11,7 +11,7 @@ from behavesim.base.errors import UsageError
 from behavesim.proposers.open_files import BESIDE, allow
 from behavesim.proposers.openai import OpenAIProposer
 from behavesim.proposers.openai_settings import OpenAISettings
-from behavesim.proposers.proposer import Errand
+from behavesim.proposers.proposer import ProposerContext
 from tests.engine import toys
 
 
@@ -49,4 +49,4 @@ def test_a_proposer_asks_for_its_files(limits: dict[str, Any], monkeypatch: pyte
     limits["now"] = (24, 24)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     with pytest.raises(UsageError, match="open files"):
-        OpenAIProposer.of(OpenAISettings(), Errand(toys.Toy(), 0, 8))
+        OpenAIProposer.of(OpenAISettings(), ProposerContext(toys.Toy(), 0, 8))

@@ -14,9 +14,9 @@ import pytest
 import trustme
 
 from behavesim.base.errors import ProposerError, UsageError
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.patience import Patience
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import KEY, prompt
+from tests.proposers.asking import KEY, openai_proposer, prompt
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 HASTY = Patience(request_s=20.0, start_s=0.2, backoff_s=0.01)
@@ -59,7 +59,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     async def stops_with(url: str, patience: Patience = HASTY) -> tuple[str, list[str]]:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         notes: list[str] = []
-        async with OpenAIProposer(Sampling({"m": 1.0}), patience=patience, notes=notes.append) as proposer:
+        async with openai_proposer(patience=patience, notes=notes.append) as proposer:
             with pytest.raises(ProposerError) as caught:
                 await proposer.propose(prompt(), 0)
         assert "\n" not in str(caught.value)
@@ -120,7 +120,7 @@ async def test_a_certificate_that_is_trusted_by_the_environment_will_do(
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     async with saying(reply, context) as where:
         monkeypatch.setenv("OPENAI_BASE_URL", f"https://{where}/v1")
-        async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+        async with openai_proposer(patience=HASTY) as proposer:
             assert (await proposer.propose(prompt(), 0)).text == "hello"
 
 
@@ -178,7 +178,7 @@ async def test_an_answer_that_is_broken_in_form_counts_as_a_request_that_may_be_
     well = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     async with saying(lambda asked: noise if b"broken" in asked else well) as where:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://{where}/v1")
-        async with OpenAIProposer(Sampling({"m": 1.0}), 2, Patience(backoff_s=0.001, attempts=4, setup=99)) as proposer:
+        async with openai_proposer(2, Patience(backoff_s=0.001, attempts=4, setup=99)) as proposer:
             asked = asyncio.ensure_future(proposer.propose(prompt("broken"), 1))
             while not asked.done():
                 assert (await proposer.propose(prompt(), 0)).text == "hello"
@@ -192,7 +192,7 @@ async def test_localhost_is_asked_at_its_address_of_ipv6_where_it_has_no_other(m
     try:
         async with saying(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body), at="::1") as where:
             monkeypatch.setenv("OPENAI_BASE_URL", f"http://localhost:{where.rpartition(':')[2]}/v1")
-            async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+            async with openai_proposer(patience=HASTY) as proposer:
                 assert (await proposer.propose(prompt(), 0)).text == "hello"
     except OSError:
         pytest.skip("this machine has no IPv6")
@@ -232,7 +232,7 @@ async def test_a_proxy_takes_user_and_password_from_its_url(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://api.example/v1")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    async with OpenAIProposer(Sampling({"m": 1.0}), patience=HASTY) as proposer:
+    async with openai_proposer(patience=HASTY) as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
     assert server.asked[0].headers["Proxy-Authorization"].startswith("Basic ")
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
@@ -249,7 +249,7 @@ def test_a_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("ALL_PROXY", proxy)
     monkeypatch.setenv("NO_PROXY", "")
     with pytest.raises(UsageError, match=r"NO_PROXY=api\.example"):
-        OpenAIProposer(Sampling({"m": 1.0}))
+        openai_proposer()
 
 
 OTHERS = [

@@ -13,10 +13,10 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.heartbeat import Heartbeat
 from behavesim.base.tokens import Usage
 from behavesim.proposers import openai
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.patience import Patience
 from behavesim.state.events import Reply
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import OWN, prompt, replies
+from tests.proposers.asking import OWN, openai_proposer, prompt, replies
 
 FAULTS = [
     "fails(429)",
@@ -171,7 +171,7 @@ async def test_an_endpoint_that_never_answers_stops_the_run(
     proposer_of: Any, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(start_s=0.1, backoff_s=0.01)) as proposer:
+    async with openai_proposer(patience=Patience(start_s=0.1, backoff_s=0.01)) as proposer:
         with pytest.raises(ProposerError, match="no reply for"):
             await proposer.propose(prompt(), 0)
 
@@ -189,7 +189,7 @@ async def test_silence_is_borne_no_longer_than_patience_lasts(
 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
-    async with OpenAIProposer(Sampling({"m": 1.0}), clock=clock) as proposer:
+    async with openai_proposer(clock=clock) as proposer:
         with pytest.raises(ProposerError, match="no reply for 6"):
             await proposer.propose(prompt(), 0)
     assert 60 < now[0] < 63

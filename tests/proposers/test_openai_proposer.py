@@ -12,11 +12,12 @@ from urllib.parse import quote
 import pytest
 
 from behavesim.base.errors import ProposerError, UsageError
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.engine.settings import settings_from_person
+from behavesim.proposers.patience import Patience
 from behavesim.state.events import Reply
 from behavesim.state.requests import Requests
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import KEY, OWN, prompt, replies
+from tests.proposers.asking import KEY, OWN, openai_proposer, prompt, replies
 
 
 async def test_a_reply_has_the_text_the_model_the_reason_and_the_usage(proposer_of: Any, server: Any) -> None:
@@ -27,7 +28,7 @@ async def test_a_reply_has_the_text_the_model_the_reason_and_the_usage(proposer_
 
 
 async def test_a_request_holds_the_settings_and_nothing_that_was_not_set(proposer_of: Any, server: Any) -> None:
-    settings = {"temperature": 0.5, "max_tokens": 99, "reasoning_effort": "low", "system_prompt": "be brief"}
+    settings = {"temperature": 0.5, "max_completion_tokens": 99, "reasoning_effort": "low", "system_prompt": "be brief"}
     async with proposer_of(**settings, extra_body={"top_k": 5}) as proposer, proposer_of() as plain:
         await proposer.propose(prompt(), 0)
         await plain.propose(prompt(), 0)
@@ -50,7 +51,7 @@ async def test_a_url_without_version_is_asked_under_v1(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     notes: list[str] = []
     monkeypatch.setenv("OPENAI_API_KEY", "")
-    async with OpenAIProposer(Sampling({"m": 1.0}), 8, notes=notes.append) as proposer:
+    async with openai_proposer(8, notes=notes.append) as proposer:
         assert {reply.text for reply in await replies(proposer, 20)} == {f"reply to p{n}" for n in range(20)}
     assert len(notes) == 1
     assert "/v1" in notes[0]
@@ -82,7 +83,7 @@ async def test_a_refused_parameter_is_dropped_once_for_all_and_noted(proposer_of
 
 async def test_the_token_limit_goes_by_its_other_name_where_the_first_is_refused(proposer_of: Any, server: Any) -> None:
     server.behaviour = refusing("max_tokens")
-    async with proposer_of(max_tokens=7) as proposer:
+    async with proposer_of(max_completion_tokens=7) as proposer:
         await proposer.propose(prompt(), 0)
     assert server.asked[-1].body["max_completion_tokens"] == 7
     assert "max_tokens" not in server.asked[-1].body
@@ -151,6 +152,16 @@ async def test_models_are_drawn_by_weight_as_a_function_of_the_candidate(propose
     assert 120 <= sum(reply.model == "a" for reply in first) <= 180
 
 
+@pytest.mark.parametrize(
+    "models",
+    [{}, {"a": -1.0, "b": 2.0}, {"a": 0.0, "b": 0.0}, {"a": 1e308, "b": 1e308}],
+    ids=["none", "negative", "all 0", "too large a sum"],
+)
+def test_weights_by_which_no_model_can_be_drawn_are_refused_in_one_line(models: Any) -> None:
+    with pytest.raises(UsageError, match=r"^setting models should give each model a weight of 0 or more, .* not \{"):
+        settings_from_person({"task": "tsp", "proposer": "openai", "models": models})
+
+
 async def test_the_key_is_in_no_note_error_or_log(
     proposer_of: Any, server: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -177,7 +188,7 @@ async def test_the_key_is_in_no_note_error_or_log(
 async def test_an_endpoint_of_ones_own_needs_no_key(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+    async with openai_proposer() as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "reply to hello"
 
 
@@ -185,7 +196,7 @@ async def test_user_and_password_of_a_url_take_the_place_of_the_key(
     server: Any, proposer_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("//", "//me:secret@"))
-    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+    async with openai_proposer() as proposer:
         await proposer.propose(prompt(), 0)
     assert server.asked[0].headers["Authorization"] == "Basic bWU6c2VjcmV0"
 
@@ -202,7 +213,7 @@ async def test_headers_of_the_environment_are_sent_as_the_package_reads_them_and
         "OPENAI_CUSTOM_HEADERS", "Authorization: Digest 0123456789\nX-Gateway-Token: abcdefghijkl\nX-Team: us"
     )
     server.behaviour = chat.script(then=chat.says("Digest 0123456789, abcdefghijkl"))
-    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+    async with openai_proposer() as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "…, …"
     sent = {name.lower(): value for name, value in server.asked[0].headers.items()}
     assert (sent["openai-organization"], sent["openai-project"], sent["x-team"]) == ("org-1", "proj-1", "us")
@@ -216,7 +227,7 @@ def test_headers_of_the_environment_that_cannot_be_sent_are_refused(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_CUSTOM_HEADERS": headers})
     with pytest.raises(UsageError, match="OPENAI_CUSTOM_HEADERS must be lines"):
-        OpenAIProposer(Sampling({"m": 1.0}))
+        openai_proposer()
 
 
 PASSWORD = "correct/horse battery"
@@ -233,7 +244,7 @@ async def test_the_password_of_a_url_is_hidden_in_whatever_form_a_failing_server
     leak = form.format(**forms)
     server.behaviour = chat.script(chat.fails(500, f"got {leak}"), chat.says(f"got {leak}"), then=chat.fails(403, leak))
     notes: list[str] = []
-    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), notes=notes.append) as proposer:
+    async with openai_proposer(patience=Patience(backoff_s=0.001), notes=notes.append) as proposer:
         reply = await proposer.propose(prompt(), 0)
         with pytest.raises(ProposerError) as caught:
             await proposer.propose(prompt(), 1)
@@ -275,7 +286,7 @@ async def test_what_was_billed_before_a_stop_is_counted_though_no_reply_came_abo
 ) -> None:
     requests = Requests()
     server.behaviour = chat.script(chat.null_content(), chat.fails(429), chat.null_content(), then=chat.fails(401))
-    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), requests=requests) as proposer:
+    async with openai_proposer(patience=Patience(backoff_s=0.001), requests=requests) as proposer:
         with pytest.raises(ProposerError):
             await proposer.propose(prompt(), 0)
     assert requests.unreported == 2
@@ -285,7 +296,7 @@ async def test_what_was_billed_before_a_stop_is_counted_though_no_reply_came_abo
 async def test_a_request_that_is_cancelled_on_its_way_is_counted(server: Any, proposer_of: Any) -> None:
     requests = Requests()
     server.behaviour = chat.script(chat.null_content(), then=chat.stall(60))
-    async with OpenAIProposer(Sampling({"m": 1.0}), patience=Patience(backoff_s=0.001), requests=requests) as proposer:
+    async with openai_proposer(patience=Patience(backoff_s=0.001), requests=requests) as proposer:
         asked = asyncio.create_task(proposer.propose(prompt(), 0))
         while len(server.asked) < 2:
             await asyncio.sleep(0.001)
@@ -314,7 +325,7 @@ def test_an_unusable_environment_is_refused_before_anything_is_sent(
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(UsageError, match=advice) as caught:
-        OpenAIProposer(Sampling({"m": 1.0}))
+        openai_proposer()
     assert "two" not in str(caught.value)
 
 

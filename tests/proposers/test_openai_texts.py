@@ -11,11 +11,11 @@ from behavesim.base.errors import ProposerError
 from behavesim.base.tokens import Usage
 from behavesim.programs.extract import Program, extract
 from behavesim.proposers import openai_endpoint
-from behavesim.proposers.openai import OpenAIProposer, Patience, Sampling
+from behavesim.proposers.patience import Patience
 from behavesim.state.events import Responded
 from behavesim.store.codec import decode, encode
 from tests.proposers import chat_server as chat
-from tests.proposers.asking import KEY, OWN, counted, prompt, replies
+from tests.proposers.asking import KEY, OWN, counted, openai_proposer, prompt, replies
 
 HALF = "\ud83d"
 RAW = "\x1b[2J\x9b31m\x00\x07\r\x7f\u202e\u2028"
@@ -41,11 +41,11 @@ async def test_half_an_emoji_costs_a_reply_nothing_else(proposer_of: Any, server
 
 
 async def test_half_an_emoji_in_a_prompt_is_sent_as_it_is(proposer_of: Any, server: Any) -> None:
-    async with proposer_of(system_prompt=f"be{HALF}", models={f"m{HALF}": 1.0}, extra_body={"k": [HALF]}) as proposer:
+    async with proposer_of(extra_body={"k": [HALF]}) as proposer:
         await proposer.propose(prompt(f"a{HALF}"), 0)
     (asked,) = server.asked
-    assert [message["content"] for message in asked.body["messages"]] == [f"be{HALF}", f"a{HALF}"]
-    assert (asked.body["model"], asked.body["k"]) == (f"m{HALF}", [HALF])
+    assert [message["content"] for message in asked.body["messages"]] == [f"a{HALF}"]
+    assert asked.body["k"] == [HALF]
 
 
 async def test_what_is_stored_of_a_reply_is_what_programs_are_read_from(proposer_of: Any, server: Any) -> None:
@@ -105,7 +105,7 @@ async def test_a_placeholder_for_a_key_is_left_in_replies(server: Any, monkeypat
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     server.behaviour = chat.script(then=chat.says("EMPTY = 0"))
-    async with OpenAIProposer(Sampling({"m": 1.0})) as proposer:
+    async with openai_proposer() as proposer:
         assert (await proposer.propose(prompt(), 0)).text == "EMPTY = 0"
 
 

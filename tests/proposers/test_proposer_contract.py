@@ -13,9 +13,11 @@ from behavesim_tasks.tsp import TravellingSalesman
 from behavesim.proposers.command import CommandProposer
 from behavesim.proposers.folder import FolderProposer
 from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.patience import Patience
 from behavesim.proposers.replay import ReplayProposer
 from behavesim.state.events import Prompt, Reply
 from behavesim.state.protocols import Responder
+from tests.proposers.asking import context
 from tests.proposers.writing import answered
 
 TASK = TravellingSalesman()
@@ -60,14 +62,14 @@ class TestOpenAI(ProposerContract):
 class TestCommand(ProposerContract):
     @pytest.fixture
     def proposer(self) -> Responder:
-        return CommandProposer("cat; echo reply")
+        return CommandProposer("cat; echo reply", Patience(), context())
 
 
 class TestFolder(ProposerContract):
     @pytest.fixture
     async def proposer(self, tmp_path: Path) -> AsyncIterator[Responder]:
         answering = asyncio.create_task(answered(tmp_path))
-        yield FolderProposer(tmp_path, rest_s=0.0)
+        yield FolderProposer(tmp_path, 0.0, context())
         answering.cancel()
 
 

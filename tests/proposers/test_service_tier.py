@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from behavesim.base.errors import ProposerError
-from behavesim.proposers.openai import Patience
 from behavesim.proposers.openai_settings import OpenAISettings
+from behavesim.proposers.patience import Patience
 from tests.proposers import chat_server as chat
 from tests.proposers.asking import KEY, OWN, prompt, replies
 

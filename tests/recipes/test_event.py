@@ -26,16 +26,16 @@ def test_an_event_takes_three_files(tmp_path: Path) -> None:
     value, places, changes, recorder = blocks("An event")
     copy = Copy(tmp_path)
     copy.add_before("behavesim/state/events.py", "Decision = Regrouped", value + "\n\n")
-    for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = (", "STORED_AS: "), pieces(places), strict=True):
+    for place, piece in zip(("| RunStarted |", "AFTER_A_PAUSE = ("), pieces(places), strict=True):
         copy.add_after("behavesim/state/events.py", place, piece)
     for place, piece in zip(
-        ("    Rejected,", "self.tally = Tally()", "self.recommended = event"), pieces(changes), strict=True
+        ("    Recommended,", "tally: Tally = ", "self.recommended = event"), pieces(changes), strict=True
     ):
-        copy.add_after("behavesim/state/state.py", place, piece)
+        copy.add_after("behavesim/state/run_facts.py", place, piece)
     (copy.root / "behavesim/application/remarks.py").write_text(recorder)
     assert copy.touched() == {
         "behavesim/state/events.py",
-        "behavesim/state/state.py",
+        "behavesim/state/run_facts.py",
         "behavesim/application/remarks.py",
     }
 

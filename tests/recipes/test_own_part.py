@@ -17,7 +17,7 @@ RUN = ("--budget", 4, "--set", "recommend=false", "--json")
 
 def example(page: str, heading: str) -> str:
     """The first Python block below a heading of a page."""
-    _, _, below = (ROOT / "docs" / page).read_text().partition(f"\n## {heading}\n")
+    _, _, below = (ROOT / "docs/how-to" / page).read_text().partition(f"\n## {heading}\n")
     return re.findall(r"^```python\n(.*?)^```$", below, re.DOTALL | re.MULTILINE)[0]
 
 

@@ -38,7 +38,7 @@ for arguments in json.loads(sys.argv[1]):
 
 def reported(copy: Copy, every: list[str], tables: Path) -> tuple[Any, str]:
     """The report of runs as a document and as a terminal shows it; its tables are written there, too."""
-    commands = [["report", *every, "--json", "--csv", str(tables)], ["report", *every]]
+    commands = [["report", *every, "--json", "--csv", str(tables)], ["report", *every, "--full"]]
     printed = copy.run("-c", COMMANDS, json.dumps(commands))
     assert printed.returncode == 0, printed.stderr
     document, end = json.JSONDecoder().raw_decode(printed.stdout)

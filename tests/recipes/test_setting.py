@@ -11,11 +11,11 @@ ASK = """
 import json
 from behavesim.engine.caps import BY_NAME, Caps, is_capped
 from behavesim.base.heartbeat import Heartbeat
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.state import RunState
 from behavesim.task import Objective
 
-settings = resolve({"task": "tsp"}, ["max_cpu_s=3"])
+settings = settings_from_person({"task": "tsp"}, ["max_cpu_s=3"])
 state = RunState(Objective("minimise"))
 caps = Caps.of(settings, lambda model, tokens: 0.0, Heartbeat())
 before = caps.forbids_request(state)

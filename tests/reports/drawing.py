@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 
+import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import Table
-from behavesim.reports.terminal import drawn
+from behavesim.reports.sections import Section, show_sections
+from behavesim.reports.terminal import drawn, put
 
 
 def seen(tables: Iterable[Table], width: int = 100) -> str:
@@ -16,5 +19,19 @@ def seen(tables: Iterable[Table], width: int = 100) -> str:
     file = io.StringIO()
     console = Console(file=file, width=width)
     for table in tables:
-        console.print(drawn(table))
+        put(drawn(table), console)
     return file.getvalue()
+
+
+def seen_sections(sections: Iterable[Section], width: int = 100, headed_by: str | None = None) -> str:
+    """The sections as a person reads them in a pipe of that width."""
+    return printed(lambda: show_sections(sections, headed_by), width)
+
+
+def printed(show: Callable[[], None], width: int = 100) -> str:
+    """What a function prints on stdout where that is a pipe of that width."""
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
+        patch.setenv("COLUMNS", str(width))
+        show()
+    return out.getvalue()

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
-from contextlib import redirect_stdout
-from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from behavesim.analysis.diversity import Diversity
-from behavesim.analysis.report import report as reported
 from behavesim.analysis.run import Run
 from behavesim.application.console import moment_of
 from behavesim.reports.dashboard import Dashboard
-from behavesim.reports.run import show_run
-from behavesim.reports.summary import summary_table
 from behavesim.state.events import Asked
 from behavesim.store.folder import RunFolder
 from behavesim.store.reading import read_events
@@ -40,12 +35,12 @@ def console(path: Path) -> str:
 
 
 def report(path: Path) -> str:
-    """The report of a run but for its islands and failures, which the live view has, as SVG."""
-    run, said = reported(Run.load(path)), io.StringIO()
-    os.environ |= {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}
-    with redirect_stdout(said):
-        show_run(replace(run, islands=(), diversity=Diversity((), None), failures=()), summary_table(run.summary))
-    return _drawn(Text.from_ansi(said.getvalue()), f"behavesim report {run.summary.run}")
+    """The report of a run in a folder `runs`, as the command shows it, as SVG."""
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "behavesim", "report", path.name]
+    folder = path.resolve().parents[1]
+    said = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+    return _drawn(Text.from_ansi(said), f"behavesim report {path.name}")
 
 
 def _drawn(view: RenderableType, title: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.analysis.comparison import comparison
+from behavesim.analysis.convergence import Checkpoint
 from behavesim.analysis.failures import RejectionReason
 from behavesim.analysis.held_out import HeldOutMean
 from behavesim.analysis.metrics import METRICS
@@ -101,3 +102,12 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="--csv"):
         write_csv(comparison([]), tmp_path / "file")
+
+
+def test_the_convergence_has_a_row_for_every_moment(tmp_path: Path) -> None:
+    moments = (Checkpoint(1, None, None, None), Checkpoint(2, 5.0, 1.5, 1.25))
+    rows = written(tmp_path, replace(made("eoh", 0, 0.1), convergence=moments))["convergence"]
+    assert rows == [
+        {"run": "eoh-0-", "asked": "1", "score": "", "gap": "", "top10_gap": ""},
+        {"run": "eoh-0-", "asked": "2", "score": "5.0", "gap": "1.5", "top10_gap": "1.25"},
+    ]

@@ -76,12 +76,12 @@ def test_of_the_islands_the_best_stay_where_not_all_find_room() -> None:
 
 
 def test_columns_are_left_out_in_one_order_as_a_terminal_gets_narrower() -> None:
-    order = ["gap", "mean", "inside", "clusters"]
+    order = ["gap", "mean", "inside", "scores"]
     now, seen = moment(state=compared()), []
     for width in range(100, 39, -1):
         (header,) = (line for line in shown(now, width, 60).splitlines() if " size  " in line)
         seen.append(header.split())
-    assert seen[0] == ["island", "size", "clusters", "best", "gap", "mean", "inside", "better", "trend"]
+    assert seen[0] == ["island", "size", "scores", "best", "gap", "mean", "inside", "better", "trend"]
     for header in seen:
         assert [name for name in order if name in header] == order[len(order) - len(set(order) & set(header)) :]
         assert {"island", "size", "best", "better"} <= set(header)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from behavesim.analysis.clusters import Join
 from behavesim.reports.dendrogram import dendrogram
+from behavesim.similarity.linkage import Join
 
 
 def test_groups_join_the_further_to_the_right_the_further_apart_they_are() -> None:

@@ -10,16 +10,17 @@ import pytest
 
 from behavesim.analysis.run import Run
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import owners, resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.reports.ending import ADVICE, ending
 from behavesim.state.events import Asked, Event, NotAdded, Prompt, Rejected, Reply, Responded, RunStarted, RunStopped
+from behavesim.state.settings import owners
 from behavesim.store.folder import RunFolder
 from tests.analysis.journals import asked, feasible, journalled, rejected, started, stopped
 
 
 def ended(reason: str, model: str = "gpt-5-nano", **settings: Any) -> list[str]:
     """What is said of a run of a model that was given up with ten questions open."""
-    resolved = resolve({"task": "tsp", "proposer": "openai", "connections": 4, **settings})
+    resolved = settings_from_person({"task": "tsp", "proposer": "openai", "connections": 4, **settings})
     questions: list[Event] = [Asked(number, (), None, Prompt("", "improve")) for number in range(11)]
     reply = Responded(0, Reply("", model, (Usage(1, 0, 1, 0),)))
     events = [RunStarted(resolved.flat(), {"direction": "minimise"}, "strong"), *questions, reply, RunStopped(reason)]

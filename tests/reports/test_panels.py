@@ -13,7 +13,7 @@ from rich.console import Console
 
 from behavesim.base.notices import Notice
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.reports.dashboard import Dashboard
 from behavesim.reports.moment import Moment
 from behavesim.reports.panels import line
@@ -34,7 +34,7 @@ from behavesim.state.state import RunState
 from behavesim.task import Objective
 from behavesim.trajectory import Trajectory
 
-SETTINGS = resolve({"task": "tsp", "budget": 60, "n_init": 20})
+SETTINGS = settings_from_person({"task": "tsp", "budget": 60, "n_init": 20})
 
 
 def state() -> RunState:
@@ -94,8 +94,8 @@ def test_the_dashboard_says_what_runs_and_how_far_it_is() -> None:
     seen = shown(moment())
     assert "behavesim · first" in seen
     assert "funsearch+behavesim on tsp, proposer genetic, seed 0, isolation strong" in seen
-    assert f"{state().tally.feasible:,} / 60   1.0/s   0:20 gone, 0:40 left" in seen
-    asking = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 1.0, "b": 2.0}})
+    assert f"{state().tally.outcomes:,} / 60   1.0/s   0:20 gone, 0:40 left" in seen
+    asking = settings_from_person({"task": "tsp", "proposer": "openai", "models": {"a": 1.0, "b": 2.0}})
     assert "proposer openai (a, b)" in shown(moment(settings=asking))
 
 
@@ -183,7 +183,7 @@ def test_it_is_said_while_nothing_has_beaten_the_template() -> None:
     behind = state()
     assert behind.template is not None
     behind.template = replace(behind.template, score=1.6, utility=-1.6)
-    said = "template 1.6 → best 2, 25.0 % worse: nothing has beaten the template yet"
+    said = "template 1.6 → best candidate 2, 25.0 % worse: nothing has beaten the template yet"
     assert row(shown(moment(state=behind)), "progress") == said
     assert said in line(moment(state=behind))
 
@@ -220,7 +220,29 @@ def test_the_best_islands_stand_out_and_empty_ones_are_dim() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "?"), (0.0, "0:00"), (65.9, "1:05"), (3599.0, "59:59"), (3600.0, "1:00:00"), (7325.0, "2:02:05")],
+    [(0.0, "0:00"), (65.9, "1:05"), (3599.0, "59:59"), (3600.0, "1:00:00"), (7325.0, "2:02:05")],
 )
-def test_durations_are_written_as_clocks_are(seconds: float | None, text: str) -> None:
+def test_durations_are_written_as_clocks_are(seconds: float, text: str) -> None:
     assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("proposer", "said"),
+    [
+        ("genetic", None),
+        ("folder:prompts", "1 prompt in prompts without NAME.reply.md"),
+        ("command:cat", "1 prompt at the command"),
+    ],
+)
+def test_what_a_folder_or_a_command_is_waited_for_is_said(proposer: str, said: str | None) -> None:
+    waiting = state()
+    waiting.apply(Asked(21, (), None, Prompt("", "improve")))
+    settings = settings_from_person({"task": "tsp", "proposer": proposer})
+    now = Moment("first", settings, waiting, 20.0, 1.0, None)
+    assert row(shown(now), "in flight") == f"{said or '1 prompt'}, 0 programs"
+    assert line(now).endswith(f", {said}") is (said is not None)
+
+
+def test_the_words_of_the_view_are_explained_where_there_is_room() -> None:
+    assert "scores: different scores" in shown(moment(), 110, 50)
+    assert "scores: different scores" not in shown(moment(), 110, 24)

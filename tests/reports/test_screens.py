@@ -14,19 +14,24 @@ import pytest
 
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.held_out import HeldOutMean, HeldOutProgram
-from behavesim.analysis.report import report
-from behavesim.reports.comparison import comparison_tables
-from behavesim.reports.runs import runs_table
-from behavesim.reports.summary import summary_table
+from behavesim.analysis.report import Origin, RunReport, report
+from behavesim.analysis.splits import split_scores
+from behavesim.engine.settings import settings_from_person
+from behavesim.reports import comparison_screen, run_screen
+from behavesim.reports.comparison_tables import comparison_tables
+from behavesim.reports.summary_tables import DISPENSABLE, runs_table
+from behavesim.reports.terminal import show_rows
 from tests.analysis.examples import grid, made, tried, unknown_gaps
 from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, recommended, rejected, started, stopped
-from tests.reports.drawing import seen
+from tests.reports.drawing import printed, seen, seen_sections
 from tests.reports.test_panels import begun, moment, shown
 
 SCREENS = Path(__file__).parent / "screens"
+ORIGIN = Origin(Path("runs/first"), settings_from_person({"task": "tsp"}), {})
+"""In place of a test's own folder, whose name changes."""
 
 
-def one_run(folder: Path) -> str:
+def whole(folder: Path) -> RunReport:
     """The report of a run of which all is known."""
     run = journalled(
         folder / "first",
@@ -45,27 +50,42 @@ def one_run(folder: Path) -> str:
     )
     full = tried(report(run), HeldOutMean(0.25, 0.5))
     assert full.held_out is not None
-    full = replace(full, held_out=replace(full.held_out, programs=programs, fallen=(1,)))
-    return seen([summary_table(full.summary), *full.tables()], width=120)
+    held_out = replace(full.held_out, programs=programs, fallen=(1,))
+    return replace(full, held_out=held_out, splits=split_scores(run, held_out), origin=ORIGIN)
+
+
+def one_run(folder: Path) -> str:
+    """All sections of the report of a run of which all is known."""
+    return seen_sections(run_screen.full_report(whole(folder), {}), 120, "")
+
+
+def one_run_first(folder: Path) -> str:
+    """What the report of such a run says first."""
+    return seen_sections(run_screen.first_screen(whole(folder), {}), 80)
 
 
 def unknown(folder: Path) -> str:
     """The report of a run on a task whose best nobody knows."""
     run = journalled(folder / "first", started(PROVENANCE | {"best_known": ""}), feasible(0, 5.0))
-    full = report(run)
-    return seen([summary_table(full.summary), *full.tables()])
+    return seen_sections(run_screen.first_screen(replace(report(run), origin=ORIGIN), {}))
 
 
 def nothing(folder: Path) -> str:
     """The report of a run in which nothing is feasible."""
     full = report(journalled(folder / "first", started(), rejected(0, "timeout", "it took longer than 50 s")))
-    return seen([summary_table(full.summary), *full.tables()])
+    return seen_sections(run_screen.first_screen(replace(full, origin=ORIGIN), {}))
 
 
 def several(folder: Path) -> str:
     """Groups of runs beside one another."""
     runs = [tried(run, HeldOutMean(0.5, 0.2), HeldOutMean(0.75, 0.1)) for run in grid(seeds=4)]
     return seen(comparison_tables(replace(comparison(runs), tasks=comparison(runs).tasks[:1])), width=160)
+
+
+def several_first(folder: Path) -> str:
+    """What the report of several runs says first."""
+    runs = [run for run in grid(seeds=2) if run.summary.task == "tsp"]
+    return seen_sections(comparison_screen.first_screen(comparison(runs)), 120)
 
 
 def several_unknown(folder: Path) -> str:
@@ -78,7 +98,8 @@ def several_unknown(folder: Path) -> str:
 def listed(folder: Path) -> str:
     """Runs in a list."""
     first, second = made("eoh", 3, 0.125).summary, made("niche", 0, None).summary
-    return seen([runs_table([first, replace(second, state="running", stopped_by=None)])])
+    rows = runs_table([first, replace(second, state="running", stopped_by=None)])
+    return printed(lambda: show_rows(rows, DISPENSABLE))
 
 
 def live(folder: Path) -> str:
@@ -91,11 +112,22 @@ def live_from_the_start(folder: Path) -> str:
     return shown(moment(state=begun(), cost_usd=None, is_warming=True), width=80)
 
 
-ALL = (one_run, unknown, nothing, several, several_unknown, listed, live, live_from_the_start)
+ALL = (
+    one_run,
+    one_run_first,
+    unknown,
+    nothing,
+    several,
+    several_first,
+    several_unknown,
+    listed,
+    live,
+    live_from_the_start,
+)
 
 
 def lines(text: str) -> Iterator[str]:
-    return (line.rstrip() for line in text.splitlines() if not line.startswith("│ digest"))
+    return (line.rstrip() for line in text.splitlines() if not line.startswith("digest"))
 
 
 @pytest.mark.parametrize("screen", ALL, ids=lambda screen: screen.__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from behavesim.base.tokens import Usage
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.reports.moment import Moment
 from behavesim.reports.spending import spending
 from behavesim.state.events import Asked, Prompt, Reply, Responded, RunStarted
@@ -15,7 +15,7 @@ from behavesim.task import Objective
 
 def spent(replies: int = 10, cost_usd: float | None = 0.5, rate: float = 2.0, **caps: Any) -> dict[str, str]:
     """What is said at two replies a second, each of 900 tokens in and 100 out, of a budget of 100."""
-    settings = resolve({"task": "tsp", "budget": 100, **caps})
+    settings = settings_from_person({"task": "tsp", "budget": 100, **caps})
     state = RunState(Objective("minimise"))
     state.apply(RunStarted(settings.flat(), {}, "strong"))
     for candidate in range(replies):

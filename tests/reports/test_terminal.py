@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from behavesim.analysis.table import COUNT, FRACTION, SCORE, WORDS, Cell, Column, Estimate, Table, Unit
-from behavesim.reports.terminal import drawn, fitting, show
+from behavesim.reports.terminal import drawn, fitting, show, show_rows
 from tests.reports.drawing import seen
 
 GAP = Column("gap", FRACTION)
@@ -60,8 +61,8 @@ def test_a_column_of_which_nothing_is_known_is_left_out() -> None:
 
 def test_words_stand_left_and_numbers_right() -> None:
     columns = (Column("name", title="a long heading"), Column("count", COUNT, title="a long number"))
-    line = seen([Table("t", "", columns, (("x", 5),))]).splitlines()[3]
-    assert line == "│ x              │             5 │"
+    line = seen([Table("t", "", columns, (("x", 5),))]).splitlines()[2]
+    assert line == "x                           5"
 
 
 def test_a_cell_may_hold_anything() -> None:
@@ -70,7 +71,7 @@ def test_a_cell_may_hold_anything() -> None:
 
 def test_rows_that_are_marked_are_bold() -> None:
     table = Table("t", "", (Column("a"),), (("x",), ("y",)), marked=frozenset({1}))
-    assert [row.style for row in drawn(table).rows] == ["", "bold"]
+    assert [cell.style for cell in drawn(table).columns[0].cells] == ["", "bold"]
 
 
 def test_rows_of_two_lines_are_parted() -> None:
@@ -143,3 +144,18 @@ def test_a_wide_table_goes_on_below_and_says_so_with_its_title_or_without_one() 
     rows, console = (("incomprehensibilities",) * 8,) * 9, Console(width=80)
     assert fitting(Table("t", "title", columns, rows), console)[1].title == "title, continued"
     assert fitting(Table("t", "", columns, rows), console)[1].title == "continued"
+
+
+@pytest.mark.parametrize("width", range(30, 81, 5))
+def test_a_row_has_one_line_and_no_cell_is_cut_however_narrow_a_terminal_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = Column("run"), Column("state"), Column("method"), Column("asked", COUNT), Column("gap", FRACTION)
+    rows = (("one", "stopped: interrupted", "funsearch+behavesim", 12345, 0.12345), ("two", "finished", "eoh", 5, 0.5))
+    show_rows(Table("t", "", columns, rows), ("asked", "method"))
+    lines = re.sub("\x1b[^m]*m", "", capsys.readouterr().out).splitlines()
+    assert [line.split()[0] for line in lines if line[0].isalpha()] == ["run", "one", "two"]
+    assert all(re.search("stopped: interrupted .*12.35|finished .*50.00", line) for line in lines[2:])
+    assert all(len(line.rstrip()) <= width for line in lines) or (width < 35 and "method" not in lines[0])

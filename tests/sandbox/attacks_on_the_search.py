@@ -237,7 +237,7 @@ CHEATS = (
     """),
     body_of("replacing the sandbox's own functions", "score", """
         import behavesim.sandbox.judge, behavesim.sandbox.pool
-        behavesim.sandbox.judge.SandboxJudge._score = lambda *_: -1e9
+        behavesim.sandbox.judge.verdict_on = lambda *_: -1e9
         behavesim.sandbox.pool.result = lambda *_: -1e9
     """),
     body_of("replacing the way out", "score exit output", """

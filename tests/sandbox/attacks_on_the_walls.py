@@ -66,11 +66,11 @@ OWN_FUNCTIONS = (
     """),
     body_of("leaving by the sandbox's own function", "forbidden", """
         from behavesim.sandbox import kernel
-        kernel.unshare(0x10000000)
+        kernel.prepared("unshare", 0x10000000)()
     """),
     body_of("mounting by the sandbox's own function", "forbidden", """
         from behavesim.sandbox import kernel
-        kernel.mount("none", "CANARY_FOLDER", "tmpfs", 0)
+        kernel.prepared("mount", b"none", b"CANARY_FOLDER", b"tmpfs", 0, b"")()
     """),
     body_of("rules of its own", "forbidden", """
         from pathlib import Path

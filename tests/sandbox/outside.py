@@ -104,8 +104,10 @@ class Outside:
         self.abstract.listen()
         self.unix.listen()
 
-    def besiege(self, layers: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Run a siege to its end, and return what the daemon said, with all its words as `said`."""
+    def besiege(
+        self, layers: tuple[str, ...], names: tuple[str, ...] = (), module: str = "tests.sandbox.siege"
+    ) -> dict[str, Any]:
+        """Run a siege, a module, to its end; return what the daemon said, with all its words as `said`."""
         settings = {
             "task": str(self.folder / "cities.py"), "layers": layers, "names": names,
             "words": {
@@ -117,7 +119,7 @@ class Outside:
             },
         }  # fmt: skip
         done = subprocess.run(
-            [self.interpreter.executable, "-m", "tests.sandbox.siege", json.dumps(settings)],
+            [self.interpreter.executable, "-m", module, json.dumps(settings)],
             capture_output=True,
             text=True,
             cwd="/",

@@ -13,8 +13,8 @@ import sys
 from contextlib import AsyncExitStack
 
 from behavesim.sandbox import Limits, Pool, SandboxJudge
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure, Verdict
 from tests.sandbox.attack import Attack
 from tests.sandbox.attacks_on_the_judge import ON_THE_JUDGE
 from tests.sandbox.attacks_on_the_kernel import ON_THE_KERNEL

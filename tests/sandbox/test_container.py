@@ -18,7 +18,7 @@ from behavesim.sandbox.layers import LAYERS
 from behavesim.sandbox.messages import Assignment
 from behavesim.task import TaskReference
 from tests.crash.model import endpoint, steadfast
-from tests.crash.processes import COMMAND
+from tests.crash.processes import COMMAND, carried_out
 from tests.proposers.chat_server import Answer, Asked, ChatServer, says
 from tests.sandbox.container import NoContainer, container
 from tests.sandbox.outside import processes_naming
@@ -80,7 +80,9 @@ async def test_a_run_in_a_container_survives_candidates_that_want_all_threads_an
                 killed = limits.count("memory.oom_control:oom_kill", "memory.events:oom_kill")
         except NoContainer as reason:
             pytest.skip(str(reason))
-        outside = await summary(tuple(COMMAND), tmp_path / "outside", server)
+        outside = json.loads(
+            (await carried_out(*RUN, "--runs-dir", str(tmp_path / "outside"), env=endpoint(server))).stdout
+        )
     assert inside["digest"] == outside["digest"]
     assert inside["rejected"] == outside["rejected"]
     assert set(inside["rejected"]) == {"memory"}, "who wants all memory was asked for"

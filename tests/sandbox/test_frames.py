@@ -25,7 +25,7 @@ from behavesim.sandbox.frames import (
     encode_failure,
     encode_solutions,
 )
-from behavesim.state.verdict import Failure
+from behavesim.task.verdict import Failure
 
 MEGABYTE = 1 << 20
 DTYPES = st.sampled_from(["?", "i1", "u1", "<i2", ">i4", "<i8", "u8", "<f2", "<f4", ">f8"])

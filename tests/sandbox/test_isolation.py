@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,8 +18,8 @@ from behavesim.base.errors import UsageError
 from behavesim.sandbox import Pool
 from behavesim.sandbox.layers import LAYERS
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure
 from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import REPOSITORY, processes_naming
 
@@ -58,6 +59,21 @@ async def test_the_level_is_that_of_the_layers_that_hold(held: tuple[tuple[str, 
     assert isinstance(await pool.evaluate(HONEST), Solved)
     notes = " ".join(pool.notes).lower()
     assert all(layer in notes for layer in set(LAYERS) - set(layers) - {"user"})
+
+
+UNCONFINED = """
+import os
+from behavesim.sandbox import Limits, isolation, layers
+
+confinement = layers.Confinement(Limits(), os.getpid(), 0, 1 << 20)
+with isolation.attempts_to_reach_outside() as attempts:
+    print(*[isolation.prevents(confinement, (attempt,)) for attempt in attempts])
+"""
+
+
+def test_without_layers_a_child_reaches_what_the_self_test_tries_to_reach() -> None:
+    said = subprocess.check_output([sys.executable, "-c", UNCONFINED], cwd=REPOSITORY, text=True)
+    assert said.split() == ["False"] * 4
 
 
 @pytest.mark.parametrize("layers", [(), ("namespaces",), ("landlock",), ("seccomp",)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -17,10 +18,11 @@ from hypothesis import strategies as st
 
 from behavesim.base.errors import TaskError
 from behavesim.sandbox import SandboxJudge
-from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES
+from behavesim.sandbox.judge import MOST_NUMBERS, MOST_STATES, verdict_on
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure, Verdict
-from behavesim.task import Objective, Task, TaskReference
+from behavesim.task import Objective, Score, Task, TaskReference, instances_of
+from behavesim.task.score import LONGEST_NAME, MOST_FEEDBACK, MOST_METRICS
+from behavesim.task.verdict import Failure, Verdict
 from behavesim.trajectory import Trajectory
 
 CITIES = TaskReference(str(Path(__file__).parent / "cities.py"))
@@ -96,6 +98,70 @@ async def test_a_score_that_is_not_finite_is_a_failure(value: float) -> None:
     assert verdict.reason == "non-finite"
 
 
+class TwoScores(Scored):
+    """Two instances, on which `score` returns the first and the second of what a test gives."""
+
+    def instances(self, split: str) -> list[int]:
+        return [0, 1]
+
+    def score(self, instance: Any, solution: Any) -> Any:
+        return self._score(instance)
+
+
+async def told(*scores: Any) -> Verdict | Failure:
+    return await SandboxJudge(TwoScores(lambda instance: scores[instance]), "search", Returns(1, 1)).evaluate("")
+
+
+async def test_metrics_are_means_over_the_instances_and_feedback_names_its_instance() -> None:
+    verdict = await told(Score(1, {"length": 2, "gain": 0.5}, "slow"), Score(np.float64(3), {"length": 5, "gain": 1.5}))
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.scores) == (2.0, (1.0, 3.0))
+    assert verdict.metrics == {"length": 3.5, "gain": 1.0}
+    assert verdict.feedback == "instance 1: slow"
+
+
+async def test_a_metric_that_is_not_finite_or_not_everywhere_is_its_text() -> None:
+    verdict = await told(Score(1, {"a": math.nan, "b": 1, "c": -math.inf, "d": 10**400}), 1.0)
+    assert isinstance(verdict, Verdict)
+    assert verdict.metrics == {"a": "nan", "b": "missing", "c": "-inf", "d": "inf"}
+    verdict = await told(Score(1, {"huge": 1.5e308}), Score(1, {"huge": 1.5e308}))
+    assert isinstance(verdict, Verdict)
+    assert verdict.metrics == {"huge": 1.5e308}, "the sum is too large for a float, the mean is not"
+
+
+async def test_a_number_in_place_of_a_score_leaves_metrics_and_feedback_empty() -> None:
+    verdict = await told(1, 2.0)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.metrics, verdict.feedback) == ({}, "")
+
+
+async def test_metrics_and_feedback_are_bounded() -> None:
+    many = {f"{number:0>200}": number for number in range(200, 1000)}
+    verdict = await told(Score(1, many, "long " * 10_000), Score(1, many))
+    assert isinstance(verdict, Verdict)
+    assert len(verdict.metrics) == 1  # names are cut, and then equal
+    assert max(map(len, verdict.metrics)) == LONGEST_NAME
+    assert len(verdict.feedback) == MOST_FEEDBACK
+    verdict = await told(Score(1, {str(number): number for number in range(1000)}), 1)
+    assert isinstance(verdict, Verdict)
+    assert len(verdict.metrics) == MOST_METRICS
+
+
+@pytest.mark.parametrize("metrics", [{"a": None}, {"a": []}, 5, "ab"])
+async def test_metrics_that_are_no_numbers_by_name_reject_the_program_and_name_the_function(metrics: Any) -> None:
+    verdict = await told(Score(1, metrics), 1)
+    assert isinstance(verdict, Failure)
+    assert verdict.reason == "invalid-solution"
+    assert "`score`" in verdict.message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+async def test_a_value_that_is_not_finite_fails_whatever_its_metrics(value: float) -> None:
+    verdict = await told(Score(value, {"good": 1}), 1)
+    assert isinstance(verdict, Failure)
+    assert verdict.reason == "non-finite"
+
+
 class Mute(Exception):
     def __str__(self) -> str:
         raise KeyError("no words")
@@ -143,7 +209,7 @@ async def test_whatever_a_solution_provokes_in_a_tasks_code_rejects_it_and_names
 
 async def test_an_interruption_by_the_user_is_no_failure_of_a_program() -> None:
     with pytest.raises(KeyboardInterrupt):
-        SandboxJudge(Scored(raising(KeyboardInterrupt)), "search", Returns(1))._score(Solved((1,), 0.0))
+        verdict_on(Scored(raising(KeyboardInterrupt)), [0], Solved((1,), 0.0))
 
 
 async def test_a_score_is_taken_as_float_takes_it() -> None:
@@ -223,7 +289,7 @@ def test_our_own_tasks_refuse_by_their_rules_whatever_is_done_to_a_solution(name
             damaged.flat[place] = np.array(extreme).astype(damaged.dtype)
     if (reshaped := data.draw(st.none() | st.sampled_from(SHAPES))) is not None:
         damaged = reshaped(damaged)
-    verdict = SandboxJudge(task, "search", Returns())._score(Solved((damaged, *solutions[1:]), 0.0))
+    verdict = verdict_on(task, instances_of(task, "search"), Solved((damaged, *solutions[1:]), 0.0))
     assert isinstance(verdict, Verdict) or verdict.reason in ("invalid-solution", "non-finite")
     assert isinstance(verdict, Verdict) or "raised" not in verdict.message
 

@@ -21,8 +21,8 @@ from behavesim.base.errors import SandboxError
 from behavesim.sandbox import Limits, Pool, connection
 from behavesim.sandbox.connection import _start
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
 from behavesim.task import TaskReference
+from behavesim.task.verdict import Failure
 from tests.sandbox import cities as module_of_cities
 from tests.sandbox.conftest import cities_in
 from tests.sandbox.outside import processes_naming

@@ -13,8 +13,8 @@ import pytest
 from behavesim.sandbox import Pool
 from behavesim.sandbox.remains import solving_only
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure
 from behavesim.task import Task, TaskReference, installed_tasks
+from behavesim.task.verdict import Failure
 
 TASK = '''
 import random

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from behavesim.engine.build import judging
-from behavesim.engine.settings import resolve
+from behavesim.engine.judging import judging
+from behavesim.engine.settings import settings_from_person
 from behavesim.sandbox import Limits, Pool, SandboxJudge
 from behavesim.sandbox.stateless import ANSWERS, ASKED_AGAIN, AnsweredCall, answers_apart, calls_to_repeat
 from behavesim.state.protocols import Solved
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import InvalidSolution, TaskReference
+from behavesim.task.verdict import Failure, Verdict
 
 STEPS = TaskReference(str(Path(__file__).parent / "steps.py"))
 SORTED = "return left[np.argmin(points[left])]"
@@ -79,9 +79,8 @@ async def test_what_depends_on_earlier_calls_is_rejected(judge: SandboxJudge, na
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_answers_that_are_made_up_afterwards_lead_to_another_solution(judge: SandboxJudge) -> None:
-    forging = "sys._getframe(1).f_locals['self'].answers = Fixed(range(30))"
-    fixed = "import sys\nclass Fixed(list):\n    def append(self, answer): pass"
-    failure = await judge.evaluate(program(f"{forging}\n{BACKWARDS}", fixed))
+    forging = "if len(left) == 1: sys._getframe(1).f_locals['answers'].reverse()"
+    failure = await judge.evaluate(program(f"{forging}\n{BACKWARDS}", "import sys"))
     assert isinstance(failure, Failure)
     assert (failure.reason, failure.message) == ("invalid-solution", "a program's answers must lead to its solution")
 
@@ -175,7 +174,7 @@ def test_answers_that_are_missing_or_none_are_refused(answers: tuple[np.ndarray,
 
 async def test_programs_are_asked_again_on_every_split() -> None:
     task = STEPS.load()
-    settings = resolve({"task": STEPS.text, "allow_weak_isolation": True}, task=task)
+    settings = settings_from_person({"task": STEPS.text, "allow_weak_isolation": True}, task=task)
     async with judging(settings, task, "held-out") as judge:
         failure = await judge.evaluate(program("return left[np.random.randint(len(left))]"))
     assert isinstance(failure, Failure)

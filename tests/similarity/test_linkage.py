@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 
-from behavesim.similarity.linkage import average_linkage, joins
+from behavesim.similarity.linkage import Join, average_linkage, joins
 
 
 def line(*places: float) -> np.ndarray:
@@ -51,9 +51,9 @@ def test_groups_and_joins_are_those_of_scipy_among_equal_distances_too(levels: i
         half = np.triu(rng.integers(0, levels, (size, size)) / levels, 1)
         distances = half + half.T
         tree = linkage(squareform(distances), method="average")
-        assert joins(distances, list(range(size))) == [(int(a), int(b), d) for a, b, d, _ in tree.tolist()]
+        assert joins(distances, list(range(size))) == [Join(int(a), int(b), d) for a, b, d, _ in tree.tolist()]
         for count, expected in zip(range(size, 0, -1), cut_tree(tree).T.tolist(), strict=True):
             labels = average_linkage(distances, count)
             assert same_groups(labels, expected)
-            joined = [group for one, other, _ in joins(distances, labels) for group in (one, other)]
+            joined = [group for join in joins(distances, labels) for group in (join.one, join.other)]
             assert sorted(joined) == list(range(2 * count - 2))  # each joins once, but the last

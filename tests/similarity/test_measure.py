@@ -83,14 +83,14 @@ def test_truncation_drops_the_end_and_keeps_a_state():
     assert BehaveSim(9, truncate=0.34).similarity(A, Trajectory.prefixes([0, 1, 2, 9])) == 1.0
     assert BehaveSim(9, truncate=0.2).similarity(A, Trajectory.prefixes([0, 1, 2, 9])) < 1.0
     assert BehaveSim(9, truncate=1.0).similarity(A, B) == 1.0
-    assert BehaveSim(9, truncate=0.29).granularity.length(100) == 71
+    assert BehaveSim(9, truncate=0.29).length(100) == 71
 
 
 @pytest.mark.parametrize(
     ("skip", "indices"), [(0, range(10)), (1, [0, 2, 4, 6, 8, 9]), (3, [0, 4, 8, 9]), (20, [0, 9])]
 )
 def test_sampling_keeps_the_first_and_the_last_state(skip, indices):
-    assert BehaveSim(9, skip=skip).granularity.kept(10).tolist() == list(indices)
+    assert BehaveSim(9, skip=skip).kept(10).tolist() == list(indices)
 
 
 def test_a_distance_of_ones_own_means_the_same_in_every_respect():

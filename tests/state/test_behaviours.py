@@ -10,7 +10,7 @@ import pytest
 
 from behavesim.base.errors import TaskError
 from behavesim.engine.build import Launch, new_search
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.similarity import BehaveSim
 from behavesim.state.behaviours import Behaviours
 from behavesim.state.events import TEMPLATE, Added, CandidateId, Evaluated, NotAdded, Regrouped
@@ -31,7 +31,7 @@ def evaluated(candidate: CandidateId) -> Evaluated:
 
 def behaviours(*members: CandidateId) -> Behaviours:
     """A run whose archive holds the template and some members."""
-    known, alive = Behaviours(RAW, CLIPPED), {TEMPLATE}
+    known, alive = Behaviours(RAW), {TEMPLATE}
     known.apply(evaluated(TEMPLATE), alive)
     for member in members:
         known.apply(evaluated(member), alive)
@@ -56,7 +56,7 @@ def test_an_evaluated_candidate_is_compared_with_members_before_it_is_one() -> N
 
 def test_means_tell_which_of_two_is_nearer_beyond_zero_and_similarities_do_not() -> None:
     short, long = Trajectory.prefixes([9]), Trajectory.prefixes([0, 1, 2, 3])
-    known = Behaviours(RAW, CLIPPED)
+    known = Behaviours(RAW)
     known.apply(Evaluated(TEMPLATE, "", 1.0, (1.0,), (long,)), {TEMPLATE})
     known.apply(Evaluated(0, "", 1.0, (1.0,), (short,)), {TEMPLATE})
     assert known.means(0, {"a": [TEMPLATE]}) == {"a": 1 - 10 / 4}  # 1, 2, 3 and 4 edits
@@ -84,8 +84,11 @@ def test_what_became_of_no_member_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("event", [Added(2, "0", evicted=(0,)), Regrouped({"0": (1, 2)})])
-def test_members_that_are_gone_are_forgotten_and_the_others_kept(event: Added | Regrouped) -> None:
+@pytest.mark.parametrize("were_compared", [False, True])
+def test_members_that_are_gone_are_forgotten_and_the_others_kept(event: Added | Regrouped, were_compared: bool) -> None:
     known = behaviours(0, 1) if isinstance(event, Added) else behaviours(0, 1, 2)
+    if were_compared:
+        known.matrix([TEMPLATE, 0, 1])
     if isinstance(event, Added):
         known.apply(evaluated(2), {TEMPLATE, 0, 1})
     known.apply(event, {TEMPLATE, 1, 2})
@@ -129,7 +132,7 @@ class TestRefusal:
 
     def test_two_programs_beyond_the_normaliser_of_one_another_are_compared_all_the_same(self) -> None:
         far = {0: Trajectory.vectors([[4.0]]), 1: Trajectory.vectors([[-4.0]]), TEMPLATE: Trajectory.vectors([[0.0]])}
-        known, alive = Behaviours(RAW, CLIPPED), {TEMPLATE}
+        known, alive = Behaviours(RAW), {TEMPLATE}
         for candidate in (TEMPLATE, 0, 1):
             known.apply(Evaluated(candidate, "", 1.0, (1.0,), (far[candidate],)), alive)
             assert known.refusal((far[candidate],)) == ""
@@ -169,7 +172,9 @@ def test_a_pairwise_normaliser_tells_short_solutions_apart_that_a_constant_takes
 
 async def test_a_run_whose_task_has_no_pairs_to_divide_by_does_not_begin(tmp_path: Path) -> None:
     task = TaskReference("cpp").load()
-    settings = resolve({"task": "cpp", "normaliser": "pair", "budget": 1, "allow_weak_isolation": True}, task=task)
+    settings = settings_from_person(
+        {"task": "cpp", "normaliser": "pair", "budget": 1, "allow_weak_isolation": True}, task=task
+    )
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(TaskError, match="vectors have no pairwise normaliser"):
         async with new_search(Launch(settings, task, folder)):

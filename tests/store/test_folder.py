@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import BehavesimError, JournalError, UsageError
-from behavesim.engine.settings import resolve, settings_from_journal
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import RunStarted
-from behavesim.store.folder import RunFolder
+from behavesim.state.settings import settings_from_journal
+from behavesim.store.folder import HELD_OUT, SUMMARY, RunFolder
 from tests.analysis.journals import started, write
 from tests.store.written import written
 
@@ -89,7 +90,9 @@ def test_a_run_is_found_by_id_by_path_and_from_inside_and_a_missing_one_names_ot
 
 def test_settings_survive_their_file(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
-    settings = resolve({"task": "tsp", "proposer": "openai", "models": {"a": 2.0}}, ["prices={}", "seed=7"])
+    settings = settings_from_person(
+        {"task": "tsp", "proposer": "openai", "models": {"a": 2.0}}, ["prices={}", "seed=7"]
+    )
     folder.write_settings(settings.flat())
     assert settings_from_journal(folder.read_settings()) == settings
 
@@ -183,10 +186,10 @@ def test_a_run_that_was_never_held_is_not_running(tmp_path: Path) -> None:
 
 def test_the_recommended_program_and_what_reports_found_out_are_kept(tmp_path: Path) -> None:
     folder = made(tmp_path, "first")
-    assert folder.read_held_out() is None
-    folder.write_held_out("{}")
+    assert folder.kept(HELD_OUT) is None
+    folder.keep(HELD_OUT, "{}")
     folder.write_recommended("def f(): ...", "score 1")
-    assert folder.read_held_out() == "{}"
+    assert folder.kept(HELD_OUT) == "{}"
     assert folder.recommended.read_text() == "# score 1\n\ndef f(): ...\n"
 
 
@@ -248,4 +251,4 @@ def test_a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nothing_up(tmp_path
         folder.write_best("x = 1", "the best")
     with pytest.raises(UsageError, match="no regular file"):
         folder.read_settings()
-    assert (folder.read_held_out(), folder.read_summary()) == (None, None)
+    assert (folder.kept(HELD_OUT), folder.kept(SUMMARY)) == (None, None)

@@ -14,7 +14,6 @@ from behavesim.store.codec import decode, encode
 from behavesim.store.damage import damages
 from behavesim.store.reading import read_events, read_prompt
 from behavesim.store.salvage import salvaged
-from behavesim.store.schema import OLDEST, PASSAGES, UNSEALED, VIEWS
 from tests.store.written import written
 
 TASK = "Pack the bins.\n\nRules:\n- whole items – “all” of them"
@@ -43,7 +42,7 @@ def select(path: Path, query: str) -> list[tuple[object, ...]]:
 
 def test_prompts_are_read_as_they_were_asked(path: Path) -> None:
     assert [event for _, _, event in read_events(path)][: len(ASKED)] == ASKED
-    assert [event for _, event in salvaged(path).events.values()][: len(ASKED)] == ASKED
+    assert [event for _, event in salvaged(path).values()][: len(ASKED)] == ASKED
     assert [getattr(read_prompt(path, number), "text", None) for number in range(len(TEXTS))] == TEXTS
     assert damages(path) == ["event 1 is not the beginning of a run"]
 
@@ -59,16 +58,6 @@ def test_a_person_with_sqlite3_reads_the_prompts_whole(path: Path) -> None:
     assert select(path, "SELECT operator, text FROM prompts WHERE candidate IS NULL") == [("reflection", TEXTS[0])]
 
 
-def test_prompts_that_an_older_version_kept_whole_are_read_as_well(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
-        db.executescript(f"{UNSEALED}; {PASSAGES} {VIEWS} PRAGMA user_version = {OLDEST + 2}")
-        for event in ASKED:
-            db.execute("INSERT INTO events (at, type, payload, data) VALUES (1.0, ?, ?, ?)", encode(event))
-        db.commit()
-    assert [event for _, _, event in read_events(tmp_path / "old.db")] == ASKED
-    assert [text for (text,) in select(tmp_path / "old.db", "SELECT text FROM prompts ORDER BY seq")] == TEXTS
-
-
 @pytest.mark.parametrize(
     "damage",
     ["DELETE FROM passages WHERE text LIKE 'Rules%'", "UPDATE passages SET text = 'other' WHERE text LIKE 'Rules%'"],
@@ -81,7 +70,7 @@ def test_a_prompt_of_which_a_passage_is_lost_or_altered_is_told_and_not_read(pat
         list(read_events(path))
     told = [line.split()[1] for line in damages(path) if "a passage of its prompt" in line]
     assert told == ["1", "2", "3", str(len(ASKED) + 1)]
-    assert [event for _, event in salvaged(path).events.values()] == ASKED[3:]
+    assert [event for _, event in salvaged(path).values()] == ASKED[3:]
 
 
 @pytest.mark.parametrize("number", ["1e30", str(2**70), "-1", '"x"', "[]", "{}", "null", "1.5", "true"])

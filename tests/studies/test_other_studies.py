@@ -47,9 +47,9 @@ def test_thinning_keeps_the_ends_and_stretches_what_is_short() -> None:
 
 
 def test_the_measures_of_distance_agree_more_with_one_another_than_with_the_cosine() -> None:
-    kendall = on_optimisers().correlations()["kendall"]
-    distances = [value for pair, value in kendall.items() if "cosine" not in pair]
-    cosines = [value for pair, value in kendall.items() if "cosine" in pair]
+    kendall = on_optimisers().document()["correlations"]["kendall"]
+    distances = [each["value"] for each in kendall if "cosine" not in each["measures"]]
+    cosines = [each["value"] for each in kendall if "cosine" in each["measures"]]
     assert min(distances) > max(cosines)
 
 

@@ -5,13 +5,13 @@ import pytest
 from behavesim_tasks.tsp_hard import BEST, DIGITS, SIZES, HardTravellingSalesman
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from behavesim.engine.build import judging
-from behavesim.engine.settings import resolve
+from behavesim.engine.judging import judging
+from behavesim.engine.settings import settings_from_person
 from behavesim.programs.fences import fenced_blocks
 from behavesim.proposers.genetic import GeneticProposer
 from behavesim.state.events import Prompt
-from behavesim.state.verdict import Failure, Verdict
 from behavesim.task import SPLITS, TaskReference
+from behavesim.task.verdict import Failure, Verdict
 
 task = HardTravellingSalesman()
 
@@ -82,13 +82,15 @@ def test_the_references_lie_closely_above_a_lower_bound(split):
 
 
 def test_a_run_gives_programs_two_seconds_a_tour_unless_told_otherwise():
-    assert resolve({"task": "tsp_hard"}, task=task).timeout_s == 2.0 * len(task.instances("search")) == 12.0
-    assert resolve({"task": "tsp_hard"}, ["timeout_s=30"], task=task).timeout_s == 30
+    assert (
+        settings_from_person({"task": "tsp_hard"}, task=task).timeout_s == 2.0 * len(task.instances("search")) == 12.0
+    )
+    assert settings_from_person({"task": "tsp_hard"}, ["timeout_s=30"], task=task).timeout_s == 30
 
 
 async def test_a_program_that_follows_a_plan_is_refused_and_one_that_chooses_anew_is_not():
     loaded = TaskReference("tsp_hard").load()
-    settings = resolve({"task": "tsp_hard", "allow_weak_isolation": True, "timeout_s": 100.0}, task=loaded)
+    settings = settings_from_person({"task": "tsp_hard", "allow_weak_isolation": True, "timeout_s": 100.0}, task=loaded)
     async with judging(settings, loaded) as judge:
         greedy, planned = [await judge.evaluate(source) for source in (loaded.template, PLANS)]
     assert isinstance(greedy, Verdict)

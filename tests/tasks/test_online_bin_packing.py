@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from behavesim_tasks.bin_packing import CAPACITY, Items, OnlineBinPacking
 
-from behavesim.engine.build import judging
-from behavesim.engine.settings import resolve
-from behavesim.state.verdict import Verdict
+from behavesim.engine.judging import judging
+from behavesim.engine.settings import settings_from_person
 from behavesim.task import InvalidSolution
+from behavesim.task.verdict import Verdict
 from behavesim.trajectory import Trajectory
 
 task = OnlineBinPacking()
@@ -148,7 +148,7 @@ def priority(item, bins):
 
 
 async def test_a_program_that_looks_for_the_items_to_come_finds_none_and_packs_first_fit():
-    settings = resolve({"task": "bin_packing", "allow_weak_isolation": True}, task=task)
+    settings = settings_from_person({"task": "bin_packing", "allow_weak_isolation": True}, task=task)
     async with judging(settings, task) as judge:
         verdict = await judge.evaluate(READS_AHEAD)
     assert isinstance(verdict, Verdict), verdict

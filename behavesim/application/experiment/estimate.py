@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,31 +12,31 @@ from behavesim.base.tokens import Tokens, Usage
 from behavesim.proposers.installed import models_asked, proposer_type
 from behavesim.proposers.price_list import PriceList
 from behavesim.proposers.prices import Prices
-from behavesim.store.progress import Progress, progress
+from behavesim.store.progress import progress
 from behavesim.task import TaskReference
 
 COMPLETION = 2500
-"""Tokens of a reply, including reasoning, assumed while no reply of the model is known."""
+"""Number of tokens of a reply, reasoning included, that is assumed while no run of the experiment has a reply."""
 GROWTH = 3
-"""Assumed length of a program in a prompt, as a multiple of the template's length."""
+"""Assumed length of a program in a prompt, as a multiple of the template's length: found programs are longer."""
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """Expected requests and tokens, and the cost in USD at the most expensive model's price.
-
-    `cost_usd` is None if a price is unknown. `answered` is the number of earlier requests that the estimate is based
-    on; at 0 it is a guess.
-    """
+    """The expected requests, tokens and cost of runs."""
 
     models: tuple[str, ...]
+    """The models that may be asked."""
     tokens: Tokens
+    """The expected number of requests and of tokens, for all runs together."""
     cost_usd: float | None
+    """The cost in USD at the most expensive model's price; None if a price is unknown."""
     answered: int
+    """The number of earlier requests whose mean tokens were used; 0 means that the tokens are guessed."""
 
     @property
     def sentence(self) -> str:
-        """The estimate in words, with what it is based on."""
+        """The estimate as a text, with what it is based on in brackets."""
         tokens, answered = self.tokens, self.answered
         price = "at an unknown price" if self.cost_usd is None else f"about ${self.cost_usd:,.2f}"
         guess = f"guessing {tokens.prompt / tokens.calls:,.0f} tokens a prompt and {COMPLETION:,} a reply"
@@ -47,41 +47,45 @@ class CostEstimate:
 
 
 def estimate(asking: Sequence[Planned], planned: Sequence[Planned], runs_dir: Path) -> CostEstimate:
-    """Estimate what the runs in `asking` will still use, from the planned runs' requests so far.
+    """Estimate what the runs in `asking` will still use, from the requests that the planned runs in `runs_dir` made.
 
-    `asking` must not be empty; its first run's settings name the models and prices.
+    `asking` must not be empty. The settings of its first run name the models and prices. Raises JournalError if a run's
+    journal cannot be read, TaskError if a task cannot be loaded.
     """
-    made = {run.name: runs_dir / run.name / "run.db" for run in planned}
-    known = {name: progress(journal) for name, journal in made.items() if journal.exists()}
+    journals = {run.name: runs_dir / run.name / "run.db" for run in planned}
+    known = {name: progress(journal) for name, journal in journals.items() if journal.exists()}
     calls = sum(run.settings.budget - (known[run.name].registered if run.name in known else 0) for run in asking)
     answered = sum(found.calls for found in known.values())
-    each_in, each_out = _each(known.values(), answered) if answered else (_prompt_tokens(asking), float(COMPLETION))
-    each = Usage(round(each_in), completion=round(each_out))
+    prompt, completion = round(_prompt_tokens(asking)), COMPLETION
+    if answered:
+        prompt = round(sum(found.prompt_tokens for found in known.values()) / answered)
+        completion = round(sum(found.completion_tokens for found in known.values()) / answered)
     settings = asking[0].settings
     models = models_asked(settings)
-    costs = [_cost(settings, model, calls, each) for model in models]
+    costs = [_cost(settings, model, calls, Usage(prompt, completion=completion)) for model in models]
     known_costs = [cost for cost in costs if cost is not None]
+    # which model is asked is drawn for each request, so the dearest one's cost is the most that can be expected
     cost = max(known_costs) if len(known_costs) == len(costs) else None
-    tokens = Tokens(calls, prompt=calls * round(each_in), completion=calls * round(each_out))
-    return CostEstimate(models, tokens, cost, answered)
+    return CostEstimate(models, Tokens(calls, prompt=calls * prompt, completion=calls * completion), cost, answered)
 
 
 def _cost(settings: Settings, model: str, calls: int, each: Usage) -> float | None:
-    """Return the cost in USD of `calls` requests in the run's service tier; None if the price is unknown."""
+    """Return the cost in USD of `calls` requests to a model, each with this usage; None if its price is unknown.
+
+    The settings name the service tier, and prices that replace those of the price list.
+    """
     tier = settings.flat().get("service_tier")
     listed = PriceList(proposer_type(settings.proposer).endpoint()).cost(model, replace(each, tier=tier))
     one = Prices.named(settings.prices).cost(model, Tokens.of([replace(each, cost_usd=listed)]))
     return None if one is None else calls * one
 
 
-def _each(known: Iterable[Progress], answered: int) -> tuple[float, float]:
-    """Return the mean tokens of a prompt and of a reply over the requests answered so far."""
-    found = list(known)
-    return sum(each.prompt_tokens for each in found) / answered, sum(e.completion_tokens for e in found) / answered
-
-
 def _prompt_tokens(asking: Sequence[Planned]) -> float:
-    """Estimate the tokens of a prompt, at four characters a token: the description and a few programs."""
+    """Return the mean tokens of the runs' prompts, guessed at four characters a token.
+
+    A prompt is taken to hold the task's description, `examples_per_prompt` programs (one if the method has no such
+    setting), and 400 characters of fixed text.
+    """
     lengths = []
     for run in asking:
         task = TaskReference(run.settings.task).load()

@@ -16,14 +16,18 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.config import differences
 from behavesim.base.errors import UsageError
-from behavesim.engine.settings import settings_from_journal
+from behavesim.engine.judging import shared_cluster
 from behavesim.reports.words import clock
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
 
 
 def unfinished(planned: Sequence[Planned], runs_dir: Path) -> list[Planned]:
-    """Return the runs that are not finished; raises UsageError if one was made under other settings."""
+    """Return the runs that still have to be made, resumed, or given a recommended program.
+
+    Raises UsageError if one was made under other settings than planned.
+    """
     return [run for run in planned if not _is_finished(run, RunFolder(runs_dir / run.name))]
 
 
@@ -38,14 +42,15 @@ def _is_finished(run: Planned, folder: RunFolder) -> bool:
 
 
 class Execution:
-    """Carries out each run in a process of its own: `jobs` runs at once, each evaluating `workers` programs at once.
-
-    The output of a run is kept in `NAME.log` beside its folder. `tell` receives a line when a run ends.
-    """
+    """Makes or resumes each planned run in a process of its own, whose output goes to `NAME.log` beside its folder."""
 
     def __init__(
-        self, planned: Sequence[Planned], runs_dir: Path, jobs: int, workers: int, tell: Callable[[str], None]
+        self, planned: Sequence[Planned], runs_dir: Path, jobs: int, workers: int | str, tell: Callable[[str], None]
     ) -> None:
+        """`jobs` runs go on at once. Each evaluates `workers` programs at once, or all share the cluster of that name.
+
+        `runs_dir` is the folder of the runs' folders; it is made if it is missing. `tell` gets a line when a run ends.
+        """
         self._planned = planned
         self._runs_dir = runs_dir
         self._jobs = jobs
@@ -54,18 +59,25 @@ class Execution:
         self._free = asyncio.Semaphore(jobs)
         self._living: set[Process] = set()
         self._is_ending = False
-        self._took: list[float] = []
+        self._took: list[float] = []  # seconds of each run that has ended
         self._failed: list[str] = []
+        self._environment: dict[str, str] = {}  # of the runs' processes
 
     async def run(self) -> list[str]:
-        """Make every run and return the sorted names of those that failed.
+        """Make every run and return the sorted names of those whose process ended with another exit code than 0.
 
         When cancelled, it asks every run to stop, waits for them, and then raises CancelledError.
         """
         self._runs_dir.mkdir(parents=True, exist_ok=True)
+        async with shared_cluster(self._workers) as variables:
+            self._environment = {**os.environ, **variables}
+            return await self._all()
+
+    async def _all(self) -> list[str]:
+        """Make every run, and end in order when cancelled; see `run`."""
         working = asyncio.gather(*map(self._one, self._planned))
         try:
-            await asyncio.shield(working)
+            await asyncio.shield(working)  # a cancellation must not kill the runs, which end in order below
         except asyncio.CancelledError:
             self._is_ending = True
             self.end()
@@ -79,6 +91,7 @@ class Execution:
             _end(process)
 
     async def _one(self, run: Planned) -> None:
+        """Make a run as soon as there is a place for it, and tell how it ended; nothing is begun after `end`."""
         async with self._free:
             if self._is_ending:
                 return
@@ -102,6 +115,7 @@ class Execution:
                 stdin=PIPE,
                 stdout=log,
                 stderr=log,
+                env=self._environment,
                 start_new_session=True,  # a Ctrl-C reaches this process alone, which passes it on
             )
             self._living.add(process)
@@ -113,6 +127,7 @@ class Execution:
         return process.returncode
 
     def _said(self, run: Planned, code: int | None) -> str:
+        """Return how a run ended, by its exit code, and what it found."""
         if code:
             return f"ended with exit code {code}; see {self._runs_dir / run.name}.log"
         made = Run.load(self._runs_dir / run.name)
@@ -120,7 +135,7 @@ class Execution:
         return found if made.state.stopped == "budget" else f"stopped by {made.state.stopped}, {found}"
 
     def _left(self) -> str:
-        """Return the expected time for the remaining runs, as text; '' if none is left."""
+        """Return the time that the remaining runs probably take, as text; "" if none is left."""
         left = len(self._planned) - len(self._took)
         each_s = sum(self._took) / len(self._took)
         return f", about {clock(each_s * left / min(left, self._jobs))} left" if left else ""

@@ -1,9 +1,10 @@
-"""The plan of an experiment: its file, and the runs that follow from it."""
+"""Reads an experiment's file and plans its runs."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,70 +12,76 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from behavesim.application.launch import task_settings
 from behavesim.base.config import OWN, Settings, read_toml
 from behavesim.base.errors import UsageError, nearest
-from behavesim.engine.settings import is_foreign, owners, resolve
-from behavesim.task import TaskReference
+from behavesim.state.settings import is_foreign, owners
 
 Seeds = int | list[int]
-"""A number of seeds, counted from 0, or a list of seeds."""
+"""How many seeds there are, counted from 0, or a list of the seeds themselves."""
 
 
 class Variant(BaseModel):
-    """A named set of settings that distinguishes a group of runs."""
+    """A named set of settings that distinguishes a group of runs from other groups."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^\S(.*\S)?$")
+    """The group's label; its end, behind the method's name, if the variant is combined with several methods."""
     settings: Mapping[str, Any] = {}
+    """Settings of the group's runs by name; they override those of the experiment."""
 
 
 class Experiment(BaseModel):
-    """An experiment file: every task is run with every method, variant and seed.
+    """What an experiment's file says: every task is run with every method, variant and seed.
 
-    A variant that names a method is not combined with `methods`.
+    A variant whose settings have a `method` is not combined with `methods`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[\w][\w.+-]*$")
+    """Name of the folder of the runs: letters, digits and . _ + -."""
     tasks: list[str] = Field(min_length=1)
+    """Names of tasks, or paths of task files."""
     methods: list[str] = []
+    """Names of methods, or paths of method files."""
     seeds: Seeds | Mapping[str, Seeds] = 3
+    """The seeds of all tasks, or the seeds of each task by its name."""
     settings: Mapping[str, Any] = {}
     """Settings for all runs; each run takes those that its method and proposer have."""
     task_settings: Mapping[str, Mapping[str, Any]] = {}
     """Settings for the runs on one task, keyed by task; they override `settings`."""
     variant: list[Variant] = []
+    """The tables `[[variant]]` of the file."""
     tests: list[tuple[str, str]] | None = None
-    """Pairs of group labels whose difference is tested; None tests all pairs."""
+    """Pairs of labels of groups whose difference is tested for significance; None tests all pairs."""
     tests_unfinished: bool = False
     """Whether runs that a cap or a person ended before their budget was spent are tested beside the others."""
     held_out: bool = True
     """Whether the report evaluates the programs found on held-out instances."""
     metrics: list[str] = []
-    """Paths of metric files, used beside the installed metrics."""
+    """Paths of metric files, and names such as `candidates_to_5`, used beside the installed metrics."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One run of an experiment: its name, the settings given for it, and its complete settings."""
+    """One run of an experiment: the name of its folder, and its complete settings."""
 
     name: str
-    given: Mapping[str, Any]
     settings: Settings
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A group of runs: its label and the settings they share, including the method."""
+class Group:
+    """Runs that differ only in their task and seed: their label, and settings by name, of which one is the method."""
 
     label: str
     given: Mapping[str, Any]
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read an experiment file; raises UsageError with one line if it is not valid."""
+    """Read an experiment's file; raises UsageError, in one line, if it cannot be read or is not valid."""
     try:
         experiment = Experiment.model_validate(read_toml(path))
     except ValidationError as error:
@@ -88,7 +95,7 @@ def read_experiment(path: Path) -> Experiment:
             raise UsageError(
                 f"the experiment {path} has settings for task {task!r}; its tasks are {', '.join(experiment.tasks)}"
             )
-    known = {cell.label for cell in cells(experiment)}
+    known = {group.label for group in groups(experiment)}
     for label in [label for pair in experiment.tests or [] for label in pair]:
         if label not in known:
             raise UsageError(f"the experiment {path} tests {label!r}; its groups are {', '.join(sorted(known))}")
@@ -96,7 +103,7 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _meant(place: tuple[int | str, ...]) -> str:
-    """Suggest what an unknown key was meant to be; `place` is pydantic's location of the key."""
+    """Return a suggestion what an unknown key was meant to be; `place` is pydantic's location of the key."""
     key, known = str(place[-1]), list(Experiment.model_fields if len(place) == 1 else Variant.model_fields)
     if key in OWN or any(owner.options and key in owner.options.model_fields for owner in owners()):
         return "a setting belongs in `settings`"
@@ -106,33 +113,32 @@ def _meant(place: tuple[int | str, ...]) -> str:
 def plan(experiment: Experiment, proposer: str) -> list[Planned]:
     """Return all runs, ordered by seed, so that an interrupted experiment has runs of every group.
 
-    `proposer` is used if the experiment names none. Raises UsageError if a setting belongs to no run, or if two runs
-    would have the same name or the same settings.
+    `proposer` is used if the experiment names none. Raises TaskError if a task cannot be loaded. Raises UsageError if a
+    setting does not fit or belongs to no run, a task has no seeds, or two runs would have one name, or settings that
+    are equal but for `Adjustable` ones.
     """
+    common = {"proposer": proposer, **experiment.settings}
     runs = [
-        _planned(
-            task, cell, seed, {"proposer": proposer, **experiment.settings, **experiment.task_settings.get(task, {})}
-        )
+        _planned(task, group, seed, {**common, **experiment.task_settings.get(task, {})})
         for seed in sorted({seed for task in experiment.tasks for seed in _seeds(experiment, task)})
         for task in experiment.tasks
         if seed in _seeds(experiment, task)
-        for cell in cells(experiment)
+        for group in groups(experiment)
     ]
     for key in experiment.settings:
-        if runs and not any(key in run.given for run in runs):
+        if runs and not any(key in run.settings.flat() for run in runs):
             raise UsageError(
                 f"no run of the experiment has a setting {key!r}: it belongs to other methods or proposers"
             )
-    names = [run.name for run in runs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two runs of the experiment would be called {twice}; give its variants different names")
+    twice = [name for name, times in Counter(run.name for run in runs).items() if times > 1]
+    if twice:
+        raise UsageError(f"two runs of the experiment would be called {twice[0]}; give its variants different names")
     _refuse_twins(runs)
     return runs
 
 
 def _refuse_twins(runs: Sequence[Planned]) -> None:
-    """Raise UsageError if two groups have equal settings: each sample would be counted twice."""
+    """Raise UsageError if two groups have equal settings: each of their runs would be made and counted twice."""
     seen: dict[str, str] = {}
     for run in runs:
         settings = run.settings
@@ -142,18 +148,22 @@ def _refuse_twins(runs: Sequence[Planned]) -> None:
             raise UsageError(f"{twins} on {settings.task}; leave one out")
 
 
-def cells(experiment: Experiment) -> list[Cell]:
-    """Return the groups of runs: every method with every variant, then every variant that names its method."""
+def groups(experiment: Experiment) -> list[Group]:
+    """Return the groups of runs: every method with every variant that names no method, then the other variants.
+
+    If all variants name a method, each method is also a group of its own.
+    """
     free = [variant for variant in experiment.variant if "method" not in variant.settings]
-    bound = [variant for variant in experiment.variant if "method" in variant.settings]
-    crossed = [_crossed(method, variant, experiment) for method in experiment.methods for variant in free]
-    plain = [Cell(method, {"method": method}) for method in experiment.methods if not free]
-    return [*plain, *crossed, *(Cell(variant.name, variant.settings) for variant in bound)]
-
-
-def _crossed(method: str, variant: Variant, experiment: Experiment) -> Cell:
-    label = variant.name if len(experiment.methods) == 1 else f"{method} {variant.name}"
-    return Cell(label, {"method": method, **variant.settings})
+    bound = [Group(variant.name, variant.settings) for variant in experiment.variant if variant not in free]
+    if not free:
+        return [*(Group(method, {"method": method}) for method in experiment.methods), *bound]
+    is_alone = len(experiment.methods) == 1
+    crossed = [
+        Group(variant.name if is_alone else f"{method} {variant.name}", {"method": method, **variant.settings})
+        for method in experiment.methods
+        for variant in free
+    ]
+    return [*crossed, *bound]
 
 
 def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
@@ -165,11 +175,10 @@ def _seeds(experiment: Experiment, task: str) -> Sequence[int]:
     return range(seeds) if isinstance(seeds, int) else seeds
 
 
-def _planned(task: str, cell: Cell, seed: int, common: Mapping[str, Any]) -> Planned:
-    reference = TaskReference(task).resolved()
-    loaded = reference.load()
-    named = {**common, **cell.given}
+def _planned(task: str, group: Group, seed: int, common: Mapping[str, Any]) -> Planned:
+    """Return the run of a group on a task; settings in `common` that its method or proposer lacks are left out."""
+    named = {**common, **group.given}
     fitting = {key: value for key, value in common.items() if not is_foreign(key, named)}
-    given = {**fitting, **cell.given, "task": reference.text, "seed": seed, "label": cell.label}
-    stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{cell.label}")
-    return Planned(f"{stem}-seed{seed}", given, resolve(given, task=loaded))
+    settings, loaded = task_settings(task, {**fitting, **group.given, "seed": seed, "label": group.label})
+    stem = re.sub(r"[^\w.+-]+", "-", f"{loaded.name}-{group.label}")
+    return Planned(f"{stem}-seed{seed}", settings)

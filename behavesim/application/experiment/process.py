@@ -1,6 +1,7 @@
-"""One run of an experiment, in a process that stops in order when the experiment's process is killed.
+"""Makes or resumes one run of an experiment, as a process that stops in order when the experiment's process dies.
 
-Standard input is a JSON object: `parent` (a process id), `folder` (the run's path) and `settings`.
+Standard input is a JSON object: `parent` (the id of the experiment's process), `folder` (the run's path) and `settings`
+(by name).
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from behavesim.application.signals import run_until_asked_to_end
 from behavesim.base.errors import INTERRUPTED, BehavesimError
 from behavesim.base.text import printable
 from behavesim.engine.build import Launch
-from behavesim.engine.settings import settings_from_journal
 from behavesim.sandbox.processes import die_with_parent
+from behavesim.state.settings import settings_from_journal
 from behavesim.store.folder import RunFolder
 from behavesim.task import TaskReference
 
 
 def main() -> None:
-    """Make or resume the run; exit codes are those of `behavesim run`."""
+    """Make or resume the run; exits with the code of a BehavesimError, with 130 if interrupted, and else with 0.
+
+    It does nothing if the experiment's process is gone already.
+    """
     die_with_parent(signal.SIGTERM)
     given = json.load(sys.stdin)
     if os.getppid() != given["parent"]:
@@ -40,7 +44,8 @@ def main() -> None:
         if launch.folder.journal.exists():
             work = session.resume(launch, shown_search, _note)
         else:
-            _clear(launch.folder)
+            if launch.folder.path.is_dir():  # a process was killed before the run's journal existed
+                shutil.rmtree(launch.folder.path)
             work = session.begin(launch, shown_search, _note)
         run_until_asked_to_end(work, launch.requests.abandon)
     except asyncio.CancelledError:
@@ -51,14 +56,9 @@ def main() -> None:
 
 
 def _note(text: str) -> None:
+    """Write a line to standard error, which is the run's log."""
     with suppress(OSError):  # a log that cannot be written ends no run
         sys.stderr.write(f"behavesim: {printable(text)}\n")
-
-
-def _clear(folder: RunFolder) -> None:
-    """Delete the folder of a run that was killed before its journal existed."""
-    if folder.path.is_dir():
-        shutil.rmtree(folder.path)
 
 
 if __name__ == "__main__":

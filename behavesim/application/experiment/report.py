@@ -1,4 +1,4 @@
-"""The report of an experiment: a comparison of its runs, written beside them as JSON and CSV."""
+"""Compares the runs of an experiment, and writes the comparison beside them as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.plan import Experiment, Planned
 from behavesim.application.held_out import reports_of
 from behavesim.reports.csv_files import write_csv
-from behavesim.reports.document import document
+from behavesim.reports.json_document import json_document
+from behavesim.reports.page import write_comparison
+
+PAGE = "comparison.html"
+"""Name of the page of an experiment's comparison, in the folder of its runs."""
 
 
 async def compared(
@@ -21,11 +25,18 @@ async def compared(
     runs_dir: Path,
     metrics: Sequence[Metric],
     tell: Callable[[str], None],
+    workers: int | str | None = None,
 ) -> RunComparison:
-    """Compare the runs, write report.json and the CSV files in tables/, and return the comparison."""
+    """Compare the runs that were `made`, write report.json, comparison.html and tables/*.csv; return the comparison.
+
+    Files are written into `runs_dir`, the folder of the runs. `tell` gets a line when programs are evaluated on a
+    task's held-out instances, by so many `workers` or a cluster's; None for all cores. Raises as `reports_of` does,
+    OSError or UsageError if a file cannot be written, and UsageError if a metric fails.
+    """
     runs = [Run.load(runs_dir / run.name) for run in made]
-    reports = await reports_of(runs, tell, experiment.held_out)
+    reports = await reports_of(runs, tell, experiment.held_out, workers)
     found = comparison(reports, experiment.tests, metrics, experiment.tests_unfinished)
-    (runs_dir / "report.json").write_text(json.dumps(document(found), indent=1), encoding="utf-8")
+    (runs_dir / "report.json").write_text(json.dumps(json_document(found), indent=1), encoding="utf-8")
     write_csv(found, runs_dir / "tables")
+    write_comparison(found, runs, runs_dir / PAGE)
     return found

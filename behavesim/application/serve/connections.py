@@ -7,11 +7,11 @@ import asyncio
 from aiohttp import web
 
 CONNECTIONS = 256
-"""Largest number of connections at once; further ones are closed immediately."""
+"""Largest number of connections at once; further ones are closed immediately. It bounds memory and descriptors."""
 STREAMS = 128
 """Largest number of connections that receive events without a time limit; at most half of all."""
 LIFE_S = 60.0
-"""Seconds after which any other connection is closed, idle or busy; sending a page takes less."""
+"""Seconds after its start at which a connection without an event stream is closed, idle or busy: pages take less."""
 
 
 class Connections:
@@ -52,6 +52,7 @@ class Connections:
             answering.cancel()
 
     def _end(self, handler: web.RequestHandler) -> None:
+        """Close a connection, unless it is an event stream or closed already."""
         if handler not in self._streams and handler.transport is not None:
             handler.transport.abort()
 

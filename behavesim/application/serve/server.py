@@ -1,4 +1,4 @@
-"""The web server: its pages, its event stream, and who may request them."""
+"""The web server: its pages, its stream of events, and the rules who may request them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,34 @@ import asyncio
 import gzip
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from hmac import compare_digest
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
 from behavesim.application.serve.connections import Connections
-from behavesim.application.serve.shelf import HELD, Shelf
+from behavesim.application.serve.shelf import Shelf, Snapshot
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import printable
-from behavesim.reports.page import html
-from behavesim.reports.tables_page import runs_page, tables_page
+from behavesim.reports.page import comparison_html, html
+from behavesim.reports.runs_page import runs_page
 
 T = TypeVar("T")
 
 POLL_S = 1.0
-"""Seconds between checks whether a run has changed, shared by all clients; without clients there are no checks."""
+"""Seconds between checks whether runs have changed; one check serves all clients that receive events."""
 READERS = 4
-"""Number of threads that read runs: fewer slow pages than this leave room for others."""
+"""Number of threads that read runs: the other pages wait only if so many slow pages are being made."""
 LIFE_SIGN_S = 15.0
 """Seconds between two messages of a quiet event stream, so that a lost connection is noticed."""
 STALLED_S = 10.0
@@ -49,12 +51,14 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+"""Headers of every response: they forbid the page to load or send anything elsewhere, and to be framed or cached."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""Answers a request."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is "localhost" or a loopback address, which only this machine can reach."""
+    """Whether a host is "localhost" or a loopback address, which only this machine can reach; other names are not."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -62,10 +66,10 @@ def is_loopback(host: str) -> bool:
 
 
 async def serve(folder: Path, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve the runs of a folder until cancelled; with port 0, the system chooses a free port.
+    """Serve the runs of a folder at a host and port until cancelled; with port 0, the system chooses a free port.
 
-    `announce` is called once with the URL of the list of runs; if `host` is not a loopback address, it holds a secret
-    token. Raises UsageError if the server cannot listen at that host and port.
+    `announce` is called once with the URL of the list of runs. If `host` is not a loopback address, the URL holds a
+    secret token, and nothing is served without it. Raises UsageError if the server cannot listen there.
     """
     site = _Site(Shelf(folder), host)
     async with site.listening(port) as address:
@@ -74,7 +78,7 @@ async def serve(folder: Path, host: str, port: int, announce: Callable[[str], No
 
 
 class _Site:
-    """All pages, and the event stream that tells clients which runs have changed."""
+    """The pages of a folder's runs, and the stream of events that tells clients which runs have changed."""
 
     def __init__(self, shelf: Shelf, host: str) -> None:
         self._shelf, self._host = shelf, host
@@ -83,13 +87,14 @@ class _Site:
         self._readers = ThreadPoolExecutor(READERS, "reader")
         self._comparing = ThreadPoolExecutor(1, "comparing")  # a comparison is slow, and must not delay pages
         self._under_way: dict[str, asyncio.Future[Any]] = {}  # readings by key: equal requests share one
-        self._pages: dict[str, tuple[str, bytes]] = {}
+        self._pages: WeakKeyDictionary[Snapshot, bytes] = WeakKeyDictionary()  # kept as long as their snapshots
         self._versions: dict[str, str] = {}
         self._news = asyncio.Event()
         """Set when versions change, and then replaced by a new event."""
 
     @asynccontextmanager
     async def listening(self, port: int) -> AsyncIterator[str]:
+        """Listen at a port during the block, and yield the URL; raises UsageError if that is not possible."""
         app = web.Application(middlewares=[self._guarded])
         app.on_response_prepare.append(_add_headers)
         app.add_routes(
@@ -119,10 +124,13 @@ class _Site:
             self._connections.end_streams()
             await runner.cleanup()
             for pool in (self._readers, self._comparing):
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)  # a slow reading must not delay the end
 
     async def look(self) -> None:
-        """Check every POLL_S seconds whether runs have changed, and notify all event streams; never returns."""
+        """Every POLL_S seconds notify all event streams if a run held in memory has changed; never returns.
+
+        Without event streams nothing is read.
+        """
         while True:
             await asyncio.sleep(POLL_S)
             if not self._connections.has_streams():
@@ -131,10 +139,15 @@ class _Site:
             if versions != self._versions:
                 self._versions = versions
                 self._news.set()
-                self._news = asyncio.Event()
+                self._news = asyncio.Event()  # the streams hold the old one, which stays set for all of them
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request that may be answered; errors become statuses.
+
+        They are 404 for what is not there and 500 for other errors, 405 for other methods than GET and HEAD, and 403
+        without the token or under a foreign name.
+        """
         if request.method not in ("GET", "HEAD"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "HEAD"])
         if not self._is_meant(request):
@@ -164,9 +177,8 @@ class _Site:
 
     async def _compare(self, request: web.Request) -> web.Response:
         names = request.query.getall("run", [])
-        tables = await self._read(f"compared {names}", lambda: self._shelf.compared(names), self._comparing)
-        page = tables_page(f"Comparison of {', '.join(names)}", tables, self._root)
-        return web.Response(text=page, content_type="text/html")
+        find = partial(self._compared_page, names)
+        return _packed(request, await self._read(f"compared {names}", find, self._comparing), "text/html")
 
     async def _page(self, request: web.Request) -> web.Response:
         name = request.match_info["run"]
@@ -176,10 +188,15 @@ class _Site:
     async def _document(self, request: web.Request) -> web.Response:
         name = request.match_info["run"]
         snapshot = await self._read(f"document {name}", lambda: self._shelf.snapshot(name))
-        return _packed(request, snapshot.json, "application/json", {"X-Version": snapshot.version})
+        response = _packed(request, snapshot.json, "application/json")
+        response.headers["X-Version"] = snapshot.version
+        return response
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Stream the versions of all runs whenever one changes, and an empty comment every LIFE_SIGN_S seconds."""
+        """Stream the versions of the runs held in memory, first and at each change, and life signs every LIFE_SIGN_S.
+
+        Answers 503 if there are too many streams.
+        """
         if self._connections.is_full():
             raise web.HTTPServiceUnavailable(text="too many are watching\n", headers={"Retry-After": "30"})
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -202,24 +219,31 @@ class _Site:
             self._connections.end_stream(request)
 
     def _page_of(self, name: str) -> bytes:
-        """Return the page of a run as gzipped HTML; it is made once for each version."""
+        """Return the page of a run as gzipped HTML, with the script that keeps it up to date; made once a snapshot."""
         snapshot = self._shelf.snapshot(name)
-        version, body = self._pages.get(name, ("", b""))
-        if version != snapshot.version:
+        if snapshot not in self._pages:
             known = {"ROOT": self._root, "RUN": name, "VERSION": snapshot.version, "ADDRESS": quote(name)}
-            script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items()) + _live()
-            body = gzip.compress(html(snapshot.document, script, "'self'").encode(), compresslevel=5, mtime=0)
-            if len(self._pages) >= HELD:
-                self._pages.clear()
-            self._pages[name] = snapshot.version, body
-        return body
+            script = "".join(f"const {key} = {_in_script(value)};\n" for key, value in known.items())
+            script += files(__package__).joinpath("live.js").read_text(encoding="utf-8")
+            page = html(snapshot.document, script, "'self'")
+            self._pages[snapshot] = gzip.compress(page.encode(), compresslevel=5, mtime=0)
+        return self._pages[snapshot]
+
+    def _compared_page(self, names: Sequence[str]) -> bytes:
+        """Return the page of a comparison as gzipped HTML, with a link to the list of runs."""
+        shown = replace(self._shelf.compared(names), home=self._root)
+        return gzip.compress(comparison_html(shown).encode(), compresslevel=5, mtime=0)
 
     async def _read(self, key: str, find: Callable[[], T], pool: ThreadPoolExecutor | None = None) -> T:
-        """Call `find` in a thread and return its result; simultaneous calls for one key share one reading."""
+        """Call `find` in a thread of `pool`, by default a reader, and return its result; raises what `find` raises.
+
+        Simultaneous calls with one key share one call of `find`. A cancelled caller does not stop it.
+        """
         if key not in self._under_way:
             reading = asyncio.get_running_loop().run_in_executor(pool or self._readers, find)
             self._under_way[key] = reading
             reading.add_done_callback(lambda _: self._under_way.pop(key))
+        # shielded: a client that leaves must not cancel a reading for which others wait
         found: T = await asyncio.shield(self._under_way[key])
         return found
 
@@ -228,19 +252,13 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
     response.headers.update(HEADERS)
 
 
-def _packed(
-    request: web.Request, body: bytes, kind: str, headers: Mapping[str, str] = MappingProxyType({})
-) -> web.Response:
-    """Return a response with a gzipped body, or with the unpacked body if the client does not accept gzip."""
+def _packed(request: web.Request, body: bytes, kind: str) -> web.Response:
+    """Return a response of media type `kind` with a gzipped body, unpacked for a client that does not accept gzip."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8", headers=headers)
-    packed = {**headers, "Content-Encoding": "gzip"}
-    return web.Response(body=body, content_type=kind, charset="utf-8", headers=packed)
+        return web.Response(body=gzip.decompress(body), content_type=kind, charset="utf-8")
+    return web.Response(body=body, content_type=kind, charset="utf-8", headers={"Content-Encoding": "gzip"})
 
 
 def _in_script(text: str) -> str:
+    """Return a text as a JavaScript literal without "<", so that it cannot end the HTML element of the script."""
     return json.dumps(text).replace("<", "\\u003c")
-
-
-def _live() -> str:
-    return files(__package__).joinpath("live.js").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The runs of a folder for the server: read on request, once for all clients, within a bounded CPU time."""
+"""The runs of a folder for the server: read on request, once for all clients, in a bounded share of the CPU time."""
 
 from __future__ import annotations
 
@@ -9,48 +9,51 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
 from behavesim.analysis.comparison import comparison
 from behavesim.analysis.glance import glance
-from behavesim.analysis.report import report
+from behavesim.analysis.held_out import known_held_out
+from behavesim.analysis.report import attempted, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.summary import Summary
-from behavesim.analysis.table import Table
 from behavesim.base.errors import BehavesimError, UsageError
 from behavesim.base.text import one_line
-from behavesim.reports.comparison import comparison_tables
-from behavesim.reports.page import Document, document
-from behavesim.store.database import check_is_current, last_event, origin
+from behavesim.reports.page import ComparisonDocument, Document, comparison_document, document
+from behavesim.store.database import last_event, origin
 from behavesim.store.folder import RunFolder
 
-K = TypeVar("K")
 V = TypeVar("V")
 
 RENEW_S = 2.0
-"""Smallest age in seconds at which a value is computed again."""
+"""Smallest age in seconds at which a value is computed again: a page that is 2 s old is new enough to a person."""
 SHARE = 0.2
-"""Largest fraction of one core's time that the whole server spends on computing values again."""
+"""Largest fraction of one core's time for which the whole server computes values again.
+
+The first computation of a value counts too, but is never held back.
+"""
 HELD = 12
-"""Largest number of runs held in memory, and also of comparisons: the least recently used is dropped. Also of pages."""
+"""Largest number of runs held in memory, and of comparisons; the least recently used are dropped."""
 COMPARED = 20
-"""Largest number of runs in one comparison."""
+"""Largest number of runs in one comparison, to bound the time that it takes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A run as it was shown last; `version` changes when the run gets new events, ends, or is made again."""
+    """A run at one moment. Two snapshots are never equal, so that a page can be kept for each."""
 
     version: str
+    """It changes when the run gets new events, is stopped or resumed, or is made again."""
     document: Document
     json: bytes
     """The document as gzipped JSON."""
 
 
 class Pace:
-    """Limits the CPU time that a server spends on computing values again, to SHARE of one core for all values."""
+    """Delays renewals of values so that a server computes for at most SHARE of one core's time, for all clients."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -120,7 +123,7 @@ def _in_one_line() -> Iterator[None]:
 
 
 class ShownRun:
-    """One run and its last snapshot; a renewal reads only the new events of the journal."""
+    """One run that is held in memory, with its last snapshot; a renewal reads only the new events of the journal."""
 
     def __init__(self, folder: RunFolder, pace: Pace) -> None:
         self._folder = folder
@@ -129,40 +132,40 @@ class ShownRun:
         self._made_again = 0
         self._last: Snapshot | None = None
         self.snapshot = Renewed(self._snapshot, pace)
-        """The snapshot, as new as `Renewed` allows."""
+        """The cached snapshot."""
 
     def is_there(self) -> bool:
         """Whether the run's journal exists."""
         return self._folder.journal.is_file()
 
     def _snapshot(self) -> Snapshot:
-        check_is_current(self._folder.journal)
         run, events = self._current()
         mark = f"~{self._made_again}" if self._made_again else ""
         version = f"{events}{'+' if self._folder.is_running() else ''}{mark}"
         if self._last is not None and version == self._last.version:
             return self._last
         found = document(run)
+        # packed once for all clients; without a time inside, equal documents give equal bytes
         self._last = Snapshot(version, found, gzip.compress(found.json().encode(), compresslevel=5, mtime=0))
         return self._last
 
     def _current(self) -> tuple[Run, int]:
-        """Return the run with all its events, and their number; a run made again in its place is read anew."""
+        """Return the run with all its events, and their number; another run in the same folder is read anew."""
         events, found = last_event(self._folder.journal), origin(self._folder.journal)
         is_same = found == self._origin and self._run is not None and events >= len(self._run.events_at)
         if self._run is not None and is_same:
             self._run.follow()
             return self._run, events
-        self._made_again += self._run is not None
+        self._made_again += self._run is not None  # part of the version: the number of events may be the same
         self._run, self._origin = Run.load(self._folder.path), found
         return self._run, events
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Summaries of the readable runs, and for each other run why it cannot be read.
+    """Summaries of the readable runs, and error messages for the others by name.
 
-    A run's name is its path below the folder.
+    A run's name is its path below the folder that is served.
     """
 
     summaries: tuple[Summary, ...]
@@ -181,10 +184,10 @@ class Shelf:
         self._lock = Lock()  # of what is held
         self._held: OrderedDict[str, ShownRun] = OrderedDict()
         self._listing = Renewed(self._list, self._pace)
-        self._comparisons: OrderedDict[tuple[str, ...], Renewed[list[Table]]] = OrderedDict()
+        self._comparison = lru_cache(HELD)(self._begin_comparison)
 
     def snapshot(self, name: str) -> Snapshot:
-        """Return the snapshot of a run, and hold the run in memory.
+        """Return the snapshot of a run, renewed if old, and hold the run in memory.
 
         Raises UsageError if there is no such run, JournalError if its journal is damaged, and another BehavesimError if
         the task's code raises.
@@ -193,11 +196,14 @@ class Shelf:
             if name not in self._held or not self._held[name].is_there():
                 self._held.pop(name, None)
                 self._held[name] = ShownRun(self._named(name), self._pace)
-            run = _last_used(self._held, name)
+            self._held.move_to_end(name)
+            if len(self._held) > HELD:
+                self._held.popitem(last=False)
+            run = self._held[name]
         return run.snapshot.value()
 
     def versions(self) -> dict[str, str]:
-        """Return the version of each run held in memory, renewed if old; unreadable runs are left out."""
+        """Return the version of each run held in memory by name, renewed if old; unreadable runs are left out."""
         with self._lock:
             held = list(self._held.items())
         found = {}
@@ -207,24 +213,27 @@ class Shelf:
         return found
 
     def listing(self) -> Listing:
-        """Return all runs, those of experiments included: running ones first, then the most recently changed."""
+        """Return all runs, those of experiments included: running ones first, then the most recently changed.
+
+        A result younger than RENEW_S, or older if the server has no CPU time left for it, is returned again.
+        """
         return self._listing.value()
 
-    def compared(self, names: Sequence[str]) -> list[Table]:
-        """Return the tables of a comparison of 1 to COMPARED runs.
+    def compared(self, names: Sequence[str]) -> ComparisonDocument:
+        """Return the document of a comparison of 1 to COMPARED runs, by their names.
 
-        Raises UsageError if their number is wrong or a run is missing, JournalError if a journal is damaged.
+        Raises UsageError if their number is wrong or a run is missing, JournalError if a journal is damaged, another
+        BehavesimError if a task's code raises.
         """
         if not 0 < len(names) <= COMPARED:
             raise UsageError(f"a comparison takes 1 to {COMPARED} runs, not {len(names)}")
-        folders, key = [self._named(name) for name in names], tuple(names)
-        with self._lock:
-            if key not in self._comparisons:
-                self._comparisons[key] = Renewed(lambda: _compared(folders), self._pace)
-            compared = _last_used(self._comparisons, key)
-        return compared.value()
+        return self._comparison(tuple(map(self._named, names))).value()
+
+    def _begin_comparison(self, folders: tuple[RunFolder, ...]) -> Renewed[ComparisonDocument]:
+        return Renewed(lambda: _compared(folders), self._pace)
 
     def _names(self) -> dict[str, RunFolder]:
+        """Return the folders of all runs by name; those of experiments lie one folder deeper."""
         found = [path.parent for pattern in ("*/run.db", "*/*/run.db") for path in self._folder.glob(pattern)]
         return {path.relative_to(self._folder).as_posix(): RunFolder(path) for path in found}
 
@@ -242,22 +251,14 @@ class Shelf:
         summaries, unreadable = [], {}
         for name, folder in sorted(self._names().items(), key=lambda pair: -pair[1].journal.stat().st_mtime):
             try:
-                check_is_current(folder.journal)
                 summaries.append(replace(glance(folder, is_kept=False), run=name))
             except BehavesimError as error:
                 unreadable[name] = str(error)
         return Listing(tuple(sorted(summaries, key=lambda each: each.state != "running")), unreadable)
 
 
-def _compared(folders: Sequence[RunFolder]) -> list[Table]:
-    for folder in folders:
-        check_is_current(folder.journal)
-    return comparison_tables(comparison([report(Run.load(folder.path)) for folder in folders]))
-
-
-def _last_used(held: OrderedDict[K, V], key: K) -> V:
-    """Return the value of a key and mark it as the most recently used; drop the least recently used beyond HELD."""
-    held.move_to_end(key)
-    while len(held) > HELD:
-        held.popitem(last=False)
-    return held[key]
+def _compared(folders: Sequence[RunFolder]) -> ComparisonDocument:
+    runs = [Run.load(folder.path) for folder in folders]
+    # what earlier reports found on held-out instances is shown; a server evaluates nothing
+    tried = [attempted(partial(known_held_out, run), None, "")[0] for run in runs]
+    return comparison_document(comparison([report(run, known) for run, known in zip(runs, tried, strict=True)]), runs)

@@ -1,4 +1,4 @@
-"""Typed genetic programming on Python source: proposals without a model."""
+"""Typed genetic programming on Python source: replies without a model."""
 
 from behavesim.proposers.genetic.grammar import Grammar
 from behavesim.proposers.genetic.proposer import GeneticProposer

@@ -1,14 +1,18 @@
-"""Build a grammar for a task that has none, from the annotated parameters of its template."""
+"""Builds a grammar for a task that has none, from the annotated parameters of its template."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+
+from behavesim.programs.definitions import functions_in
 
 SCALARS = frozenset({"int", "float", "bool"})
+"""Annotations of parameters that are taken as numbers; parameters with others than these and ARRAYS are not used."""
 ARRAYS = frozenset({"ndarray", "NDArray", "ArrayLike", "list", "tuple", "Sequence", "List", "Tuple"})
+"""Annotations of parameters that are taken as arrays of numbers."""
 
 TYPES = frozenset({"number", "scalar", "array"})
+"""The names of the grammar's types."""
 
 SCALAR_RULES = """
 scalar = number | scalar + scalar | scalar - scalar | number * scalar | scalar * scalar | scalar / (abs(scalar) + 0.01)
@@ -26,50 +30,36 @@ array = np.sqrt(np.abs(array)) | np.tanh(array) | np.exp(-np.abs(array)) | np.wh
 def generic_grammar(template: str, entry_point: str) -> str:
     """Return a grammar, as text in the notation of `Grammar`, for a function of numbers and arrays.
 
-    Only annotated parameters are used. The return annotation decides between a number, an array and an index.
+    `template` is Python source that defines the function `entry_point`, else this raises KeyError. Only parameters
+    annotated with SCALARS or ARRAYS are used. The return annotation decides what programs return: a number, an int, a
+    bool, an array, or for `int` with array parameters the index of the largest value. Without one it is a number.
     """
-    functions = [node for node in ast.parse(template).body if isinstance(node, ast.FunctionDef)]
-    function = next(node for node in functions if node.name == entry_point)
+    function = functions_in(template)[entry_point]
     parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    kinds = {argument.arg: _kind(argument.annotation) for argument in parameters}
-    scalars = [name for name, kind in kinds.items() if kind == "scalar"]
-    arrays = [name for name, kind in kinds.items() if kind == "array"]
+    scalars = [argument.arg for argument in parameters if _annotated(argument.annotation) in SCALARS]
+    arrays = [argument.arg for argument in parameters if _annotated(argument.annotation) in ARRAYS]
     lines = ["import numpy as np"]
     lines += [f"{name}_values: array = np.asarray({name}, dtype=float)" for name in arrays]
     # a parameter named like a type of the grammar would be read as a hole, so it gets another name
     lines += [f"the_{name}: scalar = {name}" if name in TYPES else f"scalar = {name}" for name in scalars]
-    lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", *_ending(function.returns, kinds)]
+    lines += [SCALAR_RULES, ARRAY_RULES if arrays else "", _ending(_annotated(function.returns), bool(arrays))]
     return "\n".join(lines)
 
 
-def _ending(returns: ast.expr | None, kinds: Mapping[str, str | None]) -> list[str]:
-    """Return the root and the final statement that suit the function's return annotation."""
-    arrays = "array" in kinds.values()
-    named = _annotated(returns)
-    if named == "int" and arrays:
-        return ["result: array", "return int(np.argmax(result))"]
-    if named in ARRAYS and arrays:
-        return ["result: array", "return result"]
-    if named in {"int", "bool"}:
-        return ["result: scalar", "return int(result)" if named == "int" else "return bool(result > 0)"]
-    return ["result: scalar", "return result"]
-
-
-def _kind(annotation: ast.expr | None) -> str | None:
-    named = _annotated(annotation)
-    if named in SCALARS:
-        return "scalar"
-    return "array" if named in ARRAYS else None
+def _ending(returned: str | None, has_arrays: bool) -> str:
+    """Return the root and the final statement that suit the name of a function's return annotation."""
+    if has_arrays and returned == "int":
+        return "result: array\nreturn int(np.argmax(result))"
+    kind = "array" if has_arrays and returned in ARRAYS else "scalar"
+    value = {"int": "int(result)", "bool": "bool(result > 0)"}.get(returned or "", "result")
+    return f"result: {kind}\nreturn {value}"
 
 
 def _annotated(annotation: ast.expr | None) -> str | None:
-    """Return the plain name of an annotation: `ndarray` for `np.ndarray`, `list` for `list[int]`."""
+    """Return the plain name of an annotation, `ndarray` for `np.ndarray` and `list` for `list[int]`; else None."""
     match annotation:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(attr=name):
+        case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
         case ast.Subscript(value=value):
             return _annotated(value)
-        case _:
-            return None
+    return None

@@ -10,7 +10,7 @@
     return unvisited_nodes[np.argmin(cost)]          the form: the statements that end every program
 
 In an expression, the name of a type is a hole for any expression of that type. The type `number` is always there: a
-positive decimal constant. Names that are not types stand for themselves.
+positive decimal constant. Names that are not types stand for themselves. A *term* is a tree of rules (`term.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 from behavesim.base.errors import TaskError
 
 NUMBER = "number"
+"""The type of constants, which every grammar has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Rule:
     holes: tuple[str, ...]
     """The types of the holes, in the order of a depth-first walk through the pattern."""
     name: str = ""
-    """The defined name, if the rule is a definition; then `definition` is its value and `line` its source."""
+    """The defined name, if the rule is a definition ("" if not); `definition` is its value, `line` its source."""
     definition: ast.expr | None = field(default=None, repr=False)
     line: str = ""
     width: int = 0
@@ -48,12 +50,11 @@ class Rule:
 
     @property
     def commutes(self) -> bool:
-        """Whether swapping the two operands keeps the value: `a + b` or `a * b` of one type."""
-        pattern = self.pattern
-        if not isinstance(pattern, ast.BinOp) or not isinstance(pattern.op, ast.Add | ast.Mult):
-            return False
-        sides = [side.id for side in (pattern.left, pattern.right) if isinstance(side, ast.Name)]
-        return len(sides) == 2 and sides[0] == sides[1] and tuple(sides) == self.holes
+        """Whether the pattern is just a sum or product of two holes of one type: swapping these keeps the value."""
+        match self.pattern:
+            case ast.BinOp(left=ast.Name(id=left), op=ast.Add() | ast.Mult(), right=ast.Name(id=right)):
+                return left == right and (left, right) == self.holes
+        return False
 
     @property
     def constant(self) -> float | int | None:
@@ -67,6 +68,7 @@ class Grammar:
 
     imports: tuple[ast.stmt, ...]
     rules: Mapping[str, tuple[Rule, ...]]
+    """The rules of each type in the order of the text, by the type's name; none for NUMBER."""
     definitions: Mapping[str, Rule]
     """The definitions, keyed by name; each may use those before it."""
     roots: Mapping[str, str]
@@ -77,83 +79,89 @@ class Grammar:
 
     @classmethod
     def parse(cls, text: str) -> Grammar:
-        """Parse a grammar; raises TaskError if it is not Python or a type has no finite expression."""
-        try:
-            statements = ast.parse(text).body
-        except SyntaxError as error:
-            raise TaskError(f"the task's grammar is no Python, line {error.lineno}: {error.msg}") from error
-        parts = _sections(statements)
-        types = {NUMBER, *parts.roots.values(), *(kind for kind, _ in parts.vocabulary)}
-        rules: dict[str, tuple[Rule, ...]] = dict.fromkeys(sorted(types), ())
-        definitions: dict[str, Rule] = {}
-        for kind, statement in parts.vocabulary:
-            found = tuple(_rules(kind, statement, types, text))
-            rules[kind] += found
-            definitions |= {rule.name: rule for rule in found if rule.name}
-        form_lines = "\n".join(text.splitlines()[parts.form_begins :]).strip("\n").splitlines()
-        grammar = cls(parts.imports, rules, definitions, parts.roots, parts.form, tuple(form_lines))
-        grammar.check()
+        """Return the grammar that a text in this notation describes.
+
+        Raises TaskError if it is not Python, has no root, or uses a definition before it is made. It is refused too if
+        an alternative is a comparison without parentheses, or a type has no finite expression.
+        """
+        statements = _statements(text)
+        imports: list[ast.stmt] = []
+        vocabulary: list[tuple[str, ast.Assign | ast.AnnAssign]] = []
+        roots: dict[str, str] = {}
+        form_begins = 0  # the line after the last root, counted from 0
+        while statements:
+            match statements[0]:
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
+                    roots[name] = kind
+                case ast.Import() | ast.ImportFrom() if not roots:
+                    imports.append(statements[0])
+                case (
+                    ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind))
+                    | ast.Assign(targets=[ast.Name(id=kind)])
+                ) as line if not roots:
+                    vocabulary.append((kind, line))
+                case _:
+                    break
+            form_begins = statements.pop(0).end_lineno or 0
+        types = {NUMBER, *roots.values(), *(kind for kind, _ in vocabulary)}
+        found = [rule for kind, statement in vocabulary for rule in _rules(kind, statement, types, text)]
+        # sorted, since the order of a set of texts differs between processes
+        rules = {kind: tuple(rule for rule in found if rule.type == kind) for kind in sorted(types)}
+        definitions = {rule.name: rule for rule in found if rule.name}
+        form_lines = "\n".join(text.splitlines()[form_begins:]).strip("\n").splitlines()
+        grammar = cls(tuple(imports), rules, definitions, roots, tuple(statements), tuple(form_lines))
+        grammar._check()
         return grammar
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise TaskError, saying what is missing, if the grammar cannot produce a program."""
         if not self.roots:
             raise TaskError("the task's grammar has no root; add a line such as `score: vector`")
         known: set[str] = set()
-        for rule in self.definitions.values():
-            unknown = sorted(self._mentioned(rule.definition) - known)
-            if unknown:
-                raise TaskError(
-                    f"the task's grammar defines {rule.name} by {unknown[0]}, which is not defined before it"
-                )
-            known.add(rule.name)
-        endless = [kind for kind in self.rules if kind not in self.depths]
-        if endless:
+        for name, rule in self.definitions.items():
+            if unknown := sorted((names_in(rule.definition) & self.definitions.keys()) - known):
+                raise TaskError(f"the task's grammar defines {name} by {unknown[0]}, which is not defined before it")
+            known.add(name)
+        if endless := [kind for kind, depth in self.depths.items() if depth == inf]:
             raise TaskError(f"the task's grammar has no finite expression of type {', '.join(endless)}; add a rule")
 
     def leaning(self, times: int) -> Grammar:
-        """Return a copy that chooses the first rule with holes of each type `times` times as often."""
+        """Return a copy that draws the first rule with holes of each type `times` times as often as each other one."""
+        # a rule without holes would end every expression
         leaders = {kind: [rule for rule in rules if rule.holes][:1] for kind, rules in self.rules.items()}
         return replace(self, rules={kind: (*self.rules[kind], *(times - 1) * leaders[kind]) for kind in self.rules})
 
     @cached_property
-    def depths(self) -> Mapping[str, int]:
-        """Minimum depth of an expression of each type; a type without a finite expression is missing."""
-        depths = {NUMBER: 0}
-        while True:
-            found = {
-                kind: min(depth for rule in rules if (depth := _depth(rule, depths)) is not None)
-                for kind, rules in self.rules.items()
-                if any(_depth(rule, depths) is not None for rule in rules)
-            }
-            if {NUMBER: 0, **found} == depths:
+    def depths(self) -> Mapping[str, float]:
+        """Minimum depth of an expression of each type: 0 if a rule without holes makes one, inf if none is finite."""
+        depths: dict[str, float] = dict.fromkeys(self.rules, inf) | {NUMBER: 0}
+        while True:  # a type's depth follows from those of other types: repeat until none changes
+            found = {kind: min((_depth(rule, depths) for rule in self.rules[kind]), default=inf) for kind in depths}
+            found[NUMBER] = 0
+            if found == depths:
                 return depths
-            depths = {NUMBER: 0, **found}
+            depths = found
 
     @cached_property
-    def least(self) -> Mapping[Rule, int]:
-        """Minimum depth of an expression that starts with each rule; rules without a finite one are missing."""
-        found = {rule: _depth(rule, self.depths) for rules in self.rules.values() for rule in rules}
-        return {rule: depth for rule, depth in found.items() if depth is not None}
+    def least(self) -> Mapping[Rule, float]:
+        """Minimum depth of an expression that starts with each rule, as in `depths`."""
+        return {rule: _depth(rule, self.depths) for rules in self.rules.values() for rule in rules}
 
     @cached_property
     def needs(self) -> Mapping[Rule | None, frozenset[str]]:
-        """The definitions that a program needs because it uses a rule, keyed by rule; key None is the form."""
-        needs: dict[Rule | None, frozenset[str]] = {}
-        for rule in self.definitions.values():
-            needs[rule] = self._needed(rule.definition) | {rule.name}
-        for rule in (rule for rules in self.rules.values() for rule in rules if not rule.name):
-            needs[rule] = self._needed(rule.pattern)
-        return {**needs, None: self._needed(*self.form)}
+        """The names of the definitions that a program needs because it uses a rule, keyed by rule; None is the form."""
+        known: dict[str, frozenset[str]] = {}
 
-    def _needed(self, *trees: ast.AST | None) -> frozenset[str]:
-        """Return the definitions that the trees use, directly or through other definitions."""
-        mentioned: frozenset[str] = frozenset().union(*(self._mentioned(tree) for tree in trees))
-        return mentioned.union(*(self._needed(self.definitions[name].definition) for name in mentioned))
+        def needed(*trees: ast.AST | None) -> frozenset[str]:
+            names = frozenset().union(*map(names_in, trees)) & known.keys()
+            return names.union(*(known[name] for name in names))
 
-    def _mentioned(self, tree: ast.AST | None) -> frozenset[str]:
-        nodes = ast.walk(tree) if tree is not None else ()
-        return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and node.id in self.definitions)
+        for name, rule in self.definitions.items():
+            known[name] = needed(rule.definition) | {name}
+        needs: dict[Rule | None, frozenset[str]] = {None: needed(*self.form)}
+        for rule in (rule for rules in self.rules.values() for rule in rules):
+            needs[rule] = known[rule.name] if rule.name else needed(rule.pattern)
+        return needs
 
     @cached_property
     def nameable(self) -> frozenset[str]:
@@ -162,18 +170,22 @@ class Grammar:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name in the grammar; generated programs must not reuse one for something else."""
-        patterns: Iterator[ast.AST] = (
-            tree
-            for rules in self.rules.values()
-            for rule in rules
-            for tree in (rule.pattern, rule.definition)
-            if tree is not None
-        )
-        trees = [*patterns, *self.form]
-        return frozenset(self.roots) | {
-            node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)
-        }
+        """Every name in rules, definitions, roots and form; generated programs must not reuse one for anything else."""
+        rules = [rule for rules in self.rules.values() for rule in rules]
+        trees = [*(rule.pattern for rule in rules), *(rule.definition for rule in rules), *self.form]
+        return frozenset(self.roots).union(*map(names_in, trees))
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
+    except SyntaxError as error:
+        raise TaskError(f"the task's grammar is no Python, line {error.lineno}: {error.msg}") from error
+
+
+def names_in(tree: ast.AST | None) -> set[str]:
+    """Return the names in a syntax tree, without attributes; empty for None."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree is not None else set()
 
 
 def plain_number(node: ast.AST) -> float | int | None:
@@ -184,47 +196,17 @@ def plain_number(node: ast.AST) -> float | int | None:
     return value
 
 
-@dataclass
-class _Sections:
-    """The statements of a grammar, grouped by kind."""
-
-    imports: tuple[ast.stmt, ...] = ()
-    vocabulary: tuple[tuple[str, ast.Assign | ast.AnnAssign], ...] = ()
-    """Rules and definitions, each with its type."""
-    roots: dict[str, str] = field(default_factory=dict)
-    form: tuple[ast.stmt, ...] = ()
-    form_begins: int = 0
-    """Index of the first line after the last root."""
-
-
-def _sections(statements: list[ast.stmt]) -> _Sections:
-    parts = _Sections()
-    for place, statement in enumerate(statements):
-        match statement:
-            case ast.Import() | ast.ImportFrom() if not parts.roots:
-                parts.imports += (statement,)
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id=kind), value=None):
-                parts.roots[name] = kind
-                parts.form_begins = statement.end_lineno or statement.lineno
-            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id=kind)) if not parts.roots:
-                parts.vocabulary += ((kind, statement),)
-            case ast.Assign(targets=[ast.Name(id=kind)]) if not parts.roots:
-                parts.vocabulary += ((kind, statement),)
-            case _:
-                parts.form = tuple(statements[place:])
-                break
-    return parts
-
-
 def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], text: str) -> Iterator[Rule]:
-    """Return the rules that one line of the grammar defines."""
+    """Yield the rules of a type that one line of the grammar gives: a definition, or an alternative each.
+
+    `types` are the names of all types, `text` is the whole grammar.
+    """
+    match statement:
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            line = f"{name} = {ast.get_source_segment(text, value)}"
+            yield Rule(kind, ast.Name(name, ast.Load()), (), name, value, line, width=len(name))
+            return
     assert statement.value is not None
-    if isinstance(statement, ast.AnnAssign):
-        assert isinstance(statement.target, ast.Name)
-        name = statement.target.id
-        line = f"{name} = {ast.get_source_segment(text, statement.value)}"
-        yield Rule(kind, ast.Name(name, ast.Load()), (), name, statement.value, line, width=len(name))
-        return
     for pattern in _alternatives(statement.value):
         if isinstance(pattern, ast.Compare):
             _check_parentheses(pattern)
@@ -233,6 +215,7 @@ def _rules(kind: str, statement: ast.Assign | ast.AnnAssign, types: set[str], te
 
 
 def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expressions that `|` separates, from left to right."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _alternatives(node.left)
         yield from _alternatives(node.right)
@@ -253,7 +236,6 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
         yield from _walk(child)
 
 
-def _depth(rule: Rule, depths: Mapping[str, int]) -> int | None:
-    if not all(hole in depths for hole in rule.holes):
-        return None
+def _depth(rule: Rule, depths: Mapping[str, float]) -> float:
+    """Return the minimum depth of an expression that starts with a rule, given those of its holes' types."""
     return 1 + max((depths[hole] for hole in rule.holes), default=-1)

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 def choose(items: Sequence[Item], random: np.random.Generator) -> Item:
-    """Draw one of the items uniformly."""
+    """Draw one of the items uniformly; there must be at least one."""
     return items[int(random.integers(len(items)))]
 
 
@@ -30,7 +30,7 @@ def fresh(grammar: Grammar, random: np.random.Generator) -> Term:
 
 
 def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Term:
-    """Return a random expression of a type, at most `depth` deep if the grammar allows it."""
+    """Return a random expression of a type, at most `depth` deep if the grammar allows it; one rule alone is 0 deep."""
     if kind == NUMBER:
         return Term(NUMBER, value=rounded(10 ** random.uniform(-1.5, 0.75)))
     rule = _rule(grammar, kind, depth, random)
@@ -38,17 +38,19 @@ def grown(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) 
 
 
 def rounded(value: float) -> float | int:
-    """Round to two significant digits, as a person would write the number."""
+    """Return the value rounded to two significant digits, as an int if it is whole then; the value must be finite."""
     short = float(f"{value:.2g}")
     return int(short) if short.is_integer() else short
 
 
 def _rule(grammar: Grammar, kind: str, depth: int, random: np.random.Generator) -> Rule:
+    """Draw a rule of a type that allows an expression at most `depth` deep, else one with the least depth."""
     rules = grammar.rules[kind]
     within = [rule for rule in rules if grammar.least[rule] <= depth]
     if not within:
         return choose([rule for rule in rules if grammar.least[rule] == grammar.depths[kind]], random)
     ends = [rule for rule in within if not rule.holes]
+    # the kind of rule is drawn first: types have many more rules with holes than without
     goes_on = [rule for rule in within if rule.holes]
     if not goes_on or (ends and random.random() < STOP):
         return choose(ends, random)

@@ -1,19 +1,20 @@
-"""From source to term: parse a program by finding the grammar rules that produce it."""
+"""From source to term: parses a program by finding the grammar rules that produce it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, plain_number
+from behavesim.programs.definitions import functions_in
+from behavesim.proposers.genetic.grammar import NUMBER, Grammar, Rule, names_in, plain_number
 from behavesim.proposers.genetic.term import Term
 
 PROGRAM = "program"
 """The type of a term that is a whole program."""
 
 READABLE = 500
-"""Maximum number of terms of a program after expansion: a few lines that each double the last make millions."""
+"""Maximum number of terms of a program whose named lines are expanded: a few that double each other make millions."""
 
 
 class Reader:
@@ -22,6 +23,7 @@ class Reader:
     def __init__(self, grammar: Grammar, entry_point: str) -> None:
         self._grammar = grammar
         self._entry_point = entry_point
+        # the rules of each type by what their patterns begin with, since most do not fit a given expression
         self._by_key: dict[tuple[str, Any], list[Rule]] = {}
         for kind, rules in grammar.rules.items():
             for rule in rules:
@@ -29,7 +31,7 @@ class Reader:
                 self._by_key.setdefault((kind, key), []).append(rule)
 
     def read(self, source: str) -> Term | None:
-        """Return the program as a term; None if the grammar cannot produce it."""
+        """Return a program as a term; None if it is no Python, larger than READABLE, or not of this grammar."""
         try:
             program = self._read(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, or nested beyond any use
@@ -37,10 +39,12 @@ class Reader:
         return program if program is not None and program.size <= READABLE else None
 
     def _read(self, source: str) -> Term | None:
-        function = self._function(source)
+        """Return a program as a term of any size; None if it is not of this grammar. Raises what `ast` does."""
+        function = functions_in(source).get(self._entry_point)
         if function is None:
             return None
         body = [statement for statement in function.body if not _is_docstring(statement)]
+        # the form is fixed, so the statements before it are the program's own
         split = len(body) - len(self._grammar.form)
         if split < 0 or not _same(body[split:], self._grammar.form):
             return None
@@ -52,54 +56,52 @@ class Reader:
         children = tuple(root for root in roots if root is not None)
         return Term(PROGRAM, children=children) if len(children) == len(roots) else None
 
-    def _function(self, source: str) -> ast.FunctionDef | None:
-        body = ast.parse(source).body
-        functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == self._entry_point]
-        return functions[-1] if functions else None
-
     def _values(self, statements: list[ast.stmt]) -> dict[str, ast.expr] | None:
         """Return the expression of each assigned name, with earlier names replaced by their expressions.
 
-        Names that the grammar defines are kept. Returns None for any statement that is not a plain assignment.
+        A name stays if its value is that of the grammar's definition. None if a statement is no plain assignment.
         """
         values: dict[str, ast.expr] = {}
         for statement in statements:
             if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
                 return None
             name = statement.targets[0].id
-            if name not in self._grammar.definitions or not _same(
-                [statement.value], [self._grammar.definitions[name].definition]
-            ):
-                values[name] = _written_out(statement.value, values)
+            defined = self._grammar.definitions.get(name)
+            if defined is None or not _same([statement.value], [defined.definition]):
+                values[name] = _expanded(statement.value, values)
         return values
 
     def _derived(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
         """Return the expression as a term of a type, by the first rules that match; None if none does."""
+        # `memo` has the results so far, by the expression's id and the type: expanded lines occur many times
         if kind == NUMBER:
             value = plain_number(node)
             return None if value is None else Term(NUMBER, value=value)
-        if (id(node), kind) not in memo:
-            memo[id(node), kind] = self._first_fit(node, kind, memo)
-        return memo[id(node), kind]
+        key = id(node), kind
+        if key not in memo:
+            rules = self._by_key.get((kind, _key(node)), []) + self._by_key.get((kind, None), [])
+            terms = (self._by_rule(rule, node, memo) for rule in rules)
+            memo[key] = next((term for term in terms if term is not None), None)
+        return memo[key]
 
-    def _first_fit(self, node: ast.expr, kind: str, memo: dict[tuple[int, str], Term | None]) -> Term | None:
-        candidates = self._by_key.get((kind, _key(node)), []) + self._by_key.get((kind, None), [])
-        for rule in candidates:
-            fillers: list[ast.expr] = []
-            if not self._matches(rule.pattern, node, fillers):
-                continue
-            children = []
-            for hole, filler in zip(rule.holes, fillers, strict=True):
-                child = self._derived(filler, hole, memo)
-                if child is None:
-                    break
-                children.append(child)
-            else:
-                return Term(kind, rule, tuple(children))
-        return None
+    def _by_rule(self, rule: Rule, node: ast.expr, memo: dict[tuple[int, str], Term | None]) -> Term | None:
+        """Return the expression as a term that starts with a rule; None if the rule does not fit."""
+        fillers: list[ast.expr] = []
+        if not self._matches(rule.pattern, node, fillers):
+            return None
+        children: list[Term] = []
+        for hole, filler in zip(rule.holes, fillers, strict=True):
+            child = self._derived(filler, hole, memo)
+            if child is None:
+                return None
+            children.append(child)
+        return Term(rule.type, rule, tuple(children))
 
     def _matches(self, pattern: Any, node: Any, fillers: list[ast.expr]) -> bool:
-        """Whether the node matches the pattern; appends what fills the holes to `fillers`, in order."""
+        """Whether the node matches the pattern. What fills the holes is appended to `fillers`, in order.
+
+        If it does not match, `fillers` may have some of them, too.
+        """
         if isinstance(pattern, ast.Name) and pattern.id in self._grammar.rules:
             fillers.append(node)
             return isinstance(node, ast.expr)
@@ -120,7 +122,10 @@ def _same(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def _key(node: ast.expr) -> Any:
-    """Return a key that a pattern shares with every expression it matches, to look rules up by."""
+    """Return a key that an expression shares with every pattern that may match it, bare holes aside.
+
+    It is the operator, the name of a called attribute, "call" for other calls, else the node's type.
+    """
     if isinstance(node, ast.BinOp):
         return type(node.op)
     if isinstance(node, ast.Call):
@@ -129,7 +134,7 @@ def _key(node: ast.expr) -> Any:
 
 
 def _is_hole(rule: Rule) -> bool:
-    """Whether a rule only lets one type stand for another."""
+    """Whether a rule's pattern is the name of a type alone, so that one type can be written as another."""
     return isinstance(rule.pattern, ast.Name) and bool(rule.holes)
 
 
@@ -137,16 +142,15 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _written_out(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    """Return the expression with names replaced by their values; returns `node` itself if nothing changes."""
-    return _Substitution(values).visit(node) if any(name in values for name in _names(node)) else node
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    return (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+def _expanded(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """Return the expression with names replaced by their values; the same tree if it has none of them."""
+    # most expressions have none, and the transformer is slow
+    return node if names_in(node).isdisjoint(values) else _Substitution(values).visit(node)
 
 
 class _Substitution(ast.NodeTransformer):
+    """Replaces names that are read by their values, in place."""
+
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values
 

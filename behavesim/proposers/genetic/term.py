@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from behavesim.proposers.genetic.grammar import Rule
 
 Path = tuple[int, ...]
-"""Index of the child at each step from the root down to a term."""
+"""Index of the child at each step from the root of a tree down to a term; empty for the root."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Term:
     children: tuple[Term, ...] = ()
     value: float | int | None = None
     size: int = field(init=False, compare=False)
-    """Number of terms in the tree. It is stored because a parsed term can be too large to walk."""
+    """Number of terms in the tree, this one included; stored, because a parsed term can be too large to walk."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", 1 + sum(child.size for child in self.children))
@@ -35,7 +35,7 @@ class Term:
             yield from child.sites((*path, index))
 
     def replaced(self, path: Path, term: Term) -> Term:
-        """Return a copy of the tree with another term at the path."""
+        """Return a copy of the tree with `term` at the path; `term` itself for the empty path."""
         if not path:
             return term
         index, *rest = path
@@ -45,6 +45,6 @@ class Term:
     def rules(self) -> frozenset[Rule]:
         """Return all rules that the tree uses."""
         terms = [self]
-        for term in terms:
+        for term in terms:  # the list grows by the children of each term
             terms += term.children
         return frozenset([term.rule for term in terms if term.rule is not None])

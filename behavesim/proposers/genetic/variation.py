@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from behavesim.proposers.genetic.growth import choose, grown, rounded
 from behavesim.proposers.genetic.term import Path, Term
 
 GROWTH = 3
-"""Maximum depth of a new expression that a move adds."""
+"""Maximum depth of a new expression that a move adds: less than a program's, so that a child resembles its parent."""
 
 
 @dataclass(frozen=True)
 class Couple:
-    """The input of a move: the program to change, another one to take parts from, and a random generator."""
+    """The input of a move: the program to change (`base`), another one to take parts from, and a random generator."""
 
     grammar: Grammar
     base: Term
@@ -33,31 +33,44 @@ class Couple:
         sites = [(path, term) for path, term in self.base.sites() if path and wanted(term)]
         return choose(sites, self.random) if sites else None
 
+    def changed(self, wanted: Callable[[Term], bool], change: Callable[[Term], Term | None]) -> Term | None:
+        """Return the base with one of the wanted terms, drawn by `site`, replaced by what `change` makes of it.
+
+        Return None if no term is wanted, or if `change` returns None.
+        """
+        site = self.site(wanted)
+        term = None if site is None else change(site[1])
+        return None if site is None or term is None else self.base.replaced(site[0], term)
+
     def root(self) -> int:
-        """Draw the index of a root of the program, with a probability proportional to its size."""
+        """Draw the index of a root of `base`, with a probability proportional to the number of its terms."""
         sizes = np.array([root.size for root in self.base.children], dtype=float)
         return int(self.random.choice(len(sizes), p=sizes / sizes.sum()))
 
     def grow(self, kind: str) -> Term:
-        """Return a new small expression of a type."""
+        """Return a new random expression of a type, at most GROWTH deep if the grammar allows it."""
         return grown(self.grammar, kind, GROWTH, self.random)
 
 
 Move = Callable[[Couple], Term | None]
+"""Returns a child, a whole program, made of a couple; None if the move does not apply to it."""
 
 
 def switch(couple: Couple) -> Term | None:
-    """Put both programs under a condition: one is used first, the other later."""
+    """Replace one root of the base by a conditional expression with this root of both programs (see `_joined`)."""
     return _joined(couple, lambda rule: rule.is_choice)
 
 
 def blend(couple: Couple) -> Term | None:
-    """Combine both programs by an operation."""
+    """Replace one root of the base by another rule with this root of both programs as operands (see `_joined`)."""
     return _joined(couple, lambda rule: not rule.is_choice)
 
 
 def term(couple: Couple) -> Term | None:
-    """Combine a part of the program with a new expression; half of the time the part is a whole root."""
+    """Combine a part of the base with new expressions by a rule of its type; half of the time it is a whole root.
+
+    None if no rule of that type has two holes or more, one of them of the type itself.
+    """
     index = couple.root()
     path: Path = (index,)
     part = couple.base.children[index]
@@ -70,70 +83,91 @@ def term(couple: Couple) -> Term | None:
 
 
 def constants(couple: Couple) -> Term | None:
-    """Change one, two or three constants."""
+    """Change a random constant of the base, once to three times; None if it has none.
+
+    A constant is a number, or a rule that stands for one of several constants.
+    """
     changed = _constant(couple)
     for _ in range(min(2, int(couple.random.geometric(0.7)) - 1)):
         if changed is not None:
-            changed = _constant(Couple(couple.grammar, changed, couple.other, couple.random))
+            changed = _constant(replace(couple, base=changed))
     return changed
 
 
 def replacement(couple: Couple) -> Term | None:
-    """Replace a part by a new expression of its type."""
-    found = couple.site(lambda inner: inner.type != NUMBER)
-    return couple.base.replaced(found[0], couple.grow(found[1].type)) if found else None
+    """Replace a drawn part of the base, no constant number, by a new expression of its type."""
+    return couple.changed(_is_part, lambda old: couple.grow(old.type))
 
 
 def crossover(couple: Couple) -> Term | None:
-    """Replace a part by a part of the other program with the same type."""
-    found = couple.site(lambda inner: inner.type != NUMBER)
-    if found is None:
-        return None
-    parts = [inner for path, inner in couple.other.sites() if path and inner.type == found[1].type]
-    return couple.base.replaced(found[0], choose(parts, couple.random)) if parts else None
+    """Replace a drawn part of the base, no constant number, by a part of the other program with the same type.
+
+    None if the other has none.
+    """
+
+    def taken(old: Term) -> Term | None:
+        parts = [inner for path, inner in couple.other.sites() if path and inner.type == old.type]
+        return choose(parts, couple.random) if parts else None
+
+    return couple.changed(_is_part, taken)
 
 
 def operation(couple: Couple) -> Term | None:
-    """Replace an operation or a definition by another one with operands of the same types."""
-    found = couple.site(lambda inner: bool(_like(couple.grammar, inner)))
-    if found is None:
-        return None
-    path, old = found
-    rule = choose(_like(couple.grammar, old), couple.random)
-    operands = list(old.children)
-    children = [operands.pop(_index(operands, hole)) for hole in rule.holes]
-    return couple.base.replaced(path, Term(old.type, rule, tuple(children)))
+    """Replace a drawn operation or definition of the base by another rule with operands of the same types.
+
+    None if the grammar has no such rule for any of them.
+    """
+
+    def exchanged(old: Term) -> Term:
+        rule = choose(_like(couple.grammar, old), couple.random)
+        operands = list(old.children)
+        places = ([operand.type for operand in operands].index(hole) for hole in rule.holes)
+        return Term(old.type, rule, tuple(operands.pop(place) for place in places))
+
+    return couple.changed(lambda inner: bool(_like(couple.grammar, inner)), exchanged)
 
 
 def removal(couple: Couple) -> Term | None:
-    """Replace a part by one of its own sub-expressions."""
-    found = couple.site(lambda inner: next(_within(inner), None) is not None)
-    return couple.base.replaced(found[0], choose(list(_within(found[1])), couple.random)) if found else None
+    """Replace a drawn part of the base by one of its own sub-expressions of the same type; None if no part has one."""
+    return couple.changed(
+        lambda inner: next(_within(inner), None) is not None, lambda old: choose(list(_within(old)), couple.random)
+    )
 
 
 def restatement(couple: Couple) -> Term | None:
-    """Swap the operands of a sum or a product: the text changes and the behaviour does not."""
-    found = couple.site(lambda inner: inner.rule is not None and inner.rule.commutes and len(set(inner.children)) > 1)
-    if found is None:
-        return None
-    path, old = found
-    return couple.base.replaced(path, Term(old.type, old.rule, old.children[::-1]))
+    """Return the base with the operands of one of its sums or products, drawn at random, swapped.
+
+    Its text changes and its behaviour does not. None if it has no sum or product of two different operands.
+    """
+    return couple.changed(
+        lambda inner: inner.rule is not None and inner.rule.commutes and len(set(inner.children)) > 1,
+        lambda old: Term(old.type, old.rule, old.children[::-1]),
+    )
+
+
+def _is_part(term: Term) -> bool:
+    return term.type != NUMBER
 
 
 def _constant(couple: Couple) -> Term | None:
-    """Change one constant: a number by a random factor, a choice to a neighbouring one."""
-    found = couple.site(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [])
-    if found is None:
-        return None
-    path, old = found
-    if old.type == NUMBER:
-        assert old.value is not None
-        value = rounded(old.value * math.exp(couple.random.normal(0, 0.5)))
-        return couple.base.replaced(path, Term(NUMBER, value=value))
-    return couple.base.replaced(path, Term(old.type, choose(_other_constants(couple.grammar, old), couple.random)))
+    """Change one drawn constant of the base: a number by a random factor, a choice to one up to two places away.
+
+    None if it has no constant.
+    """
+
+    def shifted(old: Term) -> Term:
+        if old.value is None:
+            return Term(old.type, choose(_other_constants(couple.grammar, old), couple.random))
+        return Term(NUMBER, value=rounded(old.value * math.exp(couple.random.normal(0, 0.5))))
+
+    return couple.changed(lambda inner: inner.type == NUMBER or _other_constants(couple.grammar, inner) != [], shifted)
 
 
 def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
+    """Return the base with one drawn root replaced by a wanted rule around that root of the base and of the other.
+
+    The rule and the order of the two are drawn. None if no wanted rule has two holes of the root's type.
+    """
     index = couple.root()
     mine, theirs = couple.base.children[index], couple.other.children[index]
     rules = [r for r in couple.grammar.rules[mine.type] if r.holes.count(mine.type) > 1 and wanted(r)]
@@ -144,8 +178,12 @@ def _joined(couple: Couple, wanted: Callable[[Rule], bool]) -> Term | None:
 
 
 def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
-    """Return a term of the rule with the parts in holes of their type and new expressions in the others."""
+    """Return a term of the rule with the parts in drawn holes of the rule's type and new expressions in the others.
+
+    The parts are of the rule's type too, and stay in order.
+    """
     places = [index for index, hole in enumerate(rule.holes) if hole == rule.type]
+    # sorted, so that the first part stays first: in a conditional expression it is used first
     drawn = sorted(couple.random.permutation(len(places))[: len(parts)])
     held = {places[int(place)]: part for place, part in zip(drawn, parts, strict=True)}
     return Term(
@@ -154,7 +192,10 @@ def _around(rule: Rule, parts: list[Term], couple: Couple) -> Term:
 
 
 def _other_constants(grammar: Grammar, term: Term) -> list[Rule]:
-    """Return the constants up to two places from this one in its type; empty if the term is not a constant."""
+    """Return the constants up to two places before or after this one among those of its type.
+
+    Empty if the term is not a rule with a constant.
+    """
     if term.rule is None or term.rule.constant is None:
         return []
     rules = [rule for rule in grammar.rules[term.type] if rule.constant is not None]
@@ -163,15 +204,13 @@ def _other_constants(grammar: Grammar, term: Term) -> list[Rule]:
 
 
 def _like(grammar: Grammar, term: Term) -> list[Rule]:
+    """Return the other rules of the term's type with as many holes of each type; empty for a number."""
     if term.rule is None:
         return []
     holes = sorted(term.rule.holes)
     return [rule for rule in grammar.rules[term.type] if rule is not term.rule and sorted(rule.holes) == holes]
 
 
-def _index(terms: list[Term], kind: str) -> int:
-    return next(index for index, term in enumerate(terms) if term.type == kind)
-
-
 def _within(term: Term) -> Iterator[Term]:
+    """Yield the sub-expressions of a term that have its type; none of a number."""
     return (inner for path, inner in term.sites() if path and inner.type == term.type and inner.type != NUMBER)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-from dataclasses import dataclass
-from operator import attrgetter
+import json
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,38 +14,41 @@ from pydantic import TypeAdapter
 from behavesim.analysis.agreement import Pair, agreement, held_candidates
 from behavesim.analysis.behaviour_map import BehaviourMap, behaviour_map
 from behavesim.analysis.candidates import Candidate
-from behavesim.analysis.convergence import Checkpoint
+from behavesim.analysis.convergence import Checkpoint, Improvement
 from behavesim.analysis.distinct import DistinctCounts
 from behavesim.analysis.diversity import DiversityAt
 from behavesim.analysis.failures import RejectionReason
+from behavesim.analysis.held_out import HeldOut, known_held_out
 from behavesim.analysis.lineage import Ancestor, lineage
-from behavesim.analysis.playback import Scene, playback
+from behavesim.analysis.making import Making, making, without_folders
+from behavesim.analysis.playback import Scene, playback, with_pictures
 from behavesim.analysis.portfolio import Portfolio
 from behavesim.analysis.report import UNMEASURED, RunReport, attempted, report
 from behavesim.analysis.run import Run
 from behavesim.analysis.scored import TopProgram
 from behavesim.analysis.summary import Summary
+from behavesim.analysis.told import metric_names
 from behavesim.reports.heatmap import dendrogram_of
-from behavesim.reports.words import state_in_words
+from behavesim.reports.words import state_in_words, task_name
 from behavesim.similarity.linkage import average_linkage
 from behavesim.task import Objective
 
 BRANCHES = 6
-"""Number of clusters into which the tree by behaviour is cut; each has its own colour on the page."""
+"""Largest number of clusters into which the tree by behaviour is cut; the page has a colour for each."""
 PAIRS = 8
-"""Largest number of shown pairs of programs on which behaviour and source disagree most."""
+"""Largest number of pairs of programs that the page lists, those on which behaviour and source disagree most."""
 
 Corners = tuple[float, float, float, float]
+"""One coordinate of the four corners of a join's line in a dendrogram: up one branch, across, and down the other."""
 Matrix = tuple[tuple[float, ...], ...]
-Text = tuple[str | None, str, str, tuple[float, ...]]
-"""A candidate's texts: its source (None without one), thought, message of rejection, and score on each instance."""
 
 
 @dataclass(frozen=True)
 class Columns:
     """All candidates in the order of their numbers, a tuple for each column; unknown values are None.
 
-    Gaps are fractions; `cpu_s` is the CPU time of the evaluation in seconds.
+    Columns keep a page small: it does not repeat their names for each candidate. They mean the same as the fields of
+    `Candidate`; gaps are fractions.
     """
 
     candidate: tuple[int, ...]
@@ -60,6 +63,14 @@ class Columns:
     reason: tuple[str | None, ...]
     copy_of: tuple[int | None, ...]
     cpu_s: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class MetricColumn:
+    """A metric of all candidates, by number: a number, a word such as "nan", or None for a candidate without it."""
+
+    name: str
+    values: tuple[float | str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -78,11 +89,11 @@ class Tree:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The same programs compared by behaviour and by `metric`, a metric of their source.
+    """The same N programs compared by behaviour and by `metric`, the name of a metric of their source.
 
-    `behaviour` and `source` are (N, N) similarities in the order of `candidates`. `branches` has for each candidate the
-    number of its cluster in the tree by behaviour. `pairs` are those on which both disagree, the largest difference
-    first.
+    `behaviour` and `source` are (N, N) similarities, at most 1, in the order of `candidates`. `branches` has for each
+    candidate the number of its cluster in the tree by behaviour, from 0. `pairs` are those on which both disagree most,
+    the largest difference of ranks first.
     """
 
     metric: str
@@ -99,20 +110,30 @@ class Likeness:
 class Document:
     """A run as its page shows it; scores are in the task's unit, gaps are fractions, unknown values are None.
 
+    `task` is the task's short name. `budget` is the number of candidates to ask for. `made` says how the run was made.
+    `improvements` has every new best program. `held_out` is None if the programs were not tried on held-out instances,
+    and `has_held_out` says if the task has any.
     `sentence` counts the distinct behaviours, `stands` is the run's state in words. `notes` say what could not be
-    computed, and why. `likeness` is None if there are fewer than two programs to compare.
-    `texts` holds the `Text` of the template, then of every candidate, as JSON, gzipped, in base64. They are most of a
-    run's size, so the page unpacks them only when a program is opened.
+    computed, and why. `diversity` is that over time. `likeness` is None if there are fewer than two programs to
+    compare, or if they cannot be. `texts` is a list for the template and one for every candidate, as JSON, gzipped, in
+    base64. Each list holds the source (null without one), the thought, the message of rejection, the score on each
+    instance, the feedback, and pairs of a metric's name and value. It is null for a template that is not evaluated yet.
+    They are most of a run's size, so the page unpacks them only when a program is opened.
     """
 
     summary: Summary
+    task: str
     objective: Objective
     budget: int
     distinct: DistinctCounts
     sentence: str
     stands: str
     notes: tuple[str, ...]
+    made: Making
+    held_out: HeldOut | None
+    has_held_out: bool
     convergence: tuple[Checkpoint, ...]
+    improvements: tuple[Improvement, ...]
     top: tuple[TopProgram, ...]
     portfolio: Portfolio
     map: BehaviourMap
@@ -122,50 +143,69 @@ class Document:
     scenes: tuple[Scene, ...]
     failures: tuple[RejectionReason, ...]
     candidates: Columns
+    metrics: tuple[MetricColumn, ...]
     texts: str
 
     def json(self) -> str:
-        """Return the document as JSON."""
+        """Return the document as JSON text, with the names of its fields as keys."""
         return TypeAdapter(Document).dump_json(self).decode()
 
 
 def document(run: Run, found: RunReport | None = None) -> Document:
-    """Return the document of a run as it stands; `found` is its report if it has been made already.
+    """Return the document of a run as far as it has been read; `found` is its report, made here if None.
 
-    Parts that the task's code cannot compute, such as pictures, are left out and named in `notes`.
+    Parts that cannot be computed, such as pictures if the task's code raises, are left out and named in `notes`. Raises
+    JournalError if the run's journal cannot be read, UsageError if the settings in its folder cannot be.
     """
     found = report(run) if found is None else found
-    chosen = [program.candidate for program in found.top]
     places, no_map = attempted(lambda: behaviour_map(run), BehaviourMap((), None), UNMEASURED)
     likeness, no_likeness = attempted(lambda: _likeness(run), None, UNMEASURED)
-    scenes, no_pictures = attempted(lambda: playback(run, chosen), None, "the replay shows no pictures")
+    plain = playback(run, [program.candidate for program in found.top])
+    tried, _ = attempted(lambda: found.held_out or known_held_out(run), None, "")  # without the task none are known
+    scenes, no_pictures = attempted(lambda: with_pictures(run.task(), plain), plain, "the replay shows no pictures")
     return Document(
-        summary=found.summary,
+        summary=_without_folders(found.summary),
+        task=task_name(found.summary.task),
         objective=run.state.objective,
         budget=run.settings.budget,
         distinct=found.distinct,
         sentence=found.distinct.sentence,
-        stands=state_in_words(found.summary),
-        notes=tuple(dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures))),
+        stands=without_folders(state_in_words(found.summary)),
+        notes=tuple(map(without_folders, dict.fromkeys((*found.notes, *no_map, *no_likeness, *no_pictures)))),
+        made=making(run),
+        held_out=tried,
+        has_held_out=found.origin.has_held_out,
         convergence=found.convergence,
+        improvements=found.improvements,
         top=found.top,
         portfolio=found.portfolio,
         map=places,
         likeness=likeness,
         diversity=found.diversity_over_time,
         lineage=lineage(run, run.best),
-        scenes=playback(run, chosen, pictured=False) if scenes is None else scenes,
+        scenes=scenes,
         failures=found.failures,
         candidates=_columns(run),
+        metrics=_metrics(run),
         texts=_packed([run.template, *run.candidates]),
     )
 
 
+def _without_folders(summary: Summary) -> Summary:
+    """Return the summary with task, method, proposer and files named without folders: a page may be given to others."""
+    task, method, proposer = map(without_folders, (task_name(summary.task), summary.method, summary.proposer))
+    failure = None if summary.failure is None else without_folders(summary.failure)
+    return replace(summary, task=task, method=method, proposer=proposer, failure=failure)
+
+
 def _columns(run: Run) -> Columns:
-    candidates = run.candidates
-    names = [name for name in Columns.__dataclass_fields__ if name != "gap"]
-    columns = {name: tuple(map(attrgetter(name), candidates)) for name in names}
-    return Columns(**columns, gap=tuple(run.gap(candidate.score) for candidate in candidates))
+    rows = [{**vars(each), "gap": run.gap(each.score)} for each in run.candidates]
+    return Columns(**{field.name: tuple(row[field.name] for row in rows) for field in fields(Columns)})
+
+
+def _metrics(run: Run) -> tuple[MetricColumn, ...]:
+    found = run.candidates
+    return tuple(MetricColumn(name, tuple(each.metrics.get(name) for each in found)) for name in metric_names(found))
 
 
 def _likeness(run: Run) -> Likeness | None:
@@ -175,8 +215,8 @@ def _likeness(run: Run) -> Likeness | None:
     return Likeness(
         metric=found.metric,
         candidates=found.candidates,
-        behaviour=_rows(found.behaviour),
-        source=_rows(found.source),
+        behaviour=tuple(map(tuple, found.behaviour.tolist())),
+        source=tuple(map(tuple, found.source.tolist())),
         branches=tuple(average_linkage(1.0 - found.behaviour, BRANCHES)),
         by_behaviour=_tree(found.candidates, found.behaviour),
         by_source=_tree(found.candidates, found.source),
@@ -190,13 +230,11 @@ def _tree(candidates: tuple[int, ...], similarities: NDArray[np.float64]) -> Tre
     return Tree(leaves, tuple(map(tuple, drawing["icoord"])), tuple(map(tuple, drawing["dcoord"])), height)
 
 
-def _rows(matrix: NDArray[np.float64]) -> Matrix:
-    return tuple(map(tuple, matrix.tolist()))
-
-
 def _packed(candidates: list[Candidate | None]) -> str:
-    texts: list[Text | None] = [
-        None if each is None else (each.source, each.thought, each.message, each.scores) for each in candidates
+    """Return `Document.texts` for these candidates, the first of which is the template, None if it is not known."""
+    texts = [
+        each and (each.source, each.thought, each.message, each.scores, each.feedback, tuple(each.metrics.items()))
+        for each in candidates
     ]
-    packed = gzip.compress(TypeAdapter(list[Text | None]).dump_json(texts), compresslevel=6, mtime=0)
-    return base64.b64encode(packed).decode()
+    text = json.dumps(texts)
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()  # equal runs, equal pages

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,10 +43,13 @@ def inline(function: Function) -> Function:
     return cast(Function, njit(inline="always", error_model="numpy")(function))
 
 
-@njit
+@register_jitable
 def empty(rows: int, columns: int, dtype: Any) -> NDArray[Any]:
-    """Return an uninitialised (rows, columns) array that starts at a cache line: registers load twice as fast."""
-    numbers = np.empty(rows * columns + 64, dtype)
+    """Return an uninitialised (rows, columns) array that starts at a cache line: registers load twice as fast.
+
+    Both kernels and Python can call it.
+    """
+    numbers = np.empty(rows * columns + 64, dtype)  # 64 numbers of room to move the start by less than 64 bytes
     start = (-numbers.ctypes.data % 64) // numbers.itemsize
     return numbers[start : start + rows * columns].reshape(rows, columns)
 
@@ -57,21 +60,14 @@ def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any
 
     It is one instruction where the processor has it, else a call.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
+    signature = types.float64(types.float64, types.float64, types.float64)
+    return signature, lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
 @intrinsic
 def count_ones(typing_context: Any, bits: Any) -> Any:
     """Return how many bits of an unsigned integer are set, in the integer's own type."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(*arguments)
-
-    return bits(bits), generate
+    return bits(bits), lambda context, builder, signature, arguments: builder.ctpop(*arguments)
 
 
 @intrinsic
@@ -92,3 +88,8 @@ def use_widest_registers(typing_context: Any) -> Any:
 def read(element: Any, dimensions: int = 1) -> Any:
     """Return numba's type of a contiguous array that a kernel only reads."""
     return types.Array(element, dimensions, "C", readonly=True)
+
+
+def together(*parts: Any) -> Any:
+    """Return numba's type of a tuple of values of these types."""
+    return types.Tuple(parts)  # type: ignore[no-untyped-call]

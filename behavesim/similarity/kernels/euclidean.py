@@ -1,8 +1,8 @@
 """Vector trajectories, one (the candidate) against many (the members): DTW of 32 members side by side, in float64.
 
 A block holds 32 members: `rows[start + j * dimensions + k, lane]` is coordinate k of state j of the member in that
-lane. A strip of the candidate's states reads each coordinate once. States after a run's last one are NaN. They do not
-change the result, because no cell of the DTW table depends on a later one.
+lane. A strip of the candidate's states reads each coordinate once. States after a member's last one are NaN. They do
+not change its result, because a cell of the DTW table depends only on states up to its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ import numpy as np
 from numba import float64, int32, int64, types
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
+from behavesim.similarity.kernels.compiler import (
+    empty,
+    inline,
+    kernel,
+    multiply_add,
+    read,
+    together,
+    use_widest_registers,
+)
 
 LANES = 32
 """Members in a block; one lane each."""
@@ -61,36 +69,26 @@ def _warp(squares: Array, column: Array, above: Array) -> None:
         above[lane], above[LANES + lane], above[2 * LANES + lane] = up, corner, largest
 
 
-@kernel(
-    types.void(
-        read(float64, 2),
-        int64,
-        read(float64),
-        read(int64),
-        read(int32),
-        int64,
-        float64,
-        float64[::1],
-        float64[::1],
-    )
-)
-def similarities(
-    x: Array, m: int, numbers: Array, starts: Array, lengths: Array, first: int, unit: float, out: Array, largest: Array
-) -> None:
-    """Write the unclipped Sim of the candidate and each member from block `first` on into `out`.
+_blocks = together(read(float64), read(int64), read(int32))
 
-    x: (m states, then NaN up to a multiple of STATES; dimensions, a multiple of COORDINATES). numbers: all blocks,
-    flat. starts: (blocks + 1,) the row where each block begins. lengths: each member's states times dimensions. unit:
-    what distances are divided by. out, largest: (members,); `largest` gets the largest distance between two states.
+
+@kernel(types.void(read(float64, 2), int64, _blocks, int64, float64, float64[:, ::1]))
+def similarities(x: Array, m: int, blocks: Any, first: int, unit: float, found: Array) -> None:
+    """Write the unclipped Sim of the candidate and each member from block `first` on into `found`.
+
+    x: the candidate's m states, then NaN up to a multiple of STATES; dimensions a multiple of COORDINATES. blocks:
+    (numbers, starts, lengths); `numbers` are those of all blocks, flat, starts[b] is the row where block b begins, and
+    `lengths` has each member's number of states times dimensions. unit: what distances are divided by. found:
+    (2, members) gets each member's Sim, and the largest distance between two states.
     """
     use_widest_registers()  # type: ignore[call-arg]
+    numbers, starts, lengths = blocks
     dimensions = x.shape[1]
     column, above = empty(x.shape[0], LANES, np.float64).ravel(), empty(3, LANES, np.float64).ravel()
     strip, squares = np.empty(STATES * COORDINATES), empty(STATES, LANES, np.float64).ravel()
-    for block in range(first, (lengths.size + LANES - 1) // LANES):
+    for block in range(first, len(starts) - 1):
         column[:] = np.inf
-        above[:LANES] = np.inf
-        above[LANES:] = 0.0  # every path begins in the corner before the first cell, with sum 0
+        above[:LANES], above[LANES:] = np.inf, 0.0  # paths begin in the corner before the first cell, with sum 0
         for j in range((starts[block + 1] - starts[block]) // dimensions):
             state = starts[block] + j * dimensions
             for i in range(0, x.shape[0], STATES):
@@ -105,6 +103,6 @@ def similarities(
             above[: 2 * LANES] = np.inf
             for lane in range(min(LANES, lengths.size - block * LANES)):
                 member = block * LANES + lane
-                if lengths[member] == (j + 1) * dimensions:
-                    out[member] = 1.0 - column[(m - 1) * LANES + lane] / (unit * min(m, j + 1))
-                    largest[member] = above[2 * LANES + lane]
+                if lengths[member] == (j + 1) * dimensions:  # this state is the member's last one
+                    found[0, member] = 1.0 - column[(m - 1) * LANES + lane] / (unit * min(m, j + 1))
+                    found[1, member] = above[2 * LANES + lane]

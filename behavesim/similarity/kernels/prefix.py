@@ -15,7 +15,15 @@ import numpy as np
 from numba import float64, int32, int64, types, uint16, uint32
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import empty, inline, kernel, multiply_add, read, use_widest_registers
+from behavesim.similarity.kernels.compiler import (
+    empty,
+    inline,
+    kernel,
+    multiply_add,
+    read,
+    together,
+    use_widest_registers,
+)
 
 LANES = 128
 """Members in a block; one lane each."""
@@ -70,47 +78,32 @@ def _fill_paths(edits: Array, weights: Any, j: int, column: Array, row: Array) -
 
 
 def _signature(number: Any, reciprocals: Any) -> Any:
-    reads = (read(uint16), read(uint16, 2), read(int64), read(int32), int64, reciprocals, float64)
-    return types.void(*reads, number[:, ::1], float64[::1])
+    blocks = together(read(uint16, 2), read(int64), read(int32))
+    return types.void(read(uint16), blocks, int64, reciprocals, float64, number[:, ::1], float64[::1])
 
 
-@kernel(
-    _signature(uint16, types.none),
-    _signature(uint32, types.none),
-    _signature(float64, read(float64)),
-)
-def similarities(
-    x: Array,
-    tokens: Array,
-    starts: Array,
-    lengths: Array,
-    first: int,
-    reciprocals: Any,
-    unit: float,
-    path_row: Array,
-    out: Array,
-) -> None:
-    """Write the unclipped Sim of the candidate x and each member from block `first` on into `out`, (members,).
+@kernel(_signature(uint16, types.none), _signature(uint32, types.none), _signature(float64, read(float64)))
+def similarities(x: Array, blocks: Any, first: int, reciprocals: Any, unit: float, path_row: Array, out: Array) -> None:
+    """Write the unclipped Sim of the candidate and each member from block `first` on into `out`, (members,).
 
-    Block b is rows starts[b] to starts[b + 1] of `tokens`. lengths: each member's states. unit: what distances are
-    divided by. reciprocals: 1 / (k + 1) for k below ROWS + the longest length if the normaliser is "pair", else None.
-    path_row: scratch of (the longest length, LANES); its type is that of the sums.
+    x: the candidate's tokens. blocks: (tokens, starts, lengths); block b is rows starts[b] to starts[b + 1] of
+    `tokens`; `lengths` has each member's number of states. unit: what distances are divided by. reciprocals:
+    1 / (k + 1) for k below ROWS + the longest length if the normaliser is "pair", else None. path_row: scratch, (the
+    members' longest length, LANES); its type is that of the sums.
     """
     use_widest_registers()  # type: ignore[call-arg]
+    tokens, starts, lengths = blocks
     unreached = path_row.dtype.type(UNREACHED)
-    strip = np.empty(ROWS, np.uint16)
-    weights = None if reciprocals is None else np.empty(ROWS)
-    columns = path_row.shape[0]
-    edit_row, last_row = empty(columns, LANES, np.uint16), empty(columns, LANES, path_row.dtype)
+    strip, weights = np.empty(ROWS, np.uint16), None if reciprocals is None else np.empty(ROWS)
+    edit_row, last_row = empty(len(path_row), LANES, np.uint16), empty(len(path_row), LANES, path_row.dtype)
     edit_column = empty(ROWS + 1, LANES, np.uint16).ravel()
     path_column = empty(ROWS + 1, LANES, path_row.dtype).ravel()
-    for block in range(first, (lengths.size + LANES - 1) // LANES):
+    for block in range(first, len(starts) - 1):
         y = tokens[starts[block] : starts[block + 1]]
         for j in range(len(y)):
-            edit_row[j] = j + 1
-            path_row[j] = unreached
+            edit_row[j], path_row[j] = j + 1, unreached
         for i in range(0, x.size, ROWS):
-            for r in range(min(ROWS, x.size - i)):
+            for r in range(min(ROWS, x.size - i)):  # behind x's end the strip keeps old tokens, and nothing reads them
                 strip[r] = x[i + r]
             for cell in range((ROWS + 1) * LANES):
                 is_origin = i == 0 and cell < LANES  # paths begin in the corner before the first cell, with sum 0

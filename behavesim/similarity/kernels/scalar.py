@@ -1,7 +1,7 @@
 """Kernels of one pair: distances between states, and the measures over them. Tests compare faster kernels with these.
 
-Index i runs over the m states of x, j over the n states of y; `cost[i, j]` is the distance of two states before
-normalisation. Integer distances stay integers, so that sums along a path are exact.
+Index i runs over the m states of x, j over the n states of y; `cost[i, j]` is the distance of two states. Distances
+are float64, in which sums of integers below 2**53 are exact.
 """
 
 from __future__ import annotations
@@ -10,24 +10,23 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import float64, int64
+from numba import boolean, float64, int64, types
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import kernel, multiply_add, read
+from behavesim.similarity.kernels.compiler import kernel, multiply_add, read, together
 
 Matrix = NDArray[Any]
 Tokens = NDArray[np.int64]
 
-_tokens, _whole = read(int64), read(int64, 2)
-_numbers, _real = read(float64), read(float64, 2)
-_INFINITE = 2**62
-"""The sum of a cell that no path reaches; a path of up to n states sums to less than 2 * n**2, so n may be 2**30."""
+_tokens, _numbers, _matrix = read(int64), read(float64), read(float64, 2)
+_UNREACHED = 2**62
+"""An integer sum for cells that no path reaches. A path of n states sums to less than 2 * n**2, so n may be 2**30."""
 
 
-@kernel(int64[:, ::1](_tokens, _tokens))
+@kernel(float64[:, ::1](_tokens, _tokens))
 def edit_table(x: Tokens, y: Tokens) -> Matrix:
     """Return Levenshtein's table without its border: [i, j] is the edit distance of x[: i + 1] and y[: j + 1]."""
-    table = np.empty((x.size, y.size), np.int64)
+    table = np.empty((x.size, y.size))
     for i in range(x.size):
         for j in range(y.size):
             up = table[i - 1, j] if i else j + 1
@@ -37,23 +36,15 @@ def edit_table(x: Tokens, y: Tokens) -> Matrix:
     return table
 
 
-@kernel(int64(_tokens, _tokens))
-def edit_distance(x: Tokens, y: Tokens) -> Any:
-    """Return the Levenshtein distance of two sequences, an integer number of edits; either may be empty."""
+@kernel(together(int64, int64)(_tokens, _tokens))
+def edit_distances(x: Tokens, y: Tokens) -> Any:
+    """Return the Levenshtein distance of two sequences, and the largest one of a prefix of x and a prefix of y.
+
+    Both are integer numbers of edits, and the prefixes have at least one token. Where x or y is empty, both results are
+    the length of the other.
+    """
     if x.size == 0 or y.size == 0:
-        return max(x.size, y.size)
-    row = np.arange(1, y.size + 1)
-    for i in range(x.size):
-        diagonal, left = i, i + 1
-        for j in range(y.size):
-            left, diagonal = min(min(row[j], left) + 1, diagonal + (x[i] != y[j])), row[j]
-            row[j] = left
-    return row[-1]
-
-
-@kernel(int64(_tokens, _tokens))
-def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
-    """Return the largest number in `edit_table(x, y)`, without storing the table."""
+        return max(x.size, y.size), max(x.size, y.size)
     row, largest = np.arange(1, y.size + 1), 0
     for i in range(x.size):
         diagonal, left = i, i + 1
@@ -61,7 +52,7 @@ def furthest_prefixes(x: Tokens, y: Tokens) -> Any:
             left, diagonal = min(min(row[j], left) + 1, diagonal + (x[i] != y[j])), row[j]
             row[j] = left
             largest = max(largest, left)
-    return largest
+    return row[-1], largest
 
 
 @kernel(int64(_tokens, _tokens))
@@ -77,35 +68,22 @@ def set_distance(x: Tokens, y: Tokens) -> Any:
     return max(x.size, y.size) - common
 
 
-@kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
-def sequence_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
-    """Return the (m, n) edit distances of all pairs of states.
+@kernel(float64[:, ::1](_tokens, _tokens, _tokens, _tokens, boolean))
+def token_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens, are_sets: bool) -> Matrix:
+    """Return the (m, n) distances of all pairs of states: `set_distance` if they are sets, else the edit distance.
 
     x and y hold the tokens of all states, end to end; x_ends and y_ends say where each state ends.
     """
-    cost = np.empty((x_ends.size, y_ends.size), np.int64)
+    cost = np.empty((x_ends.size, y_ends.size))
     for i in range(x_ends.size):
         x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
         for j in range(y_ends.size):
-            cost[i, j] = edit_distance(x_i, y[y_ends[j - 1] if j else 0 : y_ends[j]])
+            y_j = y[y_ends[j - 1] if j else 0 : y_ends[j]]
+            cost[i, j] = set_distance(x_i, y_j) if are_sets else edit_distances(x_i, y_j)[0]
     return cost
 
 
-@kernel(int64[:, ::1](_tokens, _tokens, _tokens, _tokens))
-def set_costs(x: Tokens, x_ends: Tokens, y: Tokens, y_ends: Tokens) -> Matrix:
-    """Return the (m, n) `set_distance` of all pairs of states.
-
-    x and y hold the tokens of all states, end to end; x_ends and y_ends say where each state ends.
-    """
-    cost = np.empty((x_ends.size, y_ends.size), np.int64)
-    for i in range(x_ends.size):
-        x_i = x[x_ends[i - 1] if i else 0 : x_ends[i]]
-        for j in range(y_ends.size):
-            cost[i, j] = set_distance(x_i, y[y_ends[j - 1] if j else 0 : y_ends[j]])
-    return cost
-
-
-@kernel(float64[:, ::1](_real, _real))
+@kernel(float64[:, ::1](_matrix, _matrix))
 def vector_costs(x: Matrix, y: Matrix) -> Matrix:
     """Return the (m, n) Euclidean distances of all pairs of rows of x and y.
 
@@ -122,30 +100,25 @@ def vector_costs(x: Matrix, y: Matrix) -> Matrix:
     return cost
 
 
-@kernel(int64(_whole), float64(_real))
+@kernel(float64(_matrix))
 def dtw(cost: Matrix) -> Any:
     """Return the smallest sum of costs along an alignment path: dynamic time warping (paper, DTW(X, Y))."""
-    row = np.empty(cost.shape[1], cost.dtype)
+    row, diagonal = np.full(cost.shape[1] + 1, np.inf), 0.0  # paths begin in the corner before the first cell
     for i in range(cost.shape[0]):
         for j in range(cost.shape[1]):
-            if i == 0:
-                best = row[j - 1] if j else cost[0, 0] * 0
-            elif j == 0:
-                best, diagonal = row[0], row[0]
-            else:
-                best, diagonal = min(min(row[j], row[j - 1]), diagonal), row[j]
-            row[j] = cost[i, j] + best
+            best = min(min(row[j + 1], row[j]), diagonal)
+            diagonal, row[j + 1] = row[j + 1], cost[i, j] + best
+        diagonal = np.inf
     return row[-1]
 
 
-@kernel(int64(_whole, _tokens, _tokens), float64(_real, _numbers, _numbers))
+@kernel(float64(_matrix, _numbers, _numbers))
 def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
     """Return the smallest cost of matching states in order or leaving them out: edit distance with real penalty (ERP).
 
     cost: (m, n) of matching. x_gap, y_gap: (m,) and (n,) of leaving a state out: its distance to the reference state.
     """
-    row = np.empty(cost.shape[1] + 1, cost.dtype)
-    row[0] = x_gap[0] * 0
+    row = np.zeros(cost.shape[1] + 1)
     for j in range(cost.shape[1]):
         row[j + 1] = row[j] + y_gap[j]
     for i in range(cost.shape[0]):
@@ -157,16 +130,7 @@ def erp(cost: Matrix, x_gap: Matrix, y_gap: Matrix) -> Any:
     return row[-1]
 
 
-@kernel(int64(_whole), float64(_real))
-def diagonal_sum(cost: Matrix) -> Any:
-    """Return the sum of the distances of states at equal steps, up to the end of the shorter trajectory."""
-    total = cost[0, 0]
-    for i in range(1, min(cost.shape[0], cost.shape[1])):
-        total += cost[i, i]
-    return total
-
-
-@kernel(float64(_real, _real))
+@kernel(float64(_matrix, _matrix))
 def mean_cosine(x: Matrix, y: Matrix) -> Any:
     """Return the mean cosine, -1 to 1, between the segments from state to state of x and y at equal steps.
 
@@ -189,44 +153,29 @@ def mean_cosine(x: Matrix, y: Matrix) -> Any:
     return total / segments
 
 
-@kernel(int64(_tokens, _tokens))
-def prefix_dtw(x: Tokens, y: Tokens) -> Any:
-    """Return `dtw(edit_table(x, y))`, computed in one pass: both recurrences read the same three neighbours."""
-    edit = np.arange(1, y.size + 1)
-    path = np.full(y.size, _INFINITE)
-    path_corner = 0
+@kernel(int64(_tokens, _tokens, types.none), float64(_tokens, _tokens, _numbers))
+def prefix_dtw(x: Tokens, y: Tokens, reciprocals: Any) -> Any:
+    """Return the DTW of two growing sequences, in one pass: its recurrence reads the cells that edit distances read.
+
+    reciprocals: None for `dtw(edit_table(x, y))`, as an integer; or (the longer length,) where reciprocals[k] is
+    1 / (k + 1), to divide each edit distance by the length of the longer of its two prefixes.
+    """
+    unreached = _UNREACHED if reciprocals is None else np.inf
+    edit, path = np.arange(1, y.size + 1), np.full(y.size, unreached)
+    path_corner = 0 if reciprocals is None else 0.0  # paths begin in the corner before the first cell
     for i in range(x.size):
         edit_corner, edit_left = i, i + 1
-        path_left = _INFINITE
+        path_left = unreached
         for j in range(y.size):
             edit_up, path_up = edit[j], path[j]
             # the left neighbour comes last in each minimum, as it is computed last
             edit_left = edit_corner if x[i] == y[j] else min(min(edit_up, edit_corner), edit_left) + 1
-            path_left = min(min(path_up, path_corner), path_left) + edit_left
-            edit[j], path[j] = edit_left, path_left
-            edit_corner, path_corner = edit_up, path_up
-        path_corner = _INFINITE
-    return path[-1]
-
-
-@kernel(float64(_tokens, _tokens, _numbers))
-def prefix_dtw_pairwise(x: Tokens, y: Tokens, reciprocals: Matrix) -> Any:
-    """Return `prefix_dtw` with each edit distance divided by the length of the longer of its two prefixes.
-
-    reciprocals: (the longer length,) where reciprocals[k] is 1 / (k + 1).
-    """
-    edit = np.arange(1, y.size + 1)
-    path = np.full(y.size, np.inf)
-    path_corner = 0.0
-    for i in range(x.size):
-        edit_corner, edit_left = i, i + 1
-        path_left = np.inf
-        for j in range(y.size):
-            edit_up, path_up = edit[j], path[j]
-            edit_left = edit_corner if x[i] == y[j] else min(min(edit_up, edit_corner), edit_left) + 1
             best = min(min(path_up, path_corner), path_left)
-            path_left = multiply_add(edit_left, reciprocals[max(i, j)], best)  # type: ignore[call-arg]
+            if reciprocals is None:
+                path_left = best + edit_left
+            else:
+                path_left = multiply_add(edit_left, reciprocals[max(i, j)], best)  # type: ignore[call-arg]
             edit[j], path[j] = edit_left, path_left
             edit_corner, path_corner = edit_up, path_up
-        path_corner = np.inf
+        path_corner = unreached
     return path[-1]

@@ -15,7 +15,15 @@ import numpy as np
 from numba import boolean, float64, int64, types, uint16, uint32, uint64
 from numpy.typing import NDArray
 
-from behavesim.similarity.kernels.compiler import count_ones, empty, inline, kernel, read, use_widest_registers
+from behavesim.similarity.kernels.compiler import (
+    count_ones,
+    empty,
+    inline,
+    kernel,
+    read,
+    together,
+    use_widest_registers,
+)
 
 LANES = 64
 """Members in a block; one lane each."""
@@ -44,37 +52,25 @@ def shared(tokens: Array, ends: Array) -> Array:
 
 
 @inline
-def _set_patterns(
-    tokens: Array,
-    ends: Array,
-    backwards: bool,
-    numbers: Array,
-    members: Array,
-    j: int,
-    patterns: Array,
-    masks: Array,
-    sizes: Array,
-) -> None:
+def _set_patterns(members: Any, here: Array, j: int, patterns: Array, masks: Array, sizes: Array) -> None:
     """Set the bit patterns of state j of each member of a block.
 
-    tokens, ends: all members' states, end to end; `backwards` reads each from its end. numbers: each token's number in
-    the candidate. members: where each member's states begin, then the end. patterns: (words, numbers, LANES) gets the
-    places of each number; masks: (words, LANES) all places of the state; sizes: (LANES,) its tokens, -1 if it has no
-    state j.
+    members: as in `similarities`. here: where each member's states begin, then the end. patterns: (words, numbers,
+    LANES) gets the places of each of the candidate's tokens in the state. masks: (words, LANES) gets all places of the
+    state. sizes: (LANES,) gets its number of tokens, -1 if the member has no state j.
     """
+    tokens, ends, _, numbers, are_reversed = members
     word_of, width = patterns.dtype.type, 8 * patterns.itemsize
-    patterns[:] = 0
-    masks[:] = 0
-    sizes[:] = -1
-    for lane in range(members.size - 1):
-        state = members[lane] + j
-        if state < members[lane + 1]:
+    patterns[:], masks[:], sizes[:] = 0, 0, -1
+    for lane in range(here.size - 1):
+        state = here[lane] + j
+        if state < here[lane + 1]:
             begin, end = ends[state - 1] if state else 0, ends[state]
             sizes[lane] = end - begin
             for word in range(len(patterns)):
                 bit, mask = word_of(1), word_of(0)
                 for place in range(word * width, min((word + 1) * width, end - begin)):
-                    token = tokens[end - 1 - place] if backwards else tokens[begin + place]
+                    token = tokens[end - 1 - place] if are_reversed else tokens[begin + place]
                     patterns[word, numbers[token], lane] |= bit
                     mask |= bit
                     bit = word_of(bit << word_of(1))
@@ -108,12 +104,60 @@ def _next_column(equal: Array, carry: Any, two: Array) -> None:
 
 
 @inline
-def _add_edits(column: Array, masks: Array, edits: Array) -> None:
-    """Add a word's rises minus its falls, within each member's state (`masks`), to the edit distances, in place."""
+def _first_columns(patterns: Array, most: int) -> Array:
+    """Return room for the columns of `_fill_columns`; only column 0 is set. It rises everywhere: it counts tokens."""
+    columns = empty(len(patterns) * (most + 2), 2 * LANES, patterns.dtype).ravel()
+    for word in range(len(patterns)):
+        at = word * (most + 2) * 2 * LANES
+        columns[at : at + LANES], columns[at + LANES : at + 2 * LANES] = ~patterns.dtype.type(0), 0
+    return columns
+
+
+@inline
+def _fill_columns(
+    x: Array, begin: int, end: int, known: int, patterns: Array, carry: Any, most: int, columns: Array
+) -> None:
+    """Compute the columns of the text x[begin:end], whose first `known` columns are those of the text before.
+
+    columns: flat, words * (most + 2) * 2 * LANES; for each word the columns 0 to `most`, each the rises, then the
+    falls. Columns after `most` are not kept: each overwrites the one before.
+    """
+    for place in range(min(known, most - 1), end - begin):
+        if carry is not None:
+            carry[0], carry[1] = 1, 0  # the table's border rises by 1 along the row above the first
+        for word in range(len(patterns)):
+            at = (word * (most + 2) + min(place, most)) * 2 * LANES
+            _next_column(patterns[word, x[begin + place]], carry, columns[at : at + 4 * LANES])
+            if place >= most:  # a loop: numba takes seconds to compile a slice's shape checks
+                for cell in range(at, at + 2 * LANES):
+                    columns[cell] = columns[cell + 2 * LANES]
+
+
+@inline
+def _set_edits(length: int, columns: Array, most: int, masks: Array, edits: Array) -> None:
+    """Set the edit distances, (LANES,), of a text of `length` tokens and the members' states.
+
+    Each is the length plus the rises minus the falls of the text's last column within the member's state (`masks`).
+    `columns` and `most` are as in `_fill_columns`.
+    """
+    edits[:] = length
+    for word in range(len(masks)):
+        at = (word * (most + 2) + min(length, most)) * 2 * LANES
+        for lane in range(LANES):
+            rises, falls = columns[at + lane] & masks[word, lane], columns[at + LANES + lane] & masks[word, lane]
+            more, fewer = count_ones(rises), count_ones(falls)  # type: ignore
+            edits[lane] += np.int32(more) - np.int32(fewer)
+
+
+@inline
+def _set_scale(sizes: Array, length: int, is_pairwise: bool, scale: Array) -> None:
+    """Set the factors, (LANES,), of edit distances from a text of `length` tokens.
+
+    Each is 1 / the longer length if `is_pairwise`, else 1; NaN where a member has no state.
+    """
     for lane in range(LANES):
-        rises, falls = column[lane] & masks[lane], column[LANES + lane] & masks[lane]
-        more, fewer = count_ones(rises), count_ones(falls)  # type: ignore
-        edits[lane] += np.int32(more) - np.int32(fewer)
+        longer = max(sizes[lane], length, 1) if is_pairwise else 1
+        scale[lane] = 1.0 / longer if sizes[lane] >= 0 else np.nan
 
 
 @inline
@@ -134,88 +178,48 @@ def _warp(edits: Array, scale: Array, i: int, path: Array, above: Array) -> None
 
 
 def _signature(word: Any, carry: Any) -> Any:
-    reads = (*_states, read(int64), *_states, boolean, read(int64), read(uint16), int64, float64, boolean)
-    return types.void(*reads, word[:, :, ::1], carry, float64[::1], float64[::1])
+    text = together(*_states, read(int64))
+    members = together(*_states, read(int64), read(uint16), boolean)
+    return types.void(text, members, int64, float64, boolean, word[:, :, ::1], carry, float64[:, ::1])
 
 
-@kernel(
-    _signature(uint32, types.none),
-    _signature(uint64, types.none),
-    _signature(uint64, uint64[:, ::1]),
-)
+@kernel(_signature(uint32, types.none), _signature(uint64, types.none), _signature(uint64, uint64[:, ::1]))
 def similarities(
-    x: Array,
-    x_ends: Array,
-    known: Array,
-    tokens: Array,
-    ends: Array,
-    backwards: bool,
-    members: Array,
-    numbers: Array,
-    first: int,
-    unit: float,
-    pairwise: bool,
-    patterns: Array,
-    carry: Any,
-    out: Array,
-    largest: Array,
+    text: Any, members: Any, first: int, unit: float, is_pairwise: bool, patterns: Array, carry: Any, found: Array
 ) -> None:
-    """Write the unclipped Sim of the candidate and each member from block `first` on into `out`, (members,).
+    """Write the unclipped Sim of the candidate and each member from block `first` on into `found`.
 
-    x, x_ends: the candidate's states, end to end, and where each ends. known: `shared(x, x_ends)`. tokens, ends: those
-    of all members; member k has the states members[k] to members[k + 1]. backwards: whether x has each state reversed,
-    so that the members' are read from their ends too. numbers: for each member's token its number in the candidate; the
-    number after the last if it has none. unit: what distances are divided by. pairwise: whether they are divided by the
-    longer state first. patterns: scratch of (words of the longest member's state, numbers, LANES). carry: scratch of
-    (2, LANES); None if a state takes one word. largest: (members,) gets the largest distance between two states.
+    text: (tokens, ends, known), the candidate's states as in `shared`, and its result. members: (tokens, ends, runs,
+    numbers, are_reversed), their states, where each member's states begin and the last one's end, the candidate's
+    number of each token, and whether states are read from their ends. Distances are divided by `unit`, before that by
+    the longer state's length if `is_pairwise`. patterns: scratch, (words of the longest state, numbers, LANES). carry:
+    scratch, (2, LANES), None for one word. found: (2, members) gets each Sim and the largest distance between states.
     """
     use_widest_registers()  # type: ignore[call-arg]
-    words, longest = patterns.shape[0], 0
-    for i in range(x_ends.size):
-        longest = max(longest, x_ends[i] - (x_ends[i - 1] if i else 0))
-    most = max(1, min(longest + 1, KEPT // words))  # columns that are kept; of the later ones, only the last
-    rows = most + 2
-    table = empty(words * rows, 2 * LANES, patterns.dtype)
-    table[::rows, :LANES], table[::rows, LANES:] = ~patterns.dtype.type(0), 0  # the first column counts the tokens
-    columns = table.ravel()
+    x, x_ends, known = text  # unpacked here: in the loops below this would count references
+    runs, words = members[2], len(patterns)
+    most = max(1, KEPT // words)  # columns that are kept; of the later ones, only the last
+    columns = _first_columns(patterns, most)
     masks, edits = empty(words, LANES, patterns.dtype), empty(1, LANES, np.int32)[0]
     sizes, scale = empty(1, LANES, np.int64)[0], empty(1, LANES, np.float64)[0]
     path, above = empty(x_ends.size, LANES, np.float64), empty(3, LANES, np.float64)
-    for block in range(first, (members.size - 1 + LANES - 1) // LANES):
-        here = members[block * LANES : block * LANES + LANES + 1]
+    for block in range(first, (runs.size - 1 + LANES - 1) // LANES):
+        here = runs[block * LANES : block * LANES + LANES + 1]
         path[:] = np.inf
         above[0], above[1:] = np.inf, 0.0  # paths begin in the corner before the first cell, with sum 0
-        most_states = 0
-        for lane in range(here.size - 1):
-            most_states = max(most_states, here[lane + 1] - here[lane])
-        for j in range(most_states):
-            _set_patterns(tokens, ends, backwards, numbers, here, j, patterns, masks, sizes)
+        for j in range(np.diff(here).max()):
+            _set_patterns(members, here, j, patterns, masks, sizes)
             length = -1
             for i in range(x_ends.size):
                 begin, end = x_ends[i - 1] if i else 0, x_ends[i]
-                for place in range(min(known[i], most - 1), end - begin):
-                    if carry is not None:
-                        carry[0], carry[1] = 1, 0  # the table's border rises by 1 along the row above the first
-                    for word in range(words):
-                        at = (word * rows + min(place, most)) * 2 * LANES
-                        _next_column(patterns[word, x[begin + place]], carry, columns[at : at + 4 * LANES])
-                    if place >= most:  # in loops: numba takes seconds to compile a slice's shape checks
-                        for word in range(words):
-                            for cell in range(2 * LANES):
-                                table[word * rows + most, cell] = table[word * rows + most + 1, cell]
-                edits[:] = end - begin
-                for word in range(words):
-                    at = (word * rows + min(end - begin, most)) * 2 * LANES
-                    _add_edits(columns[at : at + 2 * LANES], masks[word], edits)
-                if end - begin != length:
+                _fill_columns(x, begin, end, known[i], patterns, carry, most, columns)
+                _set_edits(end - begin, columns, most, masks, edits)
+                if end - begin != length:  # consecutive texts are mostly of equal length, and divisions are slow
                     length = end - begin
-                    for lane in range(LANES):
-                        longer = max(sizes[lane], length, 1) if pairwise else 1
-                        scale[lane] = 1.0 / longer if sizes[lane] >= 0 else np.nan
+                    _set_scale(sizes, length, is_pairwise, scale)
                 _warp(edits, scale, i, path, above)
             above[:2] = np.inf
             for lane in range(here.size - 1):
-                if here[lane + 1] - here[lane] == j + 1:
-                    member = block * LANES + lane
-                    out[member] = 1.0 - path[-1, lane] / (unit * min(x_ends.size, j + 1))
-                    largest[member] = above[2, lane]
+                if here[lane + 1] - here[lane] == j + 1:  # this state is the member's last one
+                    found[0, block * LANES + lane] = 1.0 - path[-1, lane] / (unit * min(x_ends.size, j + 1))
+                    found[1, block * LANES + lane] = above[2, lane]

@@ -1,1 +1,4 @@
-"""Study "portfolio": do programs that behave differently make better sets than others (docs/portfolios.md)?"""
+"""Study "portfolio": are sets of programs that behave differently better than other sets?
+
+docs/explanation/portfolios.md has the answer.
+"""

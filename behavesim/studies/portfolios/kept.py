@@ -1,4 +1,4 @@
-"""The data of the study: extracts of runs and scores on fresh instances, small enough to ship with the page."""
+"""The stored data of the study: extracts of runs, and scores on fresh instances, in small compressed files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.entrants import entrants_of
+from behavesim.analysis.portfolio import Entrant
 from behavesim.analysis.run import Run
 from behavesim.base.errors import UsageError
 from behavesim.trajectory import AlgorithmRun, Trajectory
@@ -22,7 +25,7 @@ TOP = 10
 DIGITS = 8
 """Significant digits that are kept of scores on fresh instances."""
 PARTS = 10**6
-"""Resolution of stored vectors: coordinates are rounded to 1/PARTS."""
+"""Resolution of stored vectors: coordinates are rounded to multiples of 1/PARTS."""
 
 Deed = tuple[int, ...] | tuple[tuple[int, ...], ...]
 """A stored trajectory: the final sequence of prefixes, or the change of each vector from the one before, in 1/PARTS.
@@ -46,91 +49,97 @@ class Program:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The programs of a run from which sets are chosen: one for each behaviour, in order of appearance.
-
-    `behaviours` has the trajectory of each program on each instance. `best` has the ten best distinct programs by
-    score; some may share a behaviour.
-    """
+    """The programs of a run from which sets are chosen."""
 
     task: str
+    """The task's name, or the name of its file without the suffix."""
     method: str
     seed: int
     programs: tuple[Program, ...]
+    """One for each behaviour, that with the shortest text, in the order in which the behaviours appeared."""
     behaviours: tuple[tuple[Deed, ...], ...]
+    """The trajectories of each of `programs`, one for each instance."""
     best: tuple[Program, ...]
+    """The ten best distinct programs by score, or all if fewer; some may share a behaviour."""
 
     def trajectories(self) -> list[tuple[Trajectory, ...]]:
-        """Return each program's trajectories, one an instance."""
+        """Return the trajectories of each of `programs`, one for each instance."""
         return [tuple(map(_trajectory, behaviour)) for behaviour in self.behaviours]
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """Scores on fresh instances, keyed by program name (None for a program that failed), and the best values known.
+    """Scores on fresh instances, a number for each instance. Dictionaries are keyed by `Program.name`.
 
-    The last three concern the best program of each run, if the task has them: scores from each of ten starts, shape
-    (starts, instances); scores after 2-opt; and the time of 2-opt in units of the program's own time.
+    The last three hold the best program of each run, if the task has such values, and are empty otherwise.
     """
 
     template: list[float]
+    """Scores of the task's template."""
     references: list[float]
+    """Best scores known."""
     scores: dict[str, list[float] | None]
+    """Scores of each program; None for a program that failed."""
     starts: dict[str, list[list[float]]]
+    """Scores from each of ten starts, shape (starts, instances)."""
     two_opt: dict[str, list[float]]
+    """Scores after 2-opt."""
     two_opt_time: dict[str, float]
+    """Time of 2-opt in units of the program's own time."""
 
 
 def kept(run: Run) -> KeptRun:
-    """Extract a run; raises UsageError if its trajectories are neither prefixes nor vectors."""
-    entrants = run.entrants()
+    """Return what is stored of a run; raises UsageError if its trajectories are neither prefixes nor vectors."""
+    entrants = entrants_of(run)
     behaviours: dict[Sequence[Any], Any] = {}
     for each in entrants:
         first = behaviours.setdefault(each.behaviour, each)
         if len(each.source) < len(first.source):  # equal behaviour, equal score
             behaviours[each.behaviour] = each
-    programs = tuple(Program(each.candidate, each.source, each.scores) for each in behaviours.values())
+    programs = tuple(map(_program, behaviours.values()))
     did = tuple(tuple(map(_deed, behaviour)) for behaviour in behaviours)
     best = tuple(map(_program, run.ranked()[:TOP]))
     return KeptRun(Path(run.settings.task).stem, run.settings.method, run.settings.seed, programs, did, best)
 
 
 def write_runs(path: Path, runs: Sequence[KeptRun]) -> None:
-    """Write one line of JSON for each run, gzip-compressed."""
+    """Write one line of JSON for each run into an xz file, which is replaced."""
+    # Slow and small: the file is committed once and read often.
     with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
         file.writelines(json.dumps(asdict(run), separators=(",", ":")) + "\n" for run in runs)
 
 
 def read_runs(path: Path) -> list[KeptRun]:
-    """Read the runs of a file; raises UsageError if it has none."""
+    """Read what `write_runs` wrote; raises UsageError if there is no such file, ValueError if it holds other things."""
     if not path.is_file():
         raise UsageError(f"no kept runs in {path}; experiments/portfolio/tables.py makes them of finished ones")
     with lzma.open(path, "rt", encoding="utf-8") as file:
-        return [_read(json.loads(line)) for line in file]
+        return [TypeAdapter(KeptRun).validate_json(line) for line in file]
 
 
 def write_fresh(path: Path, fresh: Fresh) -> None:
-    """Write the scores on fresh instances as gzip-compressed JSON."""
+    """Write the scores on fresh instances as JSON into an xz file, which is replaced."""
     with lzma.open(path, "wt", encoding="utf-8") as file:
         json.dump(asdict(fresh), file, separators=(",", ":"))
 
 
 def read_fresh(path: Path) -> Fresh:
-    """Read what `write_fresh` wrote."""
+    """Read what `write_fresh` wrote; raises OSError if the file cannot be read."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
         return Fresh(**json.load(file))
 
 
 def name_of(source: str) -> str:
-    """Return the program's name in the tables: 16 hexadecimal digits of its hash."""
+    """Return a program's key in the tables of scores: the first 16 hexadecimal digits of its text's SHA-256."""
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def rounded(scores: Sequence[float]) -> list[float]:
-    """Round scores to DIGITS significant digits."""
+    """Return the scores rounded to DIGITS significant digits."""
     return [float(f"{score:.{DIGITS}g}") for score in scores]
 
 
-def _program(candidate: Candidate) -> Program:
+def _program(candidate: Candidate | Entrant) -> Program:
     return Program(candidate.candidate, candidate.source or "", candidate.scores)
 
 
@@ -139,23 +148,11 @@ def _deed(run: AlgorithmRun) -> Deed:
         raise UsageError("the study of portfolios keeps runs whose trajectories are prefixes or vectors")
     if run.kind == "prefixes":
         return tuple(run.data.tolist())
-    changes: Deed = _tuples(np.diff(np.rint(run.data * PARTS).astype(int), axis=0, prepend=0).tolist())
-    return changes
+    # Whole numbers, so that summing the changes gives back what was stored; the first change is from 0.
+    changes = np.diff(np.rint(run.data * PARTS).astype(int), axis=0, prepend=0)
+    return tuple(map(tuple, changes.tolist()))
 
 
 def _trajectory(deed: Deed) -> Trajectory:
     numbers = np.array(deed)
     return Trajectory.prefixes(numbers) if numbers.ndim == 1 else Trajectory.vectors(numbers.cumsum(axis=0) / PARTS)
-
-
-def _tuples(found: Any) -> Any:
-    """Convert nested lists, as JSON returns them, to nested tuples."""
-    return tuple(map(_tuples, found)) if isinstance(found, list) else found
-
-
-def _read(found: dict[str, Any]) -> KeptRun:
-    def programs(rows: Sequence[dict[str, Any]]) -> tuple[Program, ...]:
-        return tuple(Program(row["candidate"], row["source"], tuple(row["scores"])) for row in rows)
-
-    origin = found["task"], found["method"], found["seed"]
-    return KeptRun(*origin, programs(found["programs"]), _tuples(found["behaviours"]), programs(found["best"]))

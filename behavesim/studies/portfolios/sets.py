@@ -1,4 +1,4 @@
-"""The ways to choose k programs of a run; each returns ten programs in order, and the first k are the set."""
+"""The ways to choose k programs of a run: each returns at most ten in order, of which the first k are the set."""
 
 from __future__ import annotations
 
@@ -21,54 +21,67 @@ Distances = NDArray[np.float64]
 Ranks = tuple[int, ...]
 """Ranks (from 0) of the chosen programs, in the order in which they were chosen."""
 Sets = Mapping[str, tuple[tuple[Program, ...], ...]]
-"""The sets that each way chooses, keyed by its name: one set, or several random draws."""
+"""The sets that each way chooses, keyed by its name: one set, or several whose losses are averaged."""
 
 RADIUS = 0.3
+"""The clearing radius as a fraction of the median distance, as in `behavesim recommend`."""
 BASE = 100
+"""Number of behaviours, those found first, over which the median distance is taken."""
 DRAWS = 20
+"""Number of random permutations of the distances, for the control."""
 FEW = (1, 2)
 """Numbers of search instances on which sets are chosen in addition to all instances."""
 DONORS = 5
-"""Number of other runs whose chosen ranks are applied to a run."""
+"""Largest number of other runs whose chosen ranks are applied to a run."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The behaviours of a run on some search instances, best first.
-
-    `costs` has shape (N, instances), lower is better. `base` has the ranks of the first hundred behaviours found.
-    """
+    """The N behaviours of a run on some search instances, best first."""
 
     programs: tuple[Program, ...]
+    """One for each behaviour."""
     costs: NDArray[np.float64]
+    """Shape (N, instances); lower is better."""
     distances: Distances
     base: NDArray[np.intp]
+    """The ranks of the first BASE behaviours found."""
 
     def cleared(self, distances: Distances, least: float | None = None) -> Ranks:
-        """Return, in rank order, programs at least `least` from all chosen before; None uses the clearing radius."""
+        """Return at most TOP ranks, in order, of programs at least `least` from all chosen before.
+
+        `least` is a distance in the unit of `distances`; None uses the clearing radius of these distances.
+        """
         apart = least_of(distances, self.base) if least is None else least
         return tuple(cleared(len(distances), TOP, apart, distances.__getitem__))
 
     def shuffled(self, seed: int) -> list[Ranks]:
-        """Return cleared sets under randomly permuted distances, as a control."""
-        least = least_of(self.distances, self.base)
+        """Return DRAWS sets of ranks as a control, each cleared after a random permutation of the distances.
+
+        Draw d permutes with the generator of [seed, d]; all use the clearing radius of the true distances.
+        """
+        least = least_of(self.distances, self.base)  # of the true distances, so that only the deal differs
         deals = [np.random.default_rng([seed, draw]).permutation(len(self.programs)) for draw in range(DRAWS)]
         return [self.cleared(self.distances[np.ix_(deal, deal)], least) for deal in deals]
 
     def greedy(self) -> Ranks:
-        """Return the best program, then repeatedly the one that most improves the set's mean best cost.
+        """Return the best program, then repeatedly the one that most improves the set's mean best cost, at most TOP.
 
         Ties go to the better rank.
         """
         chosen = [0]
         while len(chosen) < min(TOP, len(self.programs)):
             together = np.minimum(self.costs, self.costs[chosen].min(axis=0)).mean(axis=1)
-            together[chosen] = np.inf
+            together[chosen] = np.inf  # else one already chosen would tie with all that add nothing
             chosen.append(int(together.argmin()))
         return tuple(chosen)
 
     def at(self, ranks: Ranks) -> Ranks:
-        """The given ranks; a missing rank is replaced by the last free one."""
+        """Return ranks chosen in another run, in order, as ranks of this one, all different.
+
+        A rank that this run does not have, or that is taken already, becomes the next better one that is not taken. It
+        is left out if there is none.
+        """
         chosen: list[int] = []
         for rank in ranks:
             place = min(rank, len(self.programs) - 1)
@@ -84,7 +97,11 @@ class Ranking:
 
 
 def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> Ranking:
-    """Rank the behaviours of a run on the first instances; `apart` has their distances, shape (instances, N, N)."""
+    """Rank the behaviours of a run by mean score on its first instances, as many as `apart` has.
+
+    `apart` has the distances of the run's programs on each of them, shape (instances, N, N). Programs equal on these
+    instances count once. Ties go to the shorter text, then to the lower candidate.
+    """
     count = len(apart)
     sign = 1 if direction == "minimise" else -1
 
@@ -105,15 +122,19 @@ def ranking(run: KeptRun, apart: NDArray[np.float64], direction: Direction) -> R
 
 
 def least_of(distances: Distances, base: NDArray[np.intp]) -> float:
-    """Return the clearing radius: a share of the median distance over the base."""
+    """Return the clearing radius: RADIUS times the median distance of the ranks in `base`; 0 for one rank or none."""
     pairs = distances[np.ix_(base, base)][np.triu_indices(len(base), 1)]
     return RADIUS * float(np.median(pairs)) if pairs.size else 0.0
 
 
 def text_distances(programs: Sequence[Program]) -> Distances:
-    """Return 1 − 2 · common subtrees / all subtrees for each pair's syntax trees, counted with repetition."""
+    """Return distances of programs by text: 1 − 2 · common subtrees / all subtrees of two syntax trees, in [0, 1].
+
+    Subtrees are counted with repetition. Raises SyntaxError if a program is not Python.
+    """
     counters = [_subtrees(program.source) for program in programs]
     names = {name: column for column, name in enumerate(dict.fromkeys(name for each in counters for name in each))}
+    # One matrix for all programs: numpy takes the minima of a row with all others at once.
     counts = np.zeros((len(programs), len(names)), dtype=np.int32)
     for row, each in enumerate(counters):
         counts[row, [names[name] for name in each]] = list(each.values())
@@ -124,7 +145,11 @@ def text_distances(programs: Sequence[Program]) -> Distances:
 
 
 def sets_of(runs: Sequence[KeptRun], measure: BehaveSim, direction: Direction) -> list[Sets]:
-    """Return all sets of each run. The runs must share task and method: ranks are taken from one another."""
+    """Return the sets of each run by every way of choosing, in the order of `runs`.
+
+    The runs must share task and method: "same ranks" takes ranks from one another. Raises SyntaxError if a program is
+    not Python.
+    """
     apart = [1 - measure.per_instance(run.trajectories()) for run in runs]
     wholes = [ranking(run, each, direction) for run, each in zip(runs, apart, strict=True)]
     cleared = [whole.cleared(whole.distances) for whole in wholes]

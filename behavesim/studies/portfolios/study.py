@@ -1,4 +1,4 @@
-"""The losses of sets on fresh instances, and the tests that were chosen before the first run."""
+"""The losses of sets on fresh instances, and the tests of them that were chosen before the first run."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ from behavesim.task import Direction, TaskReference
 PRIMARY = ("funsearch", "niche")
 """The methods whose mean loss the primary tests compare."""
 SIZES = (3, 10)
+"""Numbers of programs of the sets that are tested."""
 DIGITS = 12
 """Decimal places of a loss (fraction). Without rounding, the order of a sum would make equal sets differ."""
 OURS = "cleared"
+"""Name of the sets that the study is about: programs that behave differently."""
 EQUAL_WORK = ("starts", "2-opt")
 """Rivals of a set at equal work: the best program from more starts, and its solution improved by 2-opt."""
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss (fraction) of each set for k = 1…10, keyed by set name; `cleared` gives the size of the cleared set.
-
-    The rivals of equal work are included if the task has them. `two_opt_time` is the time of 2-opt in units of the
-    program's own time.
-    """
+    """How much worse than the best known scores the sets of a run are on fresh instances."""
 
     task: str
     method: str
     seed: int
     sets: Mapping[str, tuple[float, ...]]
+    """Mean loss (a fraction) of the best of the first k = 1…10 programs, by the set's name; EQUAL_WORK's if known."""
     cleared: int
+    """Number of programs in the cleared set."""
     two_opt_time: float | None
+    """Time of 2-opt in units of the best program's own time; None if it was not measured."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The sets that a comparison is about: their size, how they were chosen, and from which methods' runs."""
+    """The sets that a comparison is about: from which methods' runs, and how they were chosen.
+
+    `name` says how: a key in a run's `sets`, such as "cleared".
+    """
 
     name: str
     methods: tuple[str, ...]
@@ -54,22 +58,29 @@ class Subject:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The loss of other sets minus that of the cleared sets, by seed: how often it is higher, equal and lower."""
+    """The loss of the `other` sets minus that of `ours`, paired by seed, on one task.
+
+    Ours are cleared sets; the others may be too, of another method.
+    """
 
     task: str
     ours: Subject
     other: Subject
     programs: int
+    """Number of programs in a set."""
     our_loss: float
+    """Mean loss of `ours`, a fraction."""
     other_loss: float
     difference: Paired
+    """The other loss minus ours; above 0, ours are better."""
     better: int
+    """Number of seeds for which `ours` has the smaller loss."""
     equal: int
     worse: int
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The values as table cells."""
+        """The values as cells of the columns COMPARED."""
         estimate = Estimate(self.difference.mean, None, self.difference.low, self.difference.high)
         seeds = f"{self.better} / {self.equal} / {self.worse}"
         whose = ["" if each.methods == PRIMARY else f"{each.methods[0]}: " for each in (self.ours, self.other)]
@@ -83,7 +94,9 @@ class Tested:
 
     comparison: Comparison
     p_task: float | None
+    """Corrected (Holm) for all comparisons on the task; None if there were too few seeds for a test."""
     p_holm: float | None
+    """Corrected (Holm) for all comparisons on all tasks; None as for `p_task`."""
 
 
 COMPARED = (
@@ -97,6 +110,7 @@ COMPARED = (
     Column("seeds", title="seeds better / equal / worse"),
     Column("p", PROBABILITY),
 )
+"""The columns of a table of comparisons."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +120,18 @@ class PortfolioStudy:
     runs: tuple[Losses, ...]
 
     def primary(self) -> list[Tested]:
-        """Return the tests that were written down before the first run."""
+        """Return the tests that were chosen before the first run, with their corrected p-values.
+
+        On each task and for each of SIZES they compare cleared sets with each other kind but EQUAL_WORK, as means over
+        the methods PRIMARY.
+        """
         families = [self._family(task) for task in self._tasks]
         found = [each for family in families for each in family]
         within = [p for family in families for p in _corrected(family)]
         return list(map(Tested, found, within, _corrected(found)))
 
     def beside(self) -> list[Comparison]:
-        """Return further comparisons, uncorrected: each method against the best by score, methods, and equal work."""
+        """Return further comparisons, uncorrected: cleared sets with best by score, other methods' and equal work."""
         return [
             self._compared(task, ours, other, size)
             for task in self._tasks
@@ -122,7 +140,7 @@ class PortfolioStudy:
         ]
 
     def document(self) -> dict[str, Any]:
-        """`{runs, primary, beside}`."""
+        """Return the study as JSON: `{runs, primary, beside}`, the fields of Losses, Comparison and Tested."""
         return {
             "runs": [asdict(run) for run in self.runs],
             "primary": [{**asdict(e.comparison), "p_task": e.p_task, "p_holm": e.p_holm} for e in self.primary()],
@@ -130,7 +148,7 @@ class PortfolioStudy:
         }
 
     def tables(self) -> tuple[Table, ...]:
-        """The tables: primary tests, further comparisons, losses by set size, and the data they come from."""
+        """Return four tables: primary tests, further comparisons, losses by set size, and the data they come from."""
         primary = self.primary()
         said = f"{len(primary)} tests corrected together (Holm); a difference above 0 speaks for the cleared set."
         within, corrected = ("p_task", "p, Holm on the task"), ("p_holm", "p, Holm")
@@ -187,7 +205,7 @@ class PortfolioStudy:
         return Comparison(task, ours, other, size, *losses, paired(differences), *counts)
 
     def _by_seed(self, task: str, subject: Subject, size: int) -> dict[int, float]:
-        """Return the mean loss over the subject's methods for each seed that all of them have, rounded to DIGITS."""
+        """Return the mean loss over the subject's methods by seed, for seeds that all have, rounded to DIGITS."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
             if run.task == task and run.method in subject.methods:
@@ -227,7 +245,10 @@ class PortfolioStudy:
 
 
 def study(folder: Path) -> PortfolioStudy:
-    """Compute the study from a folder of stored runs; raises UsageError if it has none."""
+    """Compute the study from a folder's kept runs (NAME.jsonl.xz) and scores beside them (NAME.fresh.json.xz).
+
+    Raises UsageError if the folder has no kept runs, OSError if scores cannot be read, TaskError for an unknown task.
+    """
     files = sorted(folder.glob("*.jsonl.xz"))
     if not files:
         raise UsageError(f"there are no kept runs (*.jsonl.xz) in {folder}; give the folder that has them")
@@ -239,7 +260,6 @@ def _corrected(comparisons: Sequence[Comparison]) -> list[float | None]:
 
 
 def _losses(file: Path) -> Iterator[Losses]:
-    """Yield the losses of the runs in a task's file; the scores on fresh instances are in the file beside it."""
     runs, fresh = read_runs(file), read_fresh(file.with_name(file.name.replace(".jsonl.", ".fresh.json.")))
     task = TaskReference(runs[0].task).load()
     measure, direction = BehaveSim(normaliser=task.normaliser), task.objective.direction
@@ -256,14 +276,17 @@ def _losses(file: Path) -> Iterator[Losses]:
 
 
 def _curve(programs: Sequence[Program], fresh: Fresh, direction: Direction) -> list[float]:
-    """Return the loss of the first k programs for k = 1…10; if there are fewer than k, of all."""
+    """Return the mean loss (a fraction) of the best of the first k programs for k = 1…10, of all if they are fewer.
+
+    A program that fails on fresh instances counts as the template.
+    """
     scores = [fresh.scores[program.name] or fresh.template for program in programs]
     best: list[float] = np.minimum.accumulate(_short(scores, fresh, direction)).mean(axis=1).tolist()
     return best + [best[-1]] * (TOP - len(best))
 
 
 def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, tuple[float, ...]]:
-    """Return the losses of a run's best program alone, at the same work as a set."""
+    """Return the losses of a run's best program by the names of EQUAL_WORK; empty if they were not measured."""
     if best.name not in fresh.starts:
         return {}
     starts = np.minimum.accumulate(_short(fresh.starts[best.name], fresh, direction)).mean(axis=1)
@@ -272,6 +295,6 @@ def _equal_work(best: Program, fresh: Fresh, direction: Direction) -> dict[str, 
 
 
 def _short(scores: Sequence[Sequence[float]], fresh: Fresh, direction: Direction) -> NDArray[np.float64]:
-    """Return how far scores are from the best known, as fractions; shape (programs, instances)."""
+    """Return how much worse scores are than the best known, as fractions; shape (programs, instances)."""
     relative: NDArray[np.float64] = np.array(scores, dtype=np.float64) / np.array(fresh.references)
     return relative - 1 if direction == "minimise" else 1 - relative

@@ -10,7 +10,7 @@ import pytest
 from behavesim.application.experiment.estimate import COMPLETION, GROWTH, estimate
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.tokens import Tokens, Usage
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import NotAdded, Reply, Responded
 from behavesim.task import TaskReference
 from tests.store.written import written
@@ -25,7 +25,7 @@ def openai_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned(name: str, task: str = "tsp", **settings: Any) -> Planned:
     given = {"task": task, "method": "best-of-n", "budget": 100, **MODEL, **settings}
-    return Planned(name, given, resolve(given))
+    return Planned(name, settings_from_person(given))
 
 
 def went_so_far(runs: Path, name: str, registered: int, *usages: Usage) -> None:

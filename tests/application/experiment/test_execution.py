@@ -13,7 +13,7 @@ from behavesim.analysis.run import Run
 from behavesim.application.experiment.execution import Execution, unfinished
 from behavesim.application.experiment.plan import Planned
 from behavesim.base.errors import JournalError, UsageError
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 from behavesim.state.events import Added, NotAdded, Recommended
 from behavesim.store.folder import RunFolder
 from behavesim.store.progress import progress
@@ -22,7 +22,7 @@ from tests.store.written import written
 
 def planned(name: str, **settings: Any) -> Planned:
     given = {"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False, **settings}
-    return Planned(name, given, resolve(given))
+    return Planned(name, settings_from_person(given))
 
 
 class TestUnfinished:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from behavesim.analysis.run import Run
-from behavesim.engine.settings import resolve
+from behavesim.engine.settings import settings_from_person
 
-SETTINGS = resolve({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
+SETTINGS = settings_from_person({"task": "tsp", "method": "best-of-n", "budget": 3, "recommend": False}).flat()
 
 
 def made(folder: Path, parent: int) -> subprocess.CompletedProcess[str]:

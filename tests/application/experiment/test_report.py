@@ -9,7 +9,7 @@ from pathlib import Path
 from behavesim.analysis.metrics import METRICS
 from behavesim.application.experiment.plan import Experiment, plan
 from behavesim.application.experiment.report import compared
-from behavesim.reports.document import document
+from behavesim.reports.json_document import json_document
 from tests.analysis.journals import feasible, journalled, started, stopped
 
 
@@ -23,5 +23,5 @@ async def test_the_runs_that_were_made_are_compared_and_the_comparison_is_kept(t
     found = await compared(experiment, made, tmp_path, METRICS, print)
     assert [group.label for group in found.tasks[0].groups] == methods
     assert {(test.a, test.b) for test in found.tasks[0].tests} == {("niche", "eoh")}
-    assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(document(found)))
+    assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(json_document(found)))
     assert (tmp_path / "tables" / "tests.csv").is_file()

@@ -135,6 +135,7 @@ task = Mine()
     [
         ("return 1 / 0", False, "`picture` of task &#x27;mine&#x27; raised ZeroDivisionError"),
         ("return 5", False, "must return a Route, Disks, Bins or None"),
+        ("return {'places': ()}", False, "must return a Route, Disks, Bins or None, not dict"),
         ("return bs.Route(None)", False, "must return a Route, Disks, Bins or None"),
         ("return bs.Disks()", False, "does not suit its trajectories"),
         ("return None", True, "programs are not compared: the task file"),
@@ -287,10 +288,10 @@ async def test_what_cannot_be_read_is_not_read_for_each_who_asks(
     monkeypatch.setattr(shelf, "RENEW_S", 3600.0)
     (folder / "broken").mkdir()
     (folder / "broken/run.db").write_bytes(b"no database at all" * 100)
-    asked = counting(monkeypatch, shelf, "check_is_current")
+    asked = counting(monkeypatch, shelf, "last_event")
     for _ in range(10):
         assert (await client.get(f"{address}/runs/broken")).status == 500
-    assert asked["check_is_current"] == 1
+    assert asked["last_event"] == 1
 
 
 async def test_nobody_looks_while_nobody_watches(

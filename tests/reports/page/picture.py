@@ -1,4 +1,4 @@
-"""The picture of the page in docs/reports.md: `python -m tests.reports.page.picture runs/RUN docs/page.png`."""
+"""The picture of the page in docs/how-to/reports.md: `python -m tests.reports.page.picture runs/RUN docs/page.png`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 from playwright.async_api import async_playwright
 
 from behavesim.analysis.run import Run
-from behavesim.reports.page import page
+from behavesim.reports.page import document, html
 from tests.reports.page.conftest import ARGUMENTS, chromium_path
 
-LEFT_OUT = (
-    *("#convergence", "#top", "#map", "#diversity", "#lineage", "#candidates", "#failures"),
-    *("#likeness figure:nth-of-type(n + 3)", "#likeness .pair ~ *"),
+LEFT_OUT = tuple(
+    f"#{part}"
+    for part in (
+        *("convergence", "unseen", "top", "portfolio", "metrics", "likeness"),
+        *("diversity", "lineage", "candidates", "failures", "making"),
+    )
 )
 """Parts of the page for which one of documentation has no room."""
 
@@ -31,4 +34,4 @@ async def picture(text: str, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(picture(page(Run.load(sys.argv[1])), Path(sys.argv[2])))
+    asyncio.run(picture(html(document(Run.load(sys.argv[1]))), Path(sys.argv[2])))

@@ -7,10 +7,10 @@ import pytest
 from playwright.async_api import Page, expect
 
 from behavesim.analysis.run import Run
-from behavesim.reports.page import document, html, page
+from behavesim.reports.page import document, html
 from behavesim.state.events import Evaluated, Event
 from behavesim.trajectory import Trajectory
-from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started
+from tests.analysis.journals import PROVENANCE, asked, feasible, journalled, rejected, started, told
 from tests.reports.page.conftest import Opened
 from tests.reports.page.test_html import HOSTILE
 
@@ -52,6 +52,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         feasible(2, 5.0, [3, 2, 0, 1], [2, 0, 3, 1], scores=(6.0, 4.0)),
     ]
     others["sets"] = journalled(folder / "sets", started(), *sets)
+    others["told"] = journalled(
+        folder / "told",
+        started(PROVENANCE | {"score_source": "self-reported"}),
+        told(feasible(0, 3.0), f"said {HOSTILE}", speed=1.0, error="nan", **{HOSTILE: 1.0}),
+        told(feasible(1, 4.0, [3, 2, 1, 0]), speed=3.0, error=0.5),
+        told(feasible(2, 5.0, [0, 2, 1, 3]), speed=2.0, error=0.25),
+        told(rejected(3, "stage-1", "too slow"), "a traceback", stage_score=0.25),
+    )
     others["apart"] = journalled(folder / "apart", unknown, feasible(0, -3e14), feasible(1, -0.00703383, [3, 2, 1, 0]))
     others["unknown"] = journalled(folder / "unknown", unknown, feasible(0, 3.0), feasible(1, 4.0))
     return others | {name: journalled(folder / name, started(budget=100), *events) for name, events in parts.items()}
@@ -59,7 +67,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 @pytest.fixture(scope="module")
 def text(runs: dict[str, Run]) -> str:
-    return page(runs["first"])
+    return html(document(runs["first"]))
 
 
 async def numbers(page: Page) -> list[str]:
@@ -114,7 +122,7 @@ async def test_a_program_is_opened_from_the_keyboard_and_closed_again(text: str,
 
 
 async def test_a_top_program_shows_what_changed_since_its_parents(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["child"]))
+    shown = await opened(html(document(runs["child"])))
     await shown.locator("#top summary").first.click()
     await shown.get_by_role("tab", name="Changes from candidate 0").click()
     lines = shown.locator("#top .line")
@@ -126,7 +134,7 @@ async def test_a_top_program_shows_what_changed_since_its_parents(runs: dict[str
 async def test_several_programs_are_shown_with_what_they_come_to_and_where_each_is_the_best(
     runs: dict[str, Run], opened: Opened
 ) -> None:
-    shown = await opened(page(runs["sets"]))
+    shown = await opened(html(document(runs["sets"])))
     label = await shown.locator("#portfolio svg[role=img]").get_attribute("aria-label")
     assert label == "The best of 2 programs on each instance: gap 25.00 %, of the first alone 50.00 %"
     rows = shown.locator("#portfolio tbody tr")
@@ -200,7 +208,7 @@ async def test_each_task_has_its_picture_and_where_there_is_none_numbers_are_dra
 
 
 async def test_the_lineage_leads_to_the_best(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["child"]))
+    shown = await opened(html(document(runs["child"])))
     assert await shown.locator("#lineage tbody th").all_inner_texts() == ["candidate 0", "candidate 1"]
 
 
@@ -246,14 +254,14 @@ async def test_charts_take_the_room_that_there_is(text: str, opened: Opened) -> 
 
 
 async def test_a_run_without_a_feasible_candidate_is_said_to_have_none(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["fruitless"]))
+    shown = await opened(html(document(runs["fruitless"])))
     await expect(shown.locator("#summary")).to_contain_text("none yet")
     await expect(shown.locator("#convergence .empty")).to_be_visible()
     await expect(shown.locator("#top .empty")).to_be_visible()
 
 
 async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["unknown"]))
+    shown = await opened(html(document(runs["unknown"])))
     await expect(shown.locator("#summary")).to_contain_text("no best is known")
     await expect(shown.locator("#summary")).not_to_contain_text("NaN")
     label = await shown.locator("#convergence svg[role=img]").get_attribute("aria-label")
@@ -261,11 +269,74 @@ async def test_what_is_unknown_is_said_to_be(runs: dict[str, Run], opened: Opene
 
 
 async def test_a_score_is_not_rounded_to_nothing_beside_a_great_one(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["apart"]))
+    shown = await opened(html(document(runs["apart"])))
     await expect(shown.locator("#top")).to_contain_text("-0.00703383")
     await expect(shown.locator("#top")).to_contain_text("-300000000000000")
 
 
 async def test_a_run_that_has_just_begun_is_shown(runs: dict[str, Run], opened: Opened) -> None:
-    shown = await opened(page(runs["begun"]))
+    shown = await opened(html(document(runs["begun"])))
     await expect(shown.locator("#candidates output")).to_have_text("0 candidates")
+
+
+async def test_metrics_have_columns_in_which_words_come_behind_numbers(runs: dict[str, Run], opened: Opened) -> None:
+    page = await opened(html(document(runs["told"])))
+    table = page.locator("#candidates")
+    await table.get_by_role("button", name="error", exact=True).click()
+    assert await numbers(page) == ["2", "1", "0", "3"]
+    await table.get_by_role("button", name="error", exact=True).click()
+    assert await numbers(page) == ["1", "2", "0", "3"]
+    assert (await table.locator("tbody tr").nth(3).inner_text()).startswith("0\t3\t50.00 %\t1\tnan\t1\t")
+    await page.evaluate("(text) => behavesim.render(JSON.parse(text))", document(runs["grown"]).json())
+    await expect(table.get_by_role("button", name="error", exact=True)).to_have_count(0)
+    await expect(table.locator("th[aria-sort]")).to_have_text("candidate")
+
+
+async def test_any_two_metrics_are_drawn_with_their_front_once_it_is_known_which_end_is_better(
+    runs: dict[str, Run], opened: Opened
+) -> None:
+    page = await opened(html(document(runs["told"])))
+    section = page.locator("#metrics")
+    assert await section.locator("svg").get_attribute("aria-label") == "score against speed: 3 programs"
+    await expect(section.locator(".note")).to_contain_text("whether a higher or a lower speed is better")
+    await expect(section.locator("tbody")).to_have_count(0)
+    await section.get_by_label("Better end across").select_option("higher")
+    label = await section.locator("svg").get_attribute("aria-label")
+    assert label == "score against speed: 3 programs, 2 on the front"
+    assert await section.locator("tbody th").all_inner_texts() == ["candidate 1", "candidate 0"]
+    await section.get_by_label("Better end across").select_option("lower")
+    assert await section.locator("tbody th").all_inner_texts() == ["candidate 0"]
+    await section.get_by_label("Metric across").select_option(label="error")
+    await section.get_by_label("Better end across").select_option("lower")
+    await expect(section.locator(".note").first).to_contain_text("1 program without a finite value of both is left out")
+    await section.locator("[data-candidate='1']").press("Enter")
+    await expect(page.get_by_role("dialog", name="Candidate 1")).to_contain_text("error")
+
+
+async def test_feedback_is_shown_as_text_with_its_program(runs: dict[str, Run], opened: Opened) -> None:
+    page = await opened(html(document(runs["told"])))
+    await expect(page.locator("#summary")).to_contain_text("self-reported")
+    await expect(page.locator("#failures")).to_contain_text("stage-1")
+    await page.locator("#candidates tbody button").first.click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_text("Feedback").click()
+    await expect(dialog.locator(".feedback pre")).to_have_text(f"said {HOSTILE}")
+    assert await page.locator("img").count() == 0
+
+
+async def test_a_run_without_metrics_has_its_score_and_its_times(runs: dict[str, Run], opened: Opened) -> None:
+    page = await opened(html(document(runs["first"])))
+    assert await page.locator("#metrics").get_by_label("Metric across").locator("option").all_inner_texts() == [
+        "score",
+        "CPU time (s)",
+    ]
+    begun = await opened(html(document(runs["begun"])))
+    await expect(begun.locator("#metrics .empty")).to_be_visible()
+
+
+async def test_the_metrics_fit_a_phone_in_the_dark(runs: dict[str, Run], opened: Opened) -> None:
+    page = await opened(html(document(runs["told"])))
+    await page.get_by_role("button", name="Dark").click()
+    await page.set_viewport_size({"width": 400, "height": 800})
+    await expect(page.locator("#metrics svg")).to_have_attribute("width", "368")
+    assert await page.evaluate("document.documentElement.scrollWidth") == 400

@@ -115,7 +115,9 @@ def test_the_trees_and_the_pairs_are_those_of_similarities_that_the_measure_find
 def test_the_map_and_the_lineage_name_programs_with_their_scores(run: Run) -> None:
     page = shown(run)
     scores = dict(rows(run, "SELECT candidate, score FROM candidates WHERE score IS NOT NULL"))
-    assert {each["candidate"]: each["score"] for each in page["map"]["places"]} == {k: scores[k] for k in (0, 1, 3, 5)}
+    assert {each["candidate"]: each["score"] for each in page["map"]["places"]} == {
+        k: ({-1: 10.0} | scores)[k] for k in (0, 1, 3, 5, -1)
+    }
     assert [(each["candidate"], each["score"]) for each in page["lineage"]] == [(5, 2.5)]
 
 
@@ -141,8 +143,28 @@ def test_the_scenes_have_what_the_programs_shown_did_and_scored(run: Run) -> Non
 def test_the_texts_of_the_template_and_of_every_candidate_are_there(run: Run) -> None:
     texts = json.loads(gzip.decompress(base64.b64decode(shown(run)["texts"])))
     assert [text[0] for text in texts[:4]] == ["template", "x = 1", "x = 2", "its source"]
-    assert [text[1:] for text in texts[2:4]] == [["a thought", "", [3.0]], ["", "it took 50 s", []]]
-    assert texts[9] == [None, "", "", []]
+    assert [text[1:] for text in texts[2:4]] == [
+        ["a thought", "", [3.0], "", []],
+        ["", "it took 50 s", [], "", []],
+    ]
+    assert texts[9] == [None, "", "", [], "", []]
+
+
+def test_the_nearest_of_a_program_are_those_that_the_measure_finds_one_by_one(run: Run) -> None:
+    places = {each["candidate"]: each["nearest"] for each in shown(run)["map"]["places"]}
+    measure, does = run.measure(), dict(zip(places, run.trajectories(list(places)), strict=True))
+    for candidate, nearest in places.items():
+        alike = {other: measure.between(does[candidate], does[other]) for other in places if other != candidate}
+        assert [each["similarity"] for each in nearest] == sorted(alike.values(), reverse=True)
+        assert {each["candidate"]: each["similarity"] for each in nearest} == alike
+
+
+def test_the_page_names_files_without_their_folders(tmp_path: Path) -> None:
+    task = str(tmp_path / "secret" / "mine.py")
+    page = shown(journalled(tmp_path / "own", started(task=task)[:1], feasible(0, 3.0)))
+    assert page["summary"]["task"] == page["task"] == "mine"
+    assert page["made"]["commands"][0].startswith("behavesim run mine.py --method funsearch ")
+    assert "secret" not in json.dumps(page)
 
 
 def test_what_is_unknown_is_null(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from behavesim.base.errors import UsageError
-from behavesim.reports.page import document, html, page, write_page
+from behavesim.reports.page import document, html, write_page
 from tests.analysis.journals import feasible, journalled, rejected, started
 from tests.cli.command import Command
 
@@ -42,9 +42,11 @@ class Elements(HTMLParser):
 
 
 def test_what_a_program_holds_ends_no_element_and_begins_none(tmp_path: Path) -> None:
-    harmless = Elements(page(journalled(tmp_path / "one", started(), feasible(0, 3.0), rejected(1, "timeout"))))
+    harmless = Elements(
+        html(document(journalled(tmp_path / "one", started(), feasible(0, 3.0), rejected(1, "timeout"))))
+    )
     hostile = journalled(tmp_path / "two", started(), feasible(0, 3.0, source=HOSTILE), rejected(1, "timeout", HOSTILE))
-    found = Elements(page(hostile))
+    found = Elements(html(document(hostile)))
     assert [tag for tag, _, _ in found.found] == [tag for tag, _, _ in harmless.found]
     assert "alert(1)" in next(text for _, attributes, text in found.found if attributes.get("id") == "document")
 
@@ -62,7 +64,7 @@ def test_only_the_scripts_that_the_page_was_made_with_may_run(tmp_path: Path) ->
 
 
 def test_a_page_names_nothing_to_be_loaded(tmp_path: Path) -> None:
-    found = Elements(page(journalled(tmp_path / "one", started(), feasible(0, 3.0)))).found
+    found = Elements(html(document(journalled(tmp_path / "one", started(), feasible(0, 3.0))))).found
     assert {attributes["href"] for _, attributes, _ in found if "href" in attributes} == {"data:,", "#main"}
     assert not [tag for tag, attributes, _ in found if "src" in attributes]
 
@@ -84,14 +86,14 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         write_page(run, report(run), tmp_path / "none" / "page.html")
 
 
-def test_the_command_writes_the_page_of_one_run(behavesim: Command, tmp_path: Path) -> None:
+def test_the_command_writes_the_page_of_one_run_or_of_a_comparison(behavesim: Command, tmp_path: Path) -> None:
     for name in ("first", "second"):
         journalled(tmp_path / "runs" / name, started(), feasible(0, 3.0))
     ended = behavesim("report", "first", "--html", "page.html", "--json")
     assert (ended.code, (tmp_path / "page.html").read_text()[:15]) == (0, "<!doctype html>")
     ended = behavesim("report", "first", "second", "--html", "page.html")
-    assert (ended.code, ended.out) == (2, "")
-    assert "--html writes the page of one run; got 2" in ended.err
+    assert (ended.code, ended.out) == (0, "")
+    assert "<title>2 runs compared · behavesim</title>" in (tmp_path / "page.html").read_text()
 
 
 def test_a_damaged_run_has_no_page(behavesim: Command, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s
 /** A score as text with six significant digits; a dash if it is unknown. */
 const score = (value) => (value === null ? UNKNOWN : String(Number(value.toPrecision(6))));
 
+/** A metric as text: a number like a score, a word such as "nan" as it is, nothing where it was not told. */
+const inWords = (value) => (typeof value === "number" ? score(value) : value ?? "");
+
 /**
  * Return a function that formats the scores of one column with equal decimals, so that decimal points are aligned.
  * The largest score gets six significant digits. If the smallest would then be shown as 0, each score gets its own six.
@@ -52,6 +55,9 @@ const numberCell = (value) => h("td", { class: "number" }, value);
 function tableOf(headings, rows, kind = null) {
   return h("div", { class: "scroll" }, h("table", { class: kind }, h("thead", {}, h("tr", {}, headings)), h("tbody", {}, rows)));
 }
+
+/** At most eight whole numbers from `first` to `last` as ticks of an axis, at most four where it is narrow. */
+const wholeTicks = (first, last) => d3.ticks(first, last, room() < 640 ? 4 : 8).filter(Number.isInteger);
 
 /** The largest width of a chart, in pixels: that of the page's content, at least 300. */
 const room = () => Math.max(300, document.getElementById("main").clientWidth);

@@ -1,6 +1,6 @@
 // The same programs compared by behaviour and by source: two trees, two heat maps, and the pairs that disagree most.
 
-const BRANCH_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9"];
+const BRANCH_COLOURS = [1, 2, 3, 4, 5, 6].map((branch) => `var(--branch-${branch})`);
 const METRICS = { codebleu: "CodeBLEU", ast: "syntax trees", rouge: "ROUGE" };
 
 function drawTree(title, tree, branchOf) {
@@ -59,7 +59,7 @@ function linked(element) {
 }
 
 function drawLikeness({ likeness }) {
-  if (likeness === null) return [nothing("Trees need at least two programs in the run's groups.")];
+  if (likeness === null) return [nothing("Trees need at least two programs on the run's islands.")];
   const { candidates, branches, by_behaviour: byBehaviour, by_source: bySource, pairs } = likeness;
   const metric = METRICS[likeness.metric];
   const placeOf = (candidate) => candidates.indexOf(candidate);

@@ -2,27 +2,6 @@
 
 const LITTLE = 0.2; // fraction of the distances that the plane keeps; below it the page warns the reader
 
-/**
- * Make the marks of a chart buttons: a click, Enter or space opens a mark's candidate, arrow keys move to another mark.
- * `marks` are elements in the order of `candidates`.
- */
-function asButtons(marks, candidates, label) {
-  marks.forEach((mark, index) => {
-    mark.setAttribute("role", "button");
-    mark.setAttribute("tabindex", index === 0 ? 0 : -1);
-    mark.setAttribute("aria-label", label(candidates[index]));
-    mark.dataset.candidate = candidates[index];
-    mark.addEventListener("click", () => openProgram(candidates[index]));
-    mark.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (event.key === "Enter" || event.key === " ") openProgram(candidates[index]);
-      else if (step) marks[(index + step + marks.length) % marks.length].focus();
-      else return;
-      event.preventDefault();
-    });
-  });
-}
-
 /** A candidate's name, score and gap, for a tooltip. */
 function inShort(candidate) {
   const cells = cellsOf(candidate);
@@ -30,30 +9,44 @@ function inShort(candidate) {
   return `${named(candidate)}\nscore ${score(cells.score)}${gap}`;
 }
 
-function drawMap({ map, objective }) {
+/** The programs that readers look for, with the mark and the name of each. */
+function marked(places, summary) {
+  const [best] = places;
+  const at = (candidate) => places.find((each) => each.candidate === candidate);
+  const entries = [[best, "best", "circle"], [at(summary.recommended?.candidate), "recommended", "diamond2"], [at(TEMPLATE), "template", "square2"]];
+  return entries.filter(([place]) => place).map(([place, words, symbol]) => ({ ...place, words, symbol }));
+}
+
+/** The marks' names, one for all marks on one point. */
+function captions(marks) {
+  return d3.groups(marks, ({ x, y }) => `${x} ${y}`).map(([, same]) => ({ ...same[0], words: same.map((each) => each.words).join(", ") }));
+}
+
+function drawMap({ map, summary, objective }) {
   const { places, kept } = map;
   if (places.length < 3) return [nothing("A map needs at least three programs.")];
+  const order = d3.sort(places, (a, b) => (objective.direction === "minimise" ? a.score - b.score : b.score - a.score) || a.candidate - b.candidate);
+  const ranks = new Map(order.map((each, rank) => [each.candidate, rank + 1]));
   const bestLast = places.toReversed(); // of programs in one place, the best is drawn on top and named by the tooltip
-  // The worst programs are far worse than the others; without a limit all others would have one colour.
-  const worth = places.map((each) => each.score);
-  const isLess = objective.direction === "minimise";
-  const usual = d3.quantile(worth, isLess ? 0.85 : 0.15);
+  const marks = marked(places, summary);
   const drawn = plotted({
-    width: room(), height: Math.min(600, room()), inset: 16, margin: 4,
+    width: room(), height: Math.min(600, room()), inset: 24, margin: 4,
     x: { axis: null }, y: { axis: null }, aspectRatio: 1,
-    color: { type: "linear", scheme: "viridis", domain: d3.extent([usual, worth[0]]), reverse: isLess, clamp: true, legend: true, label: "score: yellow is best, violet that or worse" },
+    color: { type: "linear", scheme: "viridis", domain: [1, places.length], reverse: true, legend: true, label: "rank among these programs: yellow is the best", tickFormat: "d", ticks: wholeTicks(1, places.length).length },
+    symbol: { type: "identity" },
     marks: [
-      Plot.dot(places.slice(0, 1), { x: "x", y: "y", r: 11, stroke: "var(--ink)", strokeWidth: 1.5 }),
-      Plot.dot(bestLast, { x: "x", y: "y", r: 5.5, fill: "score", stroke: "var(--ink)", strokeOpacity: 0.45, strokeWidth: 0.75, sort: null, ariaLabel: "program" }),
-      Plot.tip(bestLast, Plot.pointer({ x: "x", y: "y", title: (each) => inShort(each.candidate) })),
+      Plot.dot(marks, { x: "x", y: "y", r: 11, symbol: "symbol", stroke: "var(--ink)", strokeWidth: 1.75 }),
+      Plot.dot(bestLast, { x: "x", y: "y", r: 5.5, fill: (each) => ranks.get(each.candidate), stroke: "var(--ink)", strokeOpacity: 0.45, strokeWidth: 0.75, sort: null, ariaLabel: "program" }),
+      Plot.text(captions(marks), { x: "x", y: "y", text: "words", dy: -18, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4, fontWeight: 600 }),
+      Plot.tip(bestLast, Plot.pointer({ x: "x", y: "y", title: (each) => `${inShort(each.candidate)}\nrank ${ranks.get(each.candidate)} of ${places.length}` })),
     ],
   });
-  const marks = [...drawn.querySelectorAll("[aria-label=dot]")].at(-1).children;
-  asButtons([...marks].reverse(), places.map((each) => each.candidate), inShort);
+  const dots = [...drawn.querySelectorAll("[aria-label=dot]")].at(-1).children;
+  asButtons([...dots].reverse(), places.map((each) => each.candidate), inShort);
   const care = kept < LITTLE ? ": programs close together need not behave alike" : "";
   const share = kept === null ? "All of them behave the same." : `The plane keeps ${percent(kept, 0)} of their differences${care}.`;
   return [
-    h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Programs that behave alike are close together (classical scaling of 1 − BehaveSim). ${share} The ring is around the best; choose a point to open its program.`),
+    h("p", { class: "note" }, `${counted(places.length, "program")}: the best, and others at even steps of their rank. Programs that behave alike are close together (classical scaling of 1 − BehaveSim). ${share} Choose a point to open its program.`),
     h("figure", { class: "chart map" }, drawn),
   ];
 }

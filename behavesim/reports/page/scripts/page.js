@@ -2,17 +2,21 @@
 
 /** Each section's id, title, function from the document to elements, and the parts of the document that it depends on. */
 const SECTIONS = [
-  ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "notes", "budget"]],
-  ["convergence", "Convergence", drawConvergence, ["convergence", "objective"]],
+  ["summary", "Summary", drawSummary, ["summary", "objective", "distinct", "notes", "budget", "held_out", "has_held_out"]],
+  ["best", "Best program", drawBest, ["summary"]],
+  ["convergence", "Convergence", drawConvergence, ["convergence", "improvements", "objective"]],
+  ["unseen", "Unseen instances", drawUnseen, ["held_out", "has_held_out", "summary"]],
   ["top", "Best behaviours", drawTop, ["top"]],
   ["portfolio", "Several programs", drawPortfolio, ["portfolio"]],
-  ["map", "Map of behaviours", drawMap, ["map", "objective"]],
+  ["metrics", "Metrics", metricsChart(), ["metrics", "candidates", "objective"]],
+  ["map", "Map of behaviours", drawMap, ["map", "summary"]],
   ["likeness", "Behaviour and code", drawLikeness, ["likeness"]],
   ["replay", "Replay", replay(), ["scenes"]],
   ["diversity", "Diversity", drawDiversity, ["diversity"]],
-  ["lineage", "Lineage", drawLineage, ["lineage"]],
-  ["candidates", "Candidates", candidatesTable(), ["candidates"]],
+  ["lineage", "Genealogy", drawLineage, ["lineage"]],
+  ["candidates", "Candidates", candidatesTable(), ["candidates", "metrics"]],
   ["failures", "Failures", drawFailures, ["failures"]],
+  ["making", "How it was made", drawMaking, ["made", "summary"]],
 ];
 const PATIENCE = 150; // milliseconds after the last change of the window's size until charts are drawn again
 const drawn = new Map(); // what each section shows, as JSON: an unchanged section is not redrawn, so readers keep their place
@@ -24,6 +28,7 @@ function render(found) {
   texts = null;
   document.title = `${found.summary.run} · behavesim`;
   drawHead(found);
+  order(found);
   if (drawnFor !== room()) drawn.clear();
   drawnFor = room();
   for (const [id, , draw, parts] of SECTIONS) {
@@ -31,6 +36,15 @@ function render(found) {
     if (drawn.get(id) !== now) document.querySelector(`#${id} > div`).replaceChildren(...draw(found));
     drawn.set(id, now);
   }
+}
+
+/** Put the sections in order: the failures come first where no candidate is feasible, as they say why. */
+function order({ summary, failures }) {
+  const isFruitless = !summary.feasible && failures.length > 0;
+  const ids = SECTIONS.map(([id]) => id);
+  const wanted = isFruitless ? ["failures", ...ids.filter((id) => id !== "failures")] : ids;
+  const main = document.getElementById("main");
+  if (wanted.some((id, place) => main.children[place].id !== id)) main.append(...wanted.map((id) => document.getElementById(id)));
 }
 
 let settled = null;
@@ -44,4 +58,6 @@ document.getElementById("main").append(
 );
 document.getElementById("contents").append(...SECTIONS.map(([id, title]) => h("a", { href: `#${id}` }, title)));
 render(JSON.parse(document.getElementById("document").textContent));
+openNamed();
+addEventListener("hashchange", openNamed);
 globalThis.behavesim = { render };

@@ -66,12 +66,16 @@ function drawBins({ sizes, capacity }, values, step, parting, most) {
   return [svg("line", { x1: 8, x2: SIDE - 8, y1: SIDE - 8 - height(capacity), y2: SIDE - 8 - height(capacity), stroke: "var(--faint)", "stroke-dasharray": "4 3" }), ...items];
 }
 
-/** The numbers of a state as points over their places; `extent` is the smallest and largest number of all states. */
-function drawNumbers(numbers, places, extent, parting) {
+/**
+ * The numbers of a state as points over their places; `extent` is the smallest and largest number of all states, and
+ * `names` are those of the axes, across and up.
+ */
+function drawNumbers(numbers, places, extent, parting, names) {
   const xs = d3.scaleLinear([0, Math.max(1, places - 1)], [16, SIDE - 16]);
   const ys = d3.scaleLinear(extent[0] === extent[1] ? [extent[0] - 1, extent[1] + 1] : extent, [SIDE - 24, 24]);
   return [
-    svg("text", { x: 8, y: 16 }, score(extent[1])), svg("text", { x: 8, y: SIDE - 6 }, score(extent[0])),
+    svg("text", { x: 8, y: 16 }, `${names[1]}: ${score(extent[1])}`), svg("text", { x: 8, y: SIDE - 6 }, score(extent[0])),
+    svg("text", { x: SIDE - 8, y: SIDE - 6, "text-anchor": "end" }, `${names[0]} 1 to ${places} →`),
     ...numbers.map((value, place) => svg("circle", { cx: xs(place), cy: ys(value), r: 3, fill: parting !== null && place + 1 >= parting ? AFTER : BEFORE })),
   ];
 }
@@ -91,5 +95,6 @@ function drawState(scene, { candidate, values }, step, parting) {
   const numbers = isGrowing ? values.slice(0, shownStep) : values[shownStep - 1];
   const places = d3.max(scene.programs, (each) => (isGrowing ? each.values.length : d3.max(each.values, (state) => state.length)));
   const colouredFrom = isGrowing || parting === null ? parting : shownStep >= parting ? 1 : null;
-  return stage(label, ...drawNumbers(numbers, places, [least, greatest], colouredFrom));
+  const names = isGrowing ? ["step", "decision"] : ["place in the state", "value"];
+  return stage(label, ...drawNumbers(numbers, places, [least, greatest], colouredFrom, names));
 }

@@ -18,10 +18,13 @@ function portfolioCurve(members) {
   const byGap = members[0].together_gap !== null;
   const worth = (each) => (byGap ? percent(each.together_gap) : score(each.together));
   const curve = members.map((each, place) => ({ programs: place + 1, worth: byGap ? 100 * each.together_gap : each.together, each }));
+  const ends = d3.extent(curve, (at) => at.worth);
+  const isFlat = ends[1] - ends[0] <= 1e-6 * Math.abs(ends[0]);
+  const domain = isFlat ? [ends[0] - Math.max(1, Math.abs(ends[0]) / 10), ends[0] + Math.max(1, Math.abs(ends[0]) / 10)] : ends;
   const drawn = {
     height: 260, marginLeft: 56, marginRight: 24, marginBottom: 44,
     x: { label: "programs", ticks: curve.map((at) => at.programs), tickFormat: "d" },
-    y: { label: byGap ? "gap of the best of them, %" : "score of the best of them", grid: true, nice: true },
+    y: { label: byGap ? "gap of the best of them, %" : "score of the best of them", grid: true, nice: true, domain },
     marks: [
       Plot.line(curve, { x: "programs", y: "worth", stroke: "var(--best)", strokeWidth: 2.25 }),
       Plot.dot(curve, { x: "programs", y: "worth", fill: "var(--best)", r: 4 }),
@@ -41,6 +44,6 @@ function portfolioTable(members) {
     ...[format(each.score), percent(each.gap), format(each.together), each.nearest === null ? UNKNOWN : each.nearest.toFixed(3), count(each.alike)].map(numberCell),
     ...(instances.length > 1 ? instances.map((place) => numberCell(each.wins.includes(place) ? h("strong", {}, format(each.scores[place - 1])) : format(each.scores[place - 1]))) : []));
   const onEach = instances.length > 1 ? instances.map((place) => `on ${place}`) : [];
-  const numbers = ["score", "gap", "best so far", "distance before", "alike", ...onEach];
+  const numbers = ["score", "gap", "best so far", "distance before", "programs", ...onEach];
   return tableOf([heading("program"), ...numbers.map((name) => heading(name, true))], members.map(row));
 }

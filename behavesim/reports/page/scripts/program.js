@@ -4,7 +4,7 @@ const TEMPLATE = -1;
 let shown = null; // the document that the page shows
 let texts = null; // a promise of the texts of the template and the candidates; null until one is needed
 
-/** A promise of the template's and then all candidates' texts: `[source, thought, message, scores]` or null for each. */
+/** A promise of the template's and then all candidates' texts: `[source, thought, message, scores, feedback, metrics]` or null for each. */
 function unpackedTexts() {
   texts ??= (async () => {
     const bytes = Uint8Array.from(atob(shown.texts), (character) => character.charCodeAt(0));
@@ -14,8 +14,8 @@ function unpackedTexts() {
 }
 
 async function textOf(candidate) {
-  const [source, thought, message, scores] = (await unpackedTexts())[candidate + 1] ?? [null, "", "", []];
-  return { source, thought, message, scores };
+  const [source, thought, message, scores, feedback, metrics] = (await unpackedTexts())[candidate + 1] ?? [null, "", "", [], "", []];
+  return { source, thought, message, scores, feedback, metrics };
 }
 
 const named = (candidate) => (candidate === TEMPLATE ? "the template" : `candidate ${candidate}`);
@@ -33,11 +33,11 @@ function opener(candidate, text = named(candidate)) {
   return h("button", { class: "link", type: "button", click: () => openProgram(candidate) }, text);
 }
 
-/** A candidate's operator, parents, group and model, as text. */
+/** A candidate's operator, parents, island and model, as text. */
 function origin(cells) {
   const { operator, parents, group, model } = cells;
   const from = parents.length ? `from ${parents.map((p) => (p === TEMPLATE ? "the template" : p)).join(" and ")}` : "";
-  return [operator, from, group == null ? "" : `group ${group}`, model ?? ""].filter(Boolean).join(" · ");
+  return [operator, from, group == null ? "" : `island ${group}`, model ?? ""].filter(Boolean).join(" · ");
 }
 
 /** Tabs with the program, and with its changes since each parent that has a program. */
@@ -67,25 +67,27 @@ async function programTabs(source, parents) {
   return h("div", {}, tabs.length > 1 && h("div", { class: "controls", role: "tablist", keydown: move }, tabs), panel);
 }
 
-function facts(entries) {
-  const known = entries.filter(([, fact]) => fact !== null && fact !== undefined && fact !== "");
-  return h("dl", { class: "facts" }, known.flatMap(([name, fact]) => [h("dt", {}, name), h("dd", {}, fact)]));
+/** Buttons for the programs that behave most like a candidate; a text if it is not on the map, null if it has no behaviour. */
+function nearestInBehaviour(candidate, cells) {
+  const place = shown.map.places.find((each) => each.candidate === candidate);
+  if (!place) return cells.status === "feasible" && candidate !== TEMPLATE && shown.map.places.length ? h("span", { class: "note" }, `not on the map; see: behavesim show ${shown.summary.run} ${candidate}`) : null;
+  return h("span", {}, place.nearest.flatMap((each, index) => [index ? ", " : "", opener(each.candidate), h("span", { class: "note" }, ` ${each.similarity.toFixed(3)}`)]));
 }
 
-/** Open the dialog with a title and content, in place of its content before. */
-function openDialog(title, ...content) {
-  const dialog = document.getElementById("program");
-  const close = h("button", { type: "button", click: () => dialog.close() }, "Close");
-  dialog.replaceChildren(h("header", {}, h("h2", { id: "program-title" }, title), close), ...content);
-  if (dialog.open) close.focus();
-  else dialog.showModal();
-  dialog.scrollTop = 0;
+/** A link to the open page with this candidate's dialog. */
+const linkTo = (candidate) => `#candidate-${candidate}`;
+
+/** Open the dialog that the page's address names, if any. */
+function openNamed() {
+  const found = /^#candidate-(-?\d+)$/.exec(location.hash);
+  if (found && Number(found[1]) >= TEMPLATE && Number(found[1]) < shown.candidates.candidate.length) openProgram(Number(found[1]));
 }
 
 /** Open the dialog on a candidate, the template being −1. */
 async function openProgram(candidate) {
   const [cells, text] = [cellsOf(candidate), await textOf(candidate)];
   const name = named(candidate);
+  history.replaceState(null, "", linkTo(candidate)); // so that the address can be kept or sent
   const parents = cells.parents.flatMap((parent, index) => [index ? ", " : "", opener(parent)]);
   openDialog(
     name[0].toUpperCase() + name.slice(1),
@@ -94,15 +96,22 @@ async function openProgram(candidate) {
       ["score", cells.score === null ? "" : score(cells.score)],
       ["gap", cells.gap === null ? "" : percent(cells.gap)],
       ["on each instance", text.scores.length > 1 ? text.scores.map(score).join("  ") : ""],
+      ...text.metrics.map(([metric, value]) => [metric, inWords(value)]),
+      ["nearest in behaviour", nearestInBehaviour(candidate, cells)],
       ["parents", parents.length ? h("span", {}, parents) : ""],
       ["operator", cells.operator],
-      ["group", cells.group],
+      ["island", cells.group],
       ["model", cells.model],
       ["copy of", cells.copy_of == null ? "" : opener(cells.copy_of)],
       ["CPU time", cells.cpu_s == null ? "" : `${cells.cpu_s.toFixed(3)} s`],
       ["thought", text.thought],
+      ["link", h("a", { href: linkTo(candidate) }, linkTo(candidate))],
       ["message", text.message && h("span", { class: "message" }, text.message)],
     ]),
+    h("div", { class: "controls" },
+      cells.score === null || cells.score === undefined ? null : h("button", { type: "button", click: () => turnTo(candidate) }, "Show its genealogy"),
+      text.source ? copyButton(trimmed(text.source), name) : null),
+    text.feedback ? h("details", { class: "feedback" }, h("summary", {}, "Feedback"), h("pre", {}, text.feedback)) : null,
     text.source ? await programTabs(text.source, cells.parents) : h("p", { class: "empty" }, "It has no program."),
   );
 }

@@ -4,10 +4,13 @@ const ROW = 31; // height of a row in pixels, as in the style sheet
 const BEYOND = 8; // rows drawn above and below those in view
 const COLUMNS = [
   ["candidate", "candidate", "6.5rem", true], ["score", "score", "7rem", true], ["gap", "gap", "6rem", true],
-  ["status", "status", "6rem"], ["group", "group", "5rem"], ["operator", "operator", "8rem"], ["parents", "parents", "7rem"],
+  ["status", "status", "6rem"], ["group", "island", "5rem"], ["operator", "operator", "8rem"], ["parents", "parents", "7rem"],
   ["model", "model", "8rem"], ["reason", "rejected for", "10rem"],
 ];
 const FILTERS = ["status", "group", "operator", "model", "reason"];
+const METRIC = "metric:"; // begins the names of the metrics' columns, which would else hide others
+const METRIC_REM = 7; // width of a metric's column
+const called = (name) => (name === "group" ? "island" : name); // the journal calls an island a group
 
 /** Return the table's drawing function; order, filters and search stay when a newer document is shown. */
 function candidatesTable() {
@@ -16,14 +19,17 @@ function candidatesTable() {
   let columns = null;
   let sources = null; // the texts of all candidates in lower case; null until the first search
   let format = score;
+  let shownColumns = COLUMNS; // those of the candidates, and one for each metric
 
   const search = h("input", { type: "search", placeholder: "Search numbers and programs", "aria-label": "Search candidates", input: () => find() });
-  const selects = Object.fromEntries(FILTERS.map((name) => [name, h("select", { "aria-label": `Filter by ${name}`, change: () => refresh() })]));
+  const selects = Object.fromEntries(FILTERS.map((name) => [name, h("select", { "aria-label": `Filter by ${called(name)}`, change: () => refresh() })]));
   const total = h("output", { "aria-live": "polite" });
   const body = h("tbody");
-  const heads = COLUMNS.map(([name, title, width, isNumber]) =>
-    h("th", { scope: "col", class: isNumber ? "number" : "", style: `width: ${width}` }, h("button", { type: "button", click: () => sort(name) }, title)));
-  const grid = h("table", {}, h("caption", { hidden: true }, "All candidates"), h("thead", {}, h("tr", {}, heads)), body);
+  const headOf = ([name, title, width, isNumber]) =>
+    h("th", { scope: "col", class: isNumber ? "number" : "", style: `width: ${width}`, title }, h("button", { type: "button", click: () => sort(name) }, title));
+  let heads = COLUMNS.map(headOf);
+  const headRow = h("tr", {}, heads);
+  const grid = h("table", {}, h("caption", { hidden: true }, "All candidates"), h("thead", {}, headRow), body);
   const view = h("div", { class: "rows", tabindex: 0, scroll: () => draw() }, grid);
   const element = h("div", {}, h("div", { class: "controls" }, search, Object.values(selects), total), view);
 
@@ -42,13 +48,15 @@ function candidatesTable() {
     const wanted = FILTERS.filter((name) => selects[name].value !== "").map((name) => [columns[name], selects[name].value]);
     const values = columns[sorted.column];
     const order = sorted.isDown ? d3.descending : d3.ascending;
-    const isKnown = (value) => value !== null && value !== undefined && value.length !== 0;
+    const isMetric = sorted.column.startsWith(METRIC);
+    // behind the numbers of a metric come its words, such as "nan": what is not finite is never the best
+    const isKnown = (value) => (isMetric ? (typeof value === "number" ? 2 : Number(value != null)) : Number(value !== null && value !== undefined && value.length !== 0));
     places = d3.range(columns.candidate.length)
       .filter((place) => wanted.every(([column, value]) => String(column[place]) === value))
       .filter((place) => !words || String(columns.candidate[place]) === words || (sources?.[place] ?? "").includes(words))
       .sort((a, b) => isKnown(values[b]) - isKnown(values[a]) || order(values[a], values[b]) || a - b);
     heads.forEach((head, index) => {
-      if (COLUMNS[index][0] === sorted.column) head.setAttribute("aria-sort", sorted.isDown ? "descending" : "ascending");
+      if (shownColumns[index][0] === sorted.column) head.setAttribute("aria-sort", sorted.isDown ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
     grid.setAttribute("aria-rowcount", places.length + 1);
@@ -58,6 +66,7 @@ function candidatesTable() {
 
   function cell(name, place) {
     const value = columns[name][place];
+    if (name.startsWith(METRIC)) return inWords(value);
     if (name === "candidate") return opener(value, String(value));
     if (name === "score") return value === null ? "" : format(value);
     if (name === "gap") return value === null ? "" : percent(value);
@@ -66,11 +75,11 @@ function candidatesTable() {
   }
 
   function row(place, index) {
-    const cells = COLUMNS.map(([name, , , isNumber]) => h("td", { class: isNumber ? "number" : "" }, cell(name, place)));
+    const cells = shownColumns.map(([name, , , isNumber]) => h("td", { class: isNumber ? "number" : "" }, cell(name, place)));
     return h("tr", { "aria-rowindex": index + 2 }, cells);
   }
 
-  const spacer = (rows) => h("tr", { class: "spacer", "aria-hidden": true }, h("td", { colspan: COLUMNS.length, style: `height: ${rows * ROW}px` }));
+  const spacer = (rows) => h("tr", { class: "spacer", "aria-hidden": true }, h("td", { colspan: shownColumns.length, style: `height: ${rows * ROW}px` }));
 
   function draw() {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - BEYOND);
@@ -82,12 +91,21 @@ function candidatesTable() {
   function options(name) {
     const chosen = selects[name].value;
     const values = [...new Set(columns[name].filter((value) => value !== null))].sort(d3.ascending);
-    selects[name].replaceChildren(h("option", { value: "" }, `any ${name}`), ...values.map((value) => h("option", { value, selected: String(value) === chosen }, value)));
+    selects[name].replaceChildren(h("option", { value: "" }, `any ${called(name)}`), ...values.map((value) => h("option", { value, selected: String(value) === chosen }, value)));
     selects[name].hidden = values.length < 2;
   }
 
   function update(found) {
-    columns = found.candidates;
+    const metrics = found.metrics.map(({ name, values }) => [METRIC + name, name, values]);
+    columns = { ...found.candidates, ...Object.fromEntries(metrics.map(([id, , values]) => [id, values])) };
+    const before = shownColumns;
+    shownColumns = [...COLUMNS.slice(0, 3), ...metrics.map(([id, name]) => [id, name, `${METRIC_REM}rem`, true]), ...COLUMNS.slice(3)]; // behind the gap
+    if (String(before) !== String(shownColumns)) {
+      heads = shownColumns.map(headOf);
+      headRow.replaceChildren(...heads);
+      grid.style.minWidth = `${46 + METRIC_REM * metrics.length}rem`;
+      if (!columns[sorted.column]) sorted = { column: "candidate", isDown: false };
+    }
     sources = null;
     format = aligned(columns.score);
     FILTERS.forEach(options);

@@ -1,0 +1,117 @@
+"""All details of one candidate: its origin, its scores, and the programs that behave most like it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import COLUMNS, Scored, cells, number_score_gap
+from behavesim.analysis.table import COUNT, DISTANCE, SCORE, Column, Table
+from behavesim.base.score_source import ScoreSource
+from behavesim.store.reading import read_prompt, read_reply
+
+NEAREST = 5
+"""Largest number of programs listed as nearest in behaviour: as many as a person compares at a glance."""
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A program that the prompt showed, with its score in the task's unit and its gap, a fraction; None if unknown."""
+
+    candidate: int
+    score: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Neighbour(Scored):
+    """A program near in behaviour, with its BehaveSim to the candidate by the run's own measure, in [0, 1]."""
+
+    similarity: float
+
+
+@dataclass(frozen=True)
+class CandidateDetails:
+    """A candidate of the run named `run`, with its gap, a fraction, None if unknown, and its parents with their scores.
+
+    `prompt` and `reply` are the texts of the last prompt and reply; None if there is none, as for the template.
+    `neighbours` are at most five programs, nearest in behaviour first; empty if the candidate is not feasible.
+    `score_source` says who computed the score: trusted code, or an evaluator beside the program ("self-reported").
+    """
+
+    run: str
+    of: Candidate
+    gap: float | None
+    parents: tuple[Parent, ...]
+    prompt: str | None
+    reply: str | None
+    neighbours: tuple[Neighbour, ...]
+    score_source: ScoreSource
+
+    def document(self) -> dict[str, Any]:
+        """Return one flat mapping for JSON: the candidate's fields and the other fields of this class.
+
+        `parents` has the number, score and gap of each parent.
+        """
+        details = asdict(self)
+        return {**details.pop("of"), **details}
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return tables of the candidate's score on each instance, metrics, parents and neighbours; no empty ones."""
+        numbered = (Column("candidate", COUNT), *COLUMNS)
+        instances = (Column("instance", COUNT), Column("score", SCORE))
+        parents = tuple((each.candidate, each.score, each.gap) for each in self.parents)
+        near = tuple((*cells(each), each.similarity) for each in self.neighbours)
+        tables = (
+            Table("scores", "score on each instance", instances, tuple(enumerate(self.of.scores, 1))),
+            Table("metrics", "metrics", (Column("metric"), Column("value", SCORE)), tuple(self.of.metrics.items())),
+            Table("parents", "parents", numbered, parents),
+            Table("neighbours", "nearest in behaviour", (*numbered, Column("similarity", DISTANCE)), near),
+        )
+        return tuple(table for table in tables if table.rows)
+
+
+def candidate_details(run: Run, number: int) -> CandidateDetails:
+    """Return the details of a candidate, or of the template (-1).
+
+    Raises UsageError if there is no such candidate or the task cannot be loaded, JournalError if the journal cannot be
+    read, TrajectoryError if the measure fails.
+    """
+    candidate, journal = run.candidate(number), run.folder.journal
+    prompt, reply = read_prompt(journal, number), read_reply(journal, number)
+    return CandidateDetails(
+        run=run.folder.run,
+        of=candidate,
+        gap=run.gap(candidate.score),
+        parents=tuple(_parent(run, parent) for parent in candidate.parents),
+        prompt=None if prompt is None else prompt.text,
+        reply=None if reply is None else reply.text,
+        neighbours=_neighbours(run, candidate),
+        score_source=run.score_source,
+    )
+
+
+def _neighbours(run: Run, candidate: Candidate) -> tuple[Neighbour, ...]:
+    """Return at most five distinct programs that behave most like the candidate, nearest first; ties: best first.
+
+    Programs with its own normal form are left out. It is empty if the candidate is not feasible.
+    """
+    others = [other for other in run.ranked() if not _is_same(other, candidate)]
+    if candidate.status != "feasible" or not others:
+        return ()
+    own, *theirs = run.trajectories([candidate.candidate, *(other.candidate for other in others)])
+    similarity = run.measure().one_vs_many(own, theirs).tolist()
+    # The programs are ranked, and sorting keeps the order of equal ones.
+    nearest = sorted(zip(similarity, others, strict=True), key=lambda pair: -pair[0])[:NEAREST]
+    return tuple(Neighbour(*number_score_gap(run, other), how_like) for how_like, other in nearest)
+
+
+def _is_same(one: Candidate, other: Candidate) -> bool:
+    return one.candidate == other.candidate or (one.program_hash != "" and one.program_hash == other.program_hash)
+
+
+def _parent(run: Run, number: int) -> Parent:
+    score = run.candidate(number).score
+    return Parent(number, score, run.gap(score))

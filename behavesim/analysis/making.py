@@ -1,0 +1,120 @@
+"""How a run was made: its command, the settings that differ from the defaults, versions and dates."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from behavesim.analysis.run import Run
+from behavesim.analysis.standing import in_force
+from behavesim.base.errors import BehavesimError
+from behavesim.state.settings import owners_in
+from behavesim.task.evaluated import EvaluatorFile
+
+NAMED = ("task", "method", "proposer", "budget", "seed")
+"""Settings that the command always names: what a reader asks for first."""
+VERSIONS = ("behavesim", "python", "numpy", "machine")
+"""Keys of a run's provenance that name versions, in the order in which a page lists them."""
+_FOLDERS = re.compile(r"(?<![\w.~/])/(?:[^\s/'\":]+/)+(?=[^\s/'\":])")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting whose value differs from its default; both are texts, `default` is empty if there is none."""
+
+    name: str
+    value: str
+    default: str
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a run was made; file names stand without their folders.
+
+    `commands`, one after the other, make the run again: the run's, then a resume for each time that its budget was
+    spent and raised. They leave out settings that cannot change what it finds, such as the number of workers.
+    `settings` are all that differ from their defaults, those included. `versions` has VERSIONS by name as the run
+    recorded them. `began_at` and `last_at` are the times of the first and the last event, in seconds since the epoch.
+    """
+
+    commands: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    versions: Mapping[str, str]
+    began_at: float
+    last_at: float
+
+
+def making(run: Run) -> Making:
+    """Return how the run was made, as far as its journal says; raises UsageError as `owners_in` does."""
+    flat, defaults = run.settings.flat(), _defaults(run)
+    differing = {name: value for name, value in flat.items() if name not in NAMED and value != defaults.get(name)}
+    decisive = run.settings.decisive()
+    chosen = {name: value for name, value in differing.items() if name in decisive}
+    first, *raised = _budgets(run)
+    provenance = {} if run.state.started is None else run.state.started.provenance
+    return Making(
+        commands=(without_folders(_command(flat | {"budget": first}, chosen)), *map(_resume, raised)),
+        settings=tuple(
+            Setting(name, without_folders(_text(value)), _text(defaults.get(name))) for name, value in differing.items()
+        ),
+        versions={name: provenance[name] for name in VERSIONS if name in provenance},
+        began_at=run.events_at[0],
+        last_at=run.events_at[-1],
+    )
+
+
+def without_folders(text: str) -> str:
+    """Return the text with each absolute path in it cut to its last part, such as "mine.py" for "/home/me/mine.py"."""
+    return _FOLDERS.sub("", text)
+
+
+def _command(flat: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+    options = [word for name in NAMED[1:] for word in (f"--{name}", _text(flat[name]))]
+    settings = [word for name, value in chosen.items() for word in ("--set", f"{name}={_text(value)}")]
+    return shlex.join(["behavesim", "run", *_task_words(str(flat["task"])), *options, *settings])
+
+
+def _budgets(run: Run) -> list[int]:
+    """Return the budgets at which the run stopped, then the one that it goes on to; at least one."""
+    spent = run.state.spent
+    if not spent:
+        return [run.settings.budget]
+    return spent if run.state.asked <= spent[-1] else [*spent, in_force(run).budget]
+
+
+def _resume(budget: int) -> str:
+    return f"behavesim resume --budget {budget}"
+
+
+def _task_words(task: str) -> list[str]:
+    """Return the words of a command that name a task; those of an evaluator if `run --evaluator` wrote the file."""
+    path = Path(task)
+    if path.suffix == ".toml" and path.parent.name.startswith("."):  # a hidden folder, which no person names
+        with suppress(BehavesimError):  # the file may be gone
+            return _evaluator_words(EvaluatorFile.read(path))
+    return [path.name if path.is_absolute() else task]
+
+
+def _evaluator_words(file: EvaluatorFile) -> list[str]:
+    place = f"command:{file.evaluator}" if file.convention == "command" else file.evaluator
+    direction = ["--minimise"] if file.direction == "minimise" else []
+    return ["--evaluator", place, "--program", file.program, *direction]
+
+
+def _defaults(run: Run) -> dict[str, Any]:
+    """Return the default of every setting of the run, by name, as values that JSON can hold."""
+    owners = owners_in(run.settings.flat())
+    fields = {name: field for owner in owners if owner.options for name, field in owner.options.model_fields.items()}
+    return {name: field.get_default(call_default_factory=True) for name, field in fields.items() if not field.exclude}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

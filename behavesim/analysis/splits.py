@@ -1,0 +1,89 @@
+"""The template, the best and the recommended program on the instances of each split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from behavesim.analysis.candidates import Candidate
+from behavesim.analysis.held_out import HeldOut, HeldOutProgram, HeldOutTemplate
+from behavesim.analysis.run import Run
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table
+from behavesim.state.events import TEMPLATE
+
+Role = Literal["template", "best", "recommended"]
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """One program's mean scores on the instances of each split, in the task's unit; gaps and gains are fractions.
+
+    `gain` is its gain on the template over search and validation instances, by which the recommended program was
+    chosen. A value is None if it is unknown: not tried, failed there, or no best known score.
+    """
+
+    program: Role
+    candidate: int
+    search: float
+    search_gap: float | None
+    validation: float | None
+    gain: float | None
+    held_out: float | None
+    held_out_gap: float | None
+
+
+def split_scores(run: Run, held_out: HeldOut | None) -> tuple[SplitScores, ...]:
+    """Return the scores of the template, the best and the recommended program, without those that do not exist (yet).
+
+    `held_out` has the results on held-out instances, None if nothing was tried there.
+    """
+    programs: dict[Role, Candidate | None] = {
+        "template": run.template,
+        "best": run.best,
+        "recommended": run.recommended,
+    }
+    return tuple(_scores(run, role, program, held_out) for role, program in programs.items() if program is not None)
+
+
+def _scores(run: Run, role: Role, program: Candidate, held_out: HeldOut | None) -> SplitScores:
+    assert program.score is not None, "the template, the best and the recommended program are feasible"
+    event, number = run.state.recommended, program.candidate
+    tried = None if held_out is None else _tried(held_out, number)
+    return SplitScores(
+        program=role,
+        candidate=number,
+        search=program.score,
+        search_gap=run.gap(program.score),
+        validation=None if event is None else event.validation.get(number),
+        # without the template's worth, worths are mean scores and no gains (`recommendation.worths`)
+        gain=None if event is None or TEMPLATE not in event.worth else event.worth.get(number),
+        held_out=None if tried is None else tried.score,
+        held_out_gap=None if tried is None else tried.gap,
+    )
+
+
+def _tried(held_out: HeldOut, number: int) -> HeldOutTemplate | HeldOutProgram | None:
+    if number == TEMPLATE:
+        return held_out.template
+    return next((each for each in held_out.programs if each.candidate == number), None)
+
+
+def splits_table(found: tuple[SplitScores, ...]) -> Table:
+    """Return a table with a row per program and a column per split, with gaps where they are known."""
+    columns = (
+        *(Column("program"), Column("candidate", COUNT)),
+        *(Column("search", SCORE), Column("search_gap", FRACTION, title="gap")),
+        *(Column("validation", SCORE), Column("gain", FRACTION, title="gain on both")),
+        *(Column("held_out", SCORE, title="held-out"), Column("held_out_gap", FRACTION, title="gap")),
+    )
+    rows = tuple(
+        (
+            each.program,
+            None if each.candidate == TEMPLATE else each.candidate,
+            *(each.search, each.search_gap, each.validation, each.gain, each.held_out, each.held_out_gap),
+        )
+        for each in found
+    )
+    has_gain = any(each.gain is not None for each in found)
+    caption = "gain on both: on the template, on search and validation instances together; the greatest is recommended"
+    return Table("splits", "scores on each set of instances", columns, rows, caption if has_gain else "", keys=2)

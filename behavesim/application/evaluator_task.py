@@ -1,0 +1,228 @@
+"""Writes the task file for an evaluator and a first program that a person names; runs load it as any other."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
+from behavesim.evaluators.configuration import Configuration, read_configuration
+from behavesim.evaluators.description import Description, described
+from behavesim.evaluators.detection import convention_of, stages_in
+from behavesim.task.evaluated import Convention, Edits, EvaluatorFile
+
+MADE = ".evaluators"
+"""Name of the folder, in that of the runs, for the task files that are made from a command's options."""
+COMMONPLACE = ("evaluator", "evaluate", "eval")
+"""Names of evaluators' files, without suffix, that say nothing of the problem: the task then has their folder's name.
+"""
+KINDS: Mapping[Convention, str] = {
+    "openevolve": "OpenEvolve calls evaluators",
+    "shinka": "ShinkaEvolve calls evaluators",
+    "llm4ad": "LLM4AD calls evaluations",
+    "eoh": "EoH calls problems",
+    "command": "a command",
+}
+"""For each convention, how a message on the terminal names it: an evaluator "is called as …"."""
+_SETTINGS = ("seed",)
+"""Values in a configuration that are settings of the run and no part of its task."""
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person said of an evaluator; `program` is None for a class's own template program.
+
+    `configuration` is a config.yaml; if None, one beside an evaluator of OpenEvolve's kind is read. If `edits` is None,
+    the configuration decides, and without one it is "full". `is_minimised` says that lower scores are better; those of
+    EoH's problems always are.
+    """
+
+    evaluator: str
+    program: Path | None = None
+    configuration: Path | None = None
+    edits: Edits | None = None
+    is_minimised: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """A task file's path, or a task's name, and the settings that the evaluator's configuration suggests, by name."""
+
+    path: Path
+    suggested: Mapping[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def task_file(
+    wanted: Wanted, runs: Path, tell: Callable[[str], None], allow_weak_isolation: bool = False
+) -> Iterator[Made]:
+    """Write the task's file into a folder below `runs`, under a name that has the hash of its content; yield it.
+
+    `tell` gets a line for what a person may want to know. If no run in `runs` has the task when the block ends, such as
+    after an error, files that were new are removed. Raises UsageError if the evaluator, program or configuration is
+    missing or cannot be used, SandboxError if a class evaluator has to be asked and the sandbox fails.
+    """
+    convention, place = convention_of(wanted.evaluator)
+    known = _configuration(wanted, convention, place, tell)
+    file = _completed(wanted, convention, place, known)
+    tell(f"{wanted.evaluator} is called as {KINDS[convention]}; its scores are self-reported")
+    with _new_files(runs) as write:
+        if convention in ("llm4ad", "eoh"):
+            said = asyncio.run(described(place, allow_weak_isolation))
+            file = _of_class(file, said, write)
+        path = write(f"{file.name}-{_hash(file.to_toml())}.toml", file.to_toml())
+        yield Made(path, {name: value for name, value in known.items() if name in _SETTINGS})
+
+
+def _completed(wanted: Wanted, convention: Convention, place: str, known: Mapping[str, Any]) -> EvaluatorFile:
+    """Return the task's file as far as it is known without running the evaluator.
+
+    Raises UsageError if there is no program to start from, or as `_refuse_wide`.
+    """
+    if wanted.program is None and convention not in ("llm4ad", "eoh"):
+        raise UsageError("--evaluator needs the program to start from; add --program FILE, or --program DIR")
+    if wanted.program is not None and not wanted.program.exists():
+        raise UsageError(f"there is no program {wanted.program}; name a file, or a folder of files, with --program")
+    values = {name: value for name, value in known.items() if name not in _SETTINGS}
+    if wanted.edits is not None:
+        values["edits"] = wanted.edits
+    is_minimised = wanted.is_minimised or convention == "eoh"
+    file = EvaluatorFile(
+        convention,
+        place,
+        "" if wanted.program is None else str(wanted.program.resolve()),
+        name=_name(convention, place),
+        direction="minimise" if is_minimised else "maximise",
+        runs_in=str(Path.cwd()) if convention == "command" else "",
+        **values,
+    )
+    if convention == "command" or place.partition(":")[0].endswith(".py"):
+        _refuse_wide(file.folder)
+    return file
+
+
+def _of_class(file: EvaluatorFile, said: Description, write: Callable[[str, str], Path]) -> EvaluatorFile:
+    """Return a class evaluator's file with what the class says of itself.
+
+    If there is no first program, `write` writes the class's template program.
+    """
+    program = file.program
+    if not program:  # in a folder of its own, which is all that an installed evaluator and its programs can read
+        program = str(write(f"{file.name}-{_hash(said.template)}/template.py", said.template))
+    values = {**vars(file), "program": program, "entry_point": said.entry_point}
+    return EvaluatorFile(**{**values, "description": file.description or said.description})
+
+
+def _refuse_wide(folder: Path) -> None:
+    """Raise UsageError if the evaluator's folder is, or contains, the home folder or the system's temporary folder.
+
+    Programs can read all of the evaluator's folder, and keys lie in the home folder.
+    """
+    home, shared = Path.home().resolve(), Path(tempfile.gettempdir()).resolve()
+    if any(folder.resolve() in (place, *place.parents) for place in (home, shared)):
+        raise UsageError(
+            f"programs could read all of {folder}, as they can read the evaluator's folder; "
+            "move the evaluator and what it needs to a folder of their own"
+        )
+
+
+def _name(convention: Convention, place: str) -> str:
+    """Return the task's name: the class's, the evaluator file's or its folder's, or for a command the current folder's.
+
+    Other characters than letters, digits and _ . + - become -, and . + - at the ends go; "evaluator" if none is left.
+    """
+    if convention == "command":
+        name = Path.cwd().name
+    elif convention in ("llm4ad", "eoh"):
+        name = place.rpartition(":")[2]
+    else:
+        path = Path(place)
+        name = path.parent.name if path.stem in COMMONPLACE else path.stem
+    return re.sub(r"[^\w.+-]+", "-", name).strip(".+-") or "evaluator"
+
+
+def _configuration(
+    wanted: Wanted, convention: Convention, place: str, tell: Callable[[str], None]
+) -> Mapping[str, Any]:
+    """Return the values that the configuration gives, and tell in a line which those are and which keys are ignored.
+
+    Without a file, those are OpenEvolve's defaults for its convention, and none for the others.
+    """
+    path = wanted.configuration
+    if path is None and convention == "openevolve":
+        beside = (Path(place).parent / f"config.{suffix}" for suffix in ("yaml", "yml"))
+        path = next((each for each in beside if each.is_file()), None)
+    if path is None:
+        # that project's own defaults: an evaluator in stages is run in stages
+        return _with_stages(Configuration.usual().values, place) if convention == "openevolve" else {}
+    found = read_configuration(path)
+    values = _with_stages(found.values, place) if convention == "openevolve" else found.values
+    used = ", ".join(f"{name} {_short(value)}" for name, value in values.items())
+    ignored = list(found.ignored[:_MOST_NAMED])
+    if more := len(found.ignored) - len(ignored):
+        ignored.append(f"{more} more")
+    rest = f"; ignored: {', '.join(ignored)}" if ignored else ""
+    tell(f"{path.name}: {used or 'nothing used'}{rest}")
+    return values
+
+
+def _with_stages(values: Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    """Return what a configuration says, with no more thresholds than there are stages of the evaluator to pass."""
+    stages = stages_in(place)
+    kept = tuple(values.get("thresholds", ()))[: max(stages - 1, 1) if stages else 0]
+    others = {name: value for name, value in values.items() if name != "thresholds"}
+    return {**others, "thresholds": kept} if kept else others
+
+
+def _short(value: object) -> str:
+    if isinstance(value, str) and ("\n" in value or len(value) > 20):
+        return f"of {len(value)} characters"
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@contextmanager
+def _new_files(runs: Path) -> Iterator[Callable[[str, str], Path]]:
+    """Yield a function that writes a text under a name below `runs`/MADE; it raises UsageError if it cannot.
+
+    At the end, new files and folders are removed if no run's settings name the last new file.
+    """
+    folder, new = (runs / MADE).resolve(), list[Path]()
+    was_there = [each for each in (runs, folder) if each.exists()]
+
+    def write(name: str, text: str) -> Path:
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or read_text_file(path, "task") != text:
+                new.append(path)
+                path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}; choose another --runs-dir") from None
+        return path
+
+    try:
+        yield write
+    finally:
+        if new and not any(_names(settings, new[-1]) for settings in runs.glob("*/settings.toml")):
+            for path in new:
+                path.unlink(missing_ok=True)
+            for place in (*(path.parent for path in new), folder, runs):
+                if place not in was_there and place.is_dir() and not any(place.iterdir()):
+                    place.rmdir()
+
+
+def _names(settings: Path, task: Path) -> bool:
+    return f'"{task}"' in read_text_file(settings, "settings")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,0 +1,40 @@
+"""Tells a noisy evaluator, which scores one program otherwise each time, from a journal that was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from behavesim.engine.outcome import without_addresses
+from behavesim.state.events import Evaluated, Rejected
+
+Outcome = Evaluated | Rejected
+"""The event that ends the evaluation of a candidate."""
+TRIALS = 3
+"""Most further evaluations of a program: more would tell rarer noise, at a higher cost for a changed journal."""
+# what `noise` returns: the scores differ, or everything but the scores
+SCORE = "noisy: the evaluator scores the program otherwise each time"
+REST = "noisy: the score is equal, metrics, feedback or behaviour differ each time"
+
+
+async def noise(recorded: Outcome, again: Outcome, evaluated: Callable[[], Awaitable[Outcome]]) -> str:
+    """Return in what the outcomes of a program differ between evaluations (SCORE or REST); "" if they do not.
+
+    `again` is the outcome of a new evaluation, and `evaluated` makes up to TRIALS more. If `again` is like the recorded
+    outcome, or all new ones are alike, there is no noise.
+    """
+    if lasting(again) == lasting(recorded):
+        return ""
+    for _ in range(TRIALS):
+        other = await evaluated()
+        if lasting(other) != lasting(again):
+            scores = {each.score if isinstance(each, Evaluated) else None for each in (recorded, again, other)}
+            return SCORE if len(scores) > 1 else REST
+    return ""
+
+
+def lasting(event: Outcome) -> Outcome:
+    """Return an outcome with CPU time 0 and without memory addresses in its message, as these differ between runs."""
+    if isinstance(event, Rejected):
+        return replace(event, cpu_s=0.0, message=without_addresses(event.message))
+    return replace(event, cpu_s=0.0)

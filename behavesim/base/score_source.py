@@ -1,0 +1,8 @@
+"""Who computes a program's score."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ScoreSource = Literal["trusted", "self-reported"]
+"""Who computes a program's score: code that the program cannot reach, or code that runs beside it in one sandbox."""

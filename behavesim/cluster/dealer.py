@@ -1,0 +1,165 @@
+"""Deals programs out to the workers of a cluster, and again where a worker is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+from behavesim.base.errors import SandboxError
+from behavesim.base.text import counted
+from behavesim.cluster.link import Job, Link
+from behavesim.sandbox.runner import Ran
+
+MOST_LOST = 3
+"""Workers that may be lost with one program running; then the run stops, since the program may be the cause."""
+MOST_STRIKES = 3
+"""Times that a worker may be lost or fail with programs, without a result in between; then it is left out."""
+AHEAD_S = 0.05
+"""Seconds of work that wait at each place of a worker, so that it has no pause while messages travel."""
+MOST_AHEAD = 16
+"""Most programs that wait at each place of a worker."""
+SLOW_S = 1.0
+"""CPU seconds of a program from which none waits at a worker: another worker could be free earlier."""
+
+
+class Dealer:
+    """Keeps the programs that wait, and the workers that serve; each program goes to the least busy worker.
+
+    `leave_out` is called with a worker's name and a sentence for a person when it is not to serve any more. `done` is
+    the number of programs that have ended.
+    """
+
+    def __init__(self, leave_out: Callable[[str, str], None]) -> None:
+        self.links: set[Link] = set()
+        self.done = 0
+        self._leave_out = leave_out
+        self._numbers = itertools.count()
+        self._waiting: deque[Job] = deque()
+        self._strikes: Counter[str] = Counter()  # by worker's name, since its last result
+        self._mean_s = 0.0  # CPU seconds of a program, averaged over some twenty
+
+    @property
+    def waiting(self) -> int:
+        """The number of programs that no worker has."""
+        return len(self._waiting)
+
+    @property
+    def places(self) -> int:
+        """The number of programs that the workers can run at once."""
+        return sum(link.places for link in self.links)
+
+    def put(self, source: str, question: bytes) -> Job:
+        """Return a new program to be run, which has been dealt out if there is room."""
+        job = Job(next(self._numbers), source, question, asyncio.get_running_loop().create_future())
+        self._waiting.append(job)
+        if len(self._waiting) == 1:  # otherwise nobody has room for the first one
+            self._deal()
+        return job
+
+    def drop(self, job: Job) -> None:
+        """Forget a program; the worker that has it kills it."""
+        if job.link:
+            job.link.cancel(job)
+            self._deal()
+        elif job in self._waiting:
+            self._waiting.remove(job)
+            self._deal()
+
+    def join(self, link: Link) -> None:
+        """Let a worker serve."""
+        self.links.add(link)
+        self._deal()
+
+    def part(self, link: Link, why: str) -> None:
+        """Let a worker serve no more: what it has runs elsewhere. It may come back, unless this happened too often.
+
+        Only the programs that ran there may be the cause; others waited there.
+        """
+        self.links.discard(link)
+        held, link.held = list(link.held.values()), {}
+        if held:
+            self._strike(link.name, why)
+        for at, job in reversed(list(enumerate(held))):
+            self._again(job, link.name, is_suspect=at < link.places)
+        self._deal()
+
+    def end(self, link: Link, job: Job, found: Ran | str) -> None:
+        """Take what came of a program; if the worker's sandbox failed with it, it runs elsewhere."""
+        if isinstance(found, str):
+            self._strike(link.name, f"worker {link.name} is left out, its sandbox fails: {found}")
+            self._again(job, link.name, is_suspect=True)
+            self._deal()
+            return
+        self._strikes.pop(link.name, None)
+        self._note_time(found)
+        job.link = None
+        if not job.done.done():
+            job.done.set_result(found)
+        self._deal([link])
+
+    def fail(self, error: BaseException) -> None:
+        """Let all programs fail that have no result."""
+        for job in _unfinished((*self._waiting, *(job for link in self.links for job in link.held.values()))):
+            job.done.set_exception(error)
+            job.done.exception()  # marks it as seen: nobody may wait for it any more
+        self._waiting.clear()
+
+    def _deal(self, links: Iterable[Link] | None = None) -> None:
+        """Give the programs that wait to workers that have room; `links` are those that may have it, None for all.
+
+        Afterwards no worker has room for the first program that waits.
+        """
+        among = self.links if links is None else links
+        while self._waiting and (link := self._room_for(self._waiting[0], among)):
+            link.give(self._waiting.popleft())
+
+    def _room_for(self, job: Job, among: Iterable[Link]) -> Link | None:
+        """Return the worker with the fewest programs for each place; None if all have enough.
+
+        One that had the program before, and was lost or failed, is taken only if there is no other.
+        """
+        most = 1 + self._ahead()
+        is_new = not job.had_by or job.had_by.issuperset(link.name for link in self.links)
+        best, least = None, float(most)
+        for link in among:
+            load = len(link.held) / link.places
+            if load < least and (is_new or link.name not in job.had_by):
+                best, least = link, load
+                if not load:
+                    break
+        return best
+
+    def _ahead(self) -> int:
+        """Return how many programs may wait at each place of a worker."""
+        if not self.done:
+            return 1
+        return 0 if self._mean_s >= SLOW_S else min(MOST_AHEAD, math.ceil(AHEAD_S / max(self._mean_s, 1e-3)))
+
+    def _note_time(self, found: Ran) -> None:
+        self.done += 1
+        cpu_s = found.output.ending.cpu_s + (found.program.cpu_s if found.program else 0.0)
+        self._mean_s += (cpu_s - self._mean_s) / min(self.done, 20)
+
+    def _again(self, job: Job, name: str, is_suspect: bool) -> None:
+        """Let a program run on another worker, before those that wait. After MOST_LOST workers it fails instead."""
+        job.link = None
+        job.lost += is_suspect
+        if job.done.done():
+            return
+        if job.lost < MOST_LOST:
+            self._waiting.appendleft(job)
+            return
+        said = f"{counted(MOST_LOST, 'worker')} were lost or failed while one program ran there, the last was {name}"
+        job.done.set_exception(SandboxError(f"{said}; look at the workers' logs, then resume"))
+
+    def _strike(self, name: str, why: str) -> None:
+        self._strikes[name] += 1
+        if self._strikes[name] == MOST_STRIKES:
+            self._leave_out(name, why)
+
+
+def _unfinished(jobs: Iterable[Job]) -> list[Job]:
+    return [job for job in jobs if not job.done.done()]

@@ -1,0 +1,210 @@
+"""The daemon's side of one worker: programs are sent there in batches, and what came of them is taken in."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from behavesim.base.errors import UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.cluster.facts import differing
+from behavesim.cluster.messages import ENOUGH, HANDLER, Order, failures_of, results_of
+from behavesim.cluster.parcel import Parcel
+from behavesim.cluster.wire import Garbage, Line, LineLost
+from behavesim.sandbox.connection import GRACE_S, START_S
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.runner import Ran
+
+SILENT_S = 10.0
+"""Seconds of silence after which a worker counts as hanging: it gives five signs of life in that time."""
+INSTALL = b"cbehavesim.cluster.worker\ninstall\n."
+"""The pickle that names `worker.install`, for Dask's worker to call; written here, so that Dask need not be loaded."""
+ALLOWED = "allow_other_workers=true"
+"""The setting that accepts workers with other versions."""
+MOST_NOTES = 20
+"""Most remarks on its isolation that a worker may make."""
+
+
+class Refused(UsageError):
+    """A worker cannot serve this run: it has another version or too weak an isolation, or its sandbox fails."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A program to be run, or one call of it.
+
+    `lost` is how often a worker was lost or failed while it ran there, `had_by` the names of all workers that had it.
+    """
+
+    number: int
+    source: str
+    question: bytes
+    done: asyncio.Future[Ran]
+    lost: int = 0
+    had_by: set[str] = field(default_factory=set)
+    link: Link | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What all workers of a run are told and must fulfil.
+
+    `most` is the largest frame of a program, in bytes. `facts` are those of this machine; a worker whose facts differ
+    is refused unless `allow_others`.
+    """
+
+    order: Order
+    parcel: Parcel
+    facts: Mapping[str, str]
+    allow_others: bool
+    most: int
+
+
+@dataclass(eq=False)
+class Link:
+    """A worker that serves: `places` programs run there at once, and `held` are all that were sent there.
+
+    `ended` is called with each program that is done, or that the worker's sandbox failed with (then with the text).
+    """
+
+    name: str
+    line: Line
+    clock: Heartbeat
+    terms: Terms
+    ended: Callable[[Link, Job, Ran | str], None]
+    isolation: str
+    notes: list[str]
+    places: int
+    differs: list[str] = field(default_factory=list)
+    held: dict[int, Job] = field(default_factory=dict)
+    _unsent: list[Job] = field(default_factory=list)
+    _cancelled: list[int] = field(default_factory=list)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _moved_s: float = 0.0  # time of the clock of the last result, or of the first program after none was held
+
+    def give(self, job: Job) -> None:
+        """Send a program with the next message."""
+        if not self.held:
+            self._moved_s = self.clock()
+        job.link = self
+        job.had_by.add(self.name)
+        self.held[job.number] = job
+        self._unsent.append(job)
+        self._woken.set()
+
+    def cancel(self, job: Job) -> None:
+        """Let the worker kill a program; what came of it is not awaited any more."""
+        if self.held.pop(job.number, None):
+            self._cancelled.append(job.number)
+            self._woken.set()
+
+    async def serve(self) -> None:
+        """Exchange programs for results until the worker is lost; raises LineLost or Garbage, which say why."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._send())
+                group.create_task(self._receive())
+        except BaseExceptionGroup as failures:  # the first is the cause
+            raise failures.exceptions[0] from None
+        finally:
+            await self.line.close()
+
+    async def _send(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            (jobs, self._unsent), (cancelled, self._cancelled) = (self._unsent, []), (self._cancelled, [])
+            run = [[job.number, job.source, job.question] for job in jobs if job.number in self.held]
+            await self.line.send({"run": run, "cancel": cancelled})
+
+    async def _receive(self) -> None:
+        while True:
+            message = await _heard(self.line, self.clock, SILENT_S)
+            if not message.keys() <= {"beat", "ran", "failed"}:
+                raise Garbage(f"a message came that could not come here: {message!r:.100}")
+            for number, ran in results_of(message.get("ran") or [], self.terms.most):
+                self._end(number, ran)
+            for number, text in failures_of(message.get("failed") or []):
+                self._end(number, text)
+
+            longest_s = self.terms.order.limits.longest_s + GRACE_S
+            if self.held and self.clock() - self._moved_s > longest_s:
+                raise LineLost(f"it has ended no program for {longest_s:g} s, longer than any may take")
+
+    def _end(self, number: int, found: Ran | str) -> None:
+        self._moved_s = self.clock()
+        if job := self.held.pop(number, None):  # otherwise it was cancelled meanwhile
+            self.ended(self, job, found)
+
+
+async def opened(
+    address: str,
+    name: str,
+    context: ssl.SSLContext | None,
+    terms: Terms,
+    clock: Heartbeat,
+    ended: Callable[[Link, Job, Ran | str], None],
+) -> Link:
+    """Return a link to a worker, whose sandbox for this run has been started.
+
+    Raises Refused if the worker does not fulfil the terms, LineLost if it is lost meanwhile, and Garbage.
+    """
+    line = await Line.open(address, context, terms.most + 2 * ENOUGH)
+    try:
+        await _install(line, name, clock)
+        await line.send({"op": HANDLER, "reply": False, "order": terms.order.to_json()})
+        differs = differing(terms.facts, _facts(await _heard(line, clock, SILENT_S)))
+        if differs and not terms.allow_others:
+            raise Refused(f"worker {name} differs: {'; '.join(differs)}; results could. Accept it with --set {ALLOWED}")
+        await line.send({"files": dict(terms.parcel.files)})
+        isolation, notes, places = await _ready(line, name, clock)
+        return Link(name, line, clock, terms, ended, isolation, notes, places, differs)
+    except BaseException:
+        await line.close()
+        raise
+
+
+async def _install(line: Line, name: str, clock: Heartbeat) -> None:
+    """Let a worker serve us; raises Refused if it cannot, as without behavesim."""
+    await line.send({"op": "run", "function": INSTALL, "args": b"", "kwargs": b""})
+    answer = await _heard(line, clock, START_S)
+    if answer.get("status") != "OK":
+        said = str(answer.get("exception_text"))[:500]
+        raise Refused(f"worker {name} cannot serve: {said}; install behavesim there, in the version of this machine")
+
+
+async def _ready(line: Line, name: str, clock: Heartbeat) -> tuple[str, list[str], int]:
+    """Wait until a worker's sandbox has started; return its isolation, remarks on that, and its places."""
+    async with clock.timeout(2 * START_S + GRACE_S):
+        while True:
+            message = await _heard(line, clock, SILENT_S)
+            match message.get("ready"):
+                case [str(isolation), list(notes), int(places)] if isolation in LEVELS and 0 < places <= 1 << 16:
+                    return isolation, [str(note)[:500] for note in notes[:MOST_NOTES]], places
+                case None if "refused" in message:
+                    raise Refused(f"worker {name} cannot serve: {str(message['refused'])[:2000]}")
+                case None if message.keys() == {"beat"}:
+                    continue
+            raise Garbage(f"a message came that could not come here: {message!r:.100}")
+
+
+def _facts(message: Mapping[str, Any]) -> Mapping[str, str]:
+    match message.get("facts"):
+        case dict() as found if all(isinstance(text, str) and len(text) < 5000 for text in found.values()):
+            return found
+    raise Garbage(f"facts were expected, not {message!r:.100}")
+
+
+async def _heard(line: Line, clock: Heartbeat, patience_s: float) -> dict[str, Any]:
+    """Return a worker's next message; raises LineLost after so many seconds of silence, Garbage if it is no mapping."""
+    try:
+        async with clock.timeout(patience_s):
+            message = await line.receive()
+    except TimeoutError:
+        raise LineLost(f"it gave no sign of life for {patience_s:g} s") from None
+    if not isinstance(message, dict):
+        raise Garbage(f"a message came that could not come here: {message!r:.100}")
+    return message

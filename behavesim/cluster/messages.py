@@ -1,0 +1,111 @@
+"""What the daemon (the process that searches) and a worker say to each other: plain values in MessagePack.
+
+The daemon opens with an `Order`. The worker answers {"facts": …}. Where the daemon accepts them, it sends
+{"files": …}. The worker answers {"ready": [isolation, notes, places]} or {"refused": text}. Then the daemon sends
+{"run": [[job, source, question], …]} and {"cancel": [job, …]}, and the worker {"ran": [[job, ending, frame, program's
+ending], …]} and {"failed": [[job, text], …]}. All the time the worker sends {"beat": 1}, so that its silence means
+something. The daemon believes nothing that a worker sends: see `results_of`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from behavesim.cluster.wire import Garbage
+from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.runner import Ran
+from behavesim.task import Split
+
+HANDLER = "behavesim"
+"""The operation under which a Dask worker serves us."""
+BEAT_S = 2.0
+"""Seconds between two signs of life of a worker."""
+ENOUGH = 1 << 22
+"""Bytes of results after which a worker begins another message."""
+KILLED = ("", "cpu", "wall", "memory", "processes", "files")
+"""Why a worker may have killed a program's process, besides our asking."""
+_LONGEST_S = 1e9
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker needs to know before it runs programs.
+
+    profile: "functions", or "evaluator" for evaluator and program together. task: where the task's code is, as
+    MODULE:NAME or the name of its file among the shipped ones. For an evaluator it is its EvaluatorFile as JSON, with
+    paths relative to the shipped files. parcel: the hash of the shipped files. proof: hashes of the task's file and
+    instances, which the worker must find, too.
+    """
+
+    profile: Literal["functions", "evaluator"]
+    task: str
+    split: Split
+    limits: Limits
+    allow_weak_isolation: bool
+    parcel: str
+    proof: str
+
+    def to_json(self) -> str:
+        """Return the order as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Order:
+        """Return the order from its JSON."""
+        fields = json.loads(text)
+        return cls(**{**fields, "limits": Limits(**fields["limits"])})
+
+
+def as_values(job: int, ran: Ran) -> list[Any]:
+    """Return what a program's processes sent, and how they ended, as plain values."""
+    program = None if ran.program is None else _ending_values(ran.program)
+    return [job, _ending_values(ran.output.ending), ran.output.frame, program]
+
+
+def _ending_values(ending: Ending) -> list[Any]:
+    return [ending.status, ending.killed, ending.cpu_s, ending.peak_bytes]
+
+
+def results_of(values: Any, most: int) -> list[tuple[int, Ran]]:
+    """Return jobs' numbers and what came of each, from values of which nothing is believed.
+
+    `most` is the largest frame in bytes. Raises Garbage for anything that is no list of what `as_values` returns.
+    """
+    if not isinstance(values, list):
+        raise Garbage(f"a list of results was expected, not {values!r:.100}")
+    return [_result(each, most) for each in values]
+
+
+def _result(values: Any, most: int) -> tuple[int, Ran]:
+    match values:
+        case [int(job), list(ending), bytes() | None as frame, list() | None as program]:
+            if frame is not None and len(frame) > most:
+                raise Garbage(f"a frame of {len(frame)} bytes came; at most {most} were expected")
+            apart = None if program is None else _ending(job, program)
+            return job, Ran(ProcessOutput(_ending(job, ending), frame), apart)
+    raise Garbage(f"a result came that is none: {values!r:.100}")
+
+
+def _ending(job: int, values: list[Any]) -> Ending:
+    match values:
+        case [int(status), str(killed), float(cpu_s), int(peak)]:
+            known = 0 <= status < 1 << 16 and killed in KILLED and peak >= 0
+            if known and (status & 0x7F) != 0x7F and math.isfinite(cpu_s) and 0 <= cpu_s < _LONGEST_S:
+                return Ending(job, status, killed, cpu_s, peak)
+    raise Garbage(f"a process is said to have ended as none can: {values!r:.100}")
+
+
+def failures_of(values: Any) -> list[tuple[int, str]]:
+    """Return the jobs with which a worker's sandbox failed, and its words; raises Garbage for anything else."""
+    if isinstance(values, list) and all(_is_failure(each) for each in values):
+        return [(job, text[:2000]) for job, text in values]
+    raise Garbage(f"a list of failures was expected, not {values!r:.100}")
+
+
+def _is_failure(values: Any) -> bool:
+    return isinstance(values, list) and list(map(type, values)) == [int, str]

@@ -1,0 +1,98 @@
+"""The files of a task that workers need: collected here, sent once to each worker, checked by their hash there."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from behavesim.base.errors import TaskError, UsageError
+from behavesim.task.evaluated import EvaluatorFile
+
+LARGEST = 200 << 20
+"""Most bytes of a task's files together: each worker gets a copy."""
+MOST_FILES = 10_000
+"""Most files of a task."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Files by their paths, which are relative and written with slashes."""
+
+    files: Mapping[str, bytes]
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of all paths and contents, in hexadecimal."""
+        listed = [(path, hashlib.sha256(self.files[path]).hexdigest()) for path in sorted(self.files)]
+        return hashlib.sha256(repr(listed).encode()).hexdigest()
+
+    def unpack(self, folder: Path) -> None:
+        """Write the files below a folder. Raises UsageError for a path that would lead out of it, OSError."""
+        for name, content in self.files.items():
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise UsageError(f"a task's file cannot be named {name!r}")
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+
+
+def parcel_of_file(path: Path) -> Parcel:
+    """Return a task's file, and the files and folders beside it that its text names.
+
+    Text means string constants: `"cities.npz"` or `"data/small"`. Hidden files are left out. Raises TaskError if they
+    are too large, too many, or cannot be read.
+    """
+    found = [path]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += _beside(path.parent, node.value)
+    return _collected(path.parent, dict.fromkeys(found))
+
+
+def _beside(folder: Path, text: str) -> list[Path]:
+    """Return the files that a text names as a path below the folder: one, or all in a folder; none if it names none."""
+    parts = PurePosixPath(text).parts if len(text) < 500 and "\0" not in text else ()
+    if not parts or text.startswith("/") or any(part.startswith(".") for part in parts):
+        return []
+    place = folder.joinpath(*parts)
+    if place.is_file():
+        return [place]
+    return list(_below(place)) if place.is_dir() else []
+
+
+def parcel_of_evaluator(file: EvaluatorFile, hidden: Iterable[Path]) -> Parcel:
+    """Return the files of an evaluator's folder, but for `hidden` ones and those whose names begin with a dot.
+
+    `hidden` may name folders. Raises TaskError if they are too large, too many, or cannot be read.
+    """
+    left_out = set(hidden)
+    kept = (path for path in _below(file.folder) if not left_out.intersection((path, *path.parents)))
+    return _collected(file.folder, dict.fromkeys(kept))
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    """Yield the files below a folder in order; none whose path has a part that begins with a dot, and no links."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name == "__pycache__" or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from _below(path)
+        elif path.is_file():
+            yield path
+
+
+def _collected(folder: Path, paths: Iterable[Path]) -> Parcel:
+    files: dict[str, bytes] = {}
+    size = 0
+    for path in paths:
+        size += path.stat().st_size
+        if size > LARGEST or len(files) >= MOST_FILES:
+            raise TaskError(
+                f"the task's files in {folder} are more than {LARGEST >> 20} MB or {MOST_FILES} files, too much for "
+                "workers of a cluster; put it in a folder of its own, or large data where every worker can read it"
+            )
+        files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return Parcel(files)

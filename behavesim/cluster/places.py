@@ -1,0 +1,103 @@
+"""Where a cluster is: what the setting `workers` says, as an address with its certificates, or a local cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import dask.config
+from distributed.security import Security
+
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.cluster.runner import Scheduler
+from behavesim.sandbox.environment import bare_environment
+
+START_S = 60.0
+"""Longest time (s) for a local cluster to start."""
+END_S = 10.0
+"""Longest time (s) for a local cluster to end in order."""
+LOCAL = "behavesim.local-cluster"
+"""The key of Dask's configuration under which a process finds the local cluster that it shares."""
+_TLS = "distributed.comm.tls"
+
+
+@asynccontextmanager
+async def scheduler_of(workers: str) -> AsyncIterator[Scheduler]:
+    """Yield the scheduler that a text names: "dask://HOST:PORT", "tls://HOST:PORT", "dask" or "dask:N".
+
+    The last two name the local cluster that this process shares, and else start one. Certificates for tls are those of
+    Dask's configuration. Raises UsageError if those are missing, SandboxError if no local cluster starts.
+    """
+    if workers.startswith("dask://"):
+        yield Scheduler(workers.replace("dask://", "tcp://"))
+    elif workers.startswith("tls://"):
+        yield Scheduler(workers, _configured_context())
+    else:
+        async with shared_local_cluster(workers):
+            yield Scheduler(str(dask.config.get(LOCAL)), _configured_context())
+
+
+@asynccontextmanager
+async def shared_local_cluster(workers: str) -> AsyncIterator[Mapping[str, str]]:
+    """Start the cluster that "dask" or "dask:N" names, all cores or N places, which ends with the block.
+
+    All that runs in the block shares it, also processes whose environment has the variables that are yielded. If one is
+    shared already, none is started. Raises SandboxError if it does not start.
+    """
+    if dask.config.get(LOCAL, None):
+        yield {}
+        return
+    _, _, places = workers.partition(":")
+    async with _local_cluster(int(places or _cores())) as found:
+        with dask.config.set(found):
+            variable = {key: key.upper().replace(".", "__").replace("-", "_") for key in found}
+            yield {f"DASK_{variable[key]}": value for key, value in found.items()}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _configured_context() -> ssl.SSLContext:
+    """Return the TLS context of Dask's configuration for clients; raises UsageError if it has no certificates."""
+    context: ssl.SSLContext | None = Security().get_connection_args("client").get("ssl_context")
+    if context is None:
+        raise UsageError(
+            "tls:// needs certificates in Dask's configuration: distributed.comm.tls.ca-file, and cert and key of the "
+            "client (or DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__CLIENT__CERT and …__CLIENT__KEY)"
+        )
+    return context
+
+
+@asynccontextmanager
+async def _local_cluster(places: int) -> AsyncIterator[dict[str, str]]:
+    """Yield what Dask's configuration needs for a cluster in processes here, which have no key in their environment."""
+    command = (sys.executable, "-sP", "-m", "behavesim.cluster.local", str(places))
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=bare_environment(), start_new_session=True
+    )
+    assert process.stdin and process.stdout, "they are pipes"
+    try:
+        async with asyncio.timeout(START_S):
+            said = await process.stdout.readline()
+        if not said:
+            raise SandboxError("no local cluster starts; `python -m behavesim.cluster.local 1` says why")
+        address, certificate, key = json.loads(said)
+        pair = {f"{_TLS}.client.cert": certificate, f"{_TLS}.client.key": key}
+        yield {LOCAL: address, f"{_TLS}.ca-file": certificate, **pair}
+    except TimeoutError:
+        raise SandboxError(f"no local cluster starts within {START_S:g} s") from None
+    finally:
+        process.stdin.close()  # which ends it
+        try:
+            async with asyncio.timeout(END_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,270 @@
+"""Runs programs on the workers of a Dask cluster, as they come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.base.finished import finished
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.text import counted
+from behavesim.cluster.dealer import Dealer
+from behavesim.cluster.link import Link, Refused, Terms, opened
+from behavesim.cluster.wire import Garbage, Line, LineLost
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.messages import Ready
+from behavesim.sandbox.runner import NOT_ENTERED, Ran
+
+LOOK_S = 2.0
+"""Seconds between two questions to the scheduler which workers there are."""
+LOOK_A_WORKER_S = 0.005
+"""Seconds that each worker adds to LOOK_S: the answer for a thousand has 2 MB."""
+AGAIN_S = 5.0
+"""Seconds after which a worker that was lost, and is still listed, is tried again."""
+RATED_S = 5.0
+"""Least seconds over which the rate of evaluations is measured."""
+LOOKS_WITHOUT = 5
+"""Such questions in a row while no worker serves, after which a person is told."""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A Dask scheduler: its address, such as "tcp://10.0.0.1:8786", and the context for TLS, None without."""
+
+    address: str
+    context: ssl.SSLContext | None = None
+
+
+class ClusterRunner:
+    """Runs programs on the workers that a Dask scheduler lists; an async context manager.
+
+    Entering waits until all workers that are listed then serve or were refused. It raises UsageError if there is no
+    scheduler, or all workers were refused. `known` is what is known of the task; `ready` adds the weakest isolation of
+    these workers, and later workers must have as good a one. `tell` gets a line for a person when workers come, go or
+    are refused. It gets one too if they could run more programs at once than `window`, the most in progress (None: no
+    bound). Time limits go by `clock`.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        terms: Terms,
+        known: Ready,
+        tell: Callable[[str], None],
+        clock: Heartbeat | None = None,
+        window: int | None = None,
+    ) -> None:
+        self._window = window
+        self._scheduler = scheduler
+        self._terms = terms
+        self._known = known
+        self._tell = tell
+        self._clock = clock or Heartbeat()
+        self._ready: Ready | None = None
+        self._failure: BaseException | None = None
+        self._refused: dict[str, str] = {}  # why, by the worker's name
+        self._listed: dict[str, str] = {}  # names by address, as the scheduler gave them last
+        self._beginning: set[str] = set()  # addresses of workers that do not serve yet, and are not refused
+        self._attending: dict[str, asyncio.Task[None]] = {}  # by address
+        self._following: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()  # set when workers have come, gone or been refused, or the scheduler was lost
+        self._rated = (self._clock(), 0, 0.0)  # time of the clock, programs done by then, and their rate before
+        self._told = (0, 0)  # the workers and places that a person was told of last
+        self._looks_without = 0  # questions to the scheduler since a worker served
+        self.dealer = Dealer(self._leave_out)
+
+    async def __aenter__(self) -> Self:
+        try:
+            line = await Line.open(self._scheduler.address, self._scheduler.context)
+        except (LineLost, Garbage) as error:
+            said = f"no Dask scheduler serves at {self._scheduler.address}: {error}"
+            raise UsageError(f"{said}; start one (`dask scheduler`), or give its address") from None
+        self._following = asyncio.create_task(self._follow(line))
+        self._following.add_done_callback(self._fail)
+        try:
+            await self._first_workers()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await finished(self._close())
+
+    @property
+    def ready(self) -> Ready:
+        """What is known of the task, and the weakest isolation of the first workers."""
+        if self._ready is None:
+            raise SandboxError(NOT_ENTERED)
+        return self._ready
+
+    def sight(self) -> str:
+        """Return the workers that serve, their places, and the evaluations a second, as a phrase for a person."""
+        then, before, rate = self._rated
+        if (passed_s := self._clock() - then) >= RATED_S:
+            rate = (self.dealer.done - before) / passed_s
+            self._rated = (then + passed_s, self.dealer.done, rate)
+        workers, places = len(self.dealer.links), self.dealer.places
+        return f"{counted(workers, 'worker')}, {counted(places, 'place')}, {rate:.1f} evaluations/s"
+
+    async def run(self, source: str, question: bytes = b"") -> Ran:
+        """Run a program on every instance on some worker, or let it answer one encoded call.
+
+        Waits until a worker has a place. Cancelling kills the program. Raises SandboxError if the scheduler is lost, or
+        several workers with this program.
+        """
+        if self._failure:
+            raise self._failure
+        job = self.dealer.put(source, question)
+        try:
+            return await job.done
+        finally:
+            self.dealer.drop(job)
+
+    async def _close(self) -> None:
+        self._failure = self._failure or SandboxError("the sandbox was closed with programs in flight")
+        tasks = [*self._attending.values(), *([self._following] if self._following else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.dealer.fail(self._failure)
+
+    async def _first_workers(self) -> None:
+        """Wait until some worker serves and no other one is beginning.
+
+        Raises UsageError if all were refused, SandboxError if the scheduler is lost.
+        """
+        while self._beginning or not self.dealer.links:
+            if self._failure:
+                raise self._failure
+            if self._refused and not self._beginning:
+                first, *others = self._refused.values()
+                raise UsageError(first + (f" (and {counted(len(others), 'other worker')})" if others else ""))
+            self._changed.clear()
+            await self._changed.wait()
+        self._tell_size()
+        weakest = min(self.dealer.links, key=lambda link: LEVELS.index(link.isolation))
+        self._ready = replace(self._known, isolation=weakest.isolation, notes=tuple(weakest.notes))
+
+    async def _follow(self, line: Line) -> None:
+        """Ask the scheduler again and again which workers there are; raises SandboxError if it is lost."""
+        try:
+            while True:
+                await line.send({"op": "identity"})
+                self._listed = _workers_in(await line.receive())
+                self._meet()
+                self._tell_size()
+                await self._clock.sleep(LOOK_S + LOOK_A_WORKER_S * len(self._listed))
+        except (LineLost, Garbage) as error:
+            said = f"the Dask scheduler {self._scheduler.address} was lost ({error})"
+            raise SandboxError(f"{said}; start the cluster again, then resume") from None
+        finally:
+            await line.close()
+
+    def _fail(self, task: asyncio.Task[None]) -> None:
+        """Let all programs fail if a task of this runner ended with an error."""
+        if not task.cancelled() and (error := task.exception()):
+            self._failure = self._failure or error
+            self.dealer.fail(error)
+            self._changed.set()
+
+    def _meet(self) -> None:
+        """Begin with each worker that is listed now and was not before."""
+        for address in [address for address, task in self._attending.items() if task.done()]:
+            if address not in self._listed:
+                del self._attending[address]
+        for address, name in self._listed.items():
+            if address not in self._attending and name not in self._refused:
+                self._beginning.add(address)
+                self._attending[address] = asyncio.create_task(self._attend(address, name))
+                self._attending[address].add_done_callback(self._fail)
+
+    async def _attend(self, address: str, name: str) -> None:
+        """Let a worker serve as long as it is listed; if it is lost, try it again."""
+        said = ""
+        while address in self._listed and name not in self._refused:
+            try:
+                await self._served(address, name)
+            except Refused as error:
+                self._leave_out(name, str(error))
+            except Garbage as error:
+                self._leave_out(name, f"worker {name} is left out, nothing of this was accepted: {error}")
+            except LineLost as error:
+                if str(error) != said:
+                    self._tell(f"worker {name} was lost: {error}")
+                said = str(error)
+            self._beginning.discard(address)
+            self._changed.set()
+            await self._clock.sleep(AGAIN_S)
+
+    async def _served(self, address: str, name: str) -> None:
+        """Let a worker serve until it is lost; raises LineLost, Garbage or Refused, which say why."""
+        link = await opened(address, name, self._scheduler.context, self._terms, self._clock, self.dealer.end)
+        why = "this run ends"
+        try:
+            self._accept(link)
+            self.dealer.join(link)
+            self._beginning.discard(address)
+            self._changed.set()
+            await link.serve()
+        except (LineLost, Garbage) as error:
+            why = str(error)
+            raise
+        finally:
+            self.dealer.part(link, f"worker {name} is left out, it fails with whatever it gets: {why}")
+            await link.line.close()
+
+    def _accept(self, link: Link) -> None:
+        """Raise Refused if a worker's isolation is weaker than the run's; tell a person how it differs otherwise."""
+        if self._ready and LEVELS.index(link.isolation) < LEVELS.index(self._ready.isolation):
+            said = (
+                f"worker {link.name} is left out: its isolation is {link.isolation}, the run's {self._ready.isolation}"
+            )
+            raise Refused(f"{said} ({'; '.join(link.notes)})")
+        if link.differs:
+            self._tell(f"worker {link.name} differs and is accepted: {'; '.join(link.differs)}")
+
+    def _leave_out(self, name: str, why: str) -> None:
+        """Let a worker serve no more in this session, and tell a person why."""
+        if name in self._refused:
+            return
+        self._refused[name] = why
+        self._tell(why)
+        for address, task in self._attending.items():
+            if self._listed.get(address) == name and task is not asyncio.current_task():
+                task.cancel()
+
+    def _tell_size(self) -> None:
+        """Tell a person how many workers serve, if that changed, and once if none did for a while."""
+        size = (len(self.dealer.links), self.dealer.places)
+        self._looks_without = 0 if size[0] else self._looks_without + 1
+        if size[0] and size != self._told:
+            self._tell(f"the cluster: {counted(size[0], 'worker')}, {counted(size[1], 'place')}")
+            self._told = size
+            self._tell_idle(size[1])
+        elif self._looks_without == LOOKS_WITHOUT:
+            self._tell("no worker of the cluster serves; programs wait for one")
+            self._told = (0, 0)
+
+    def _tell_idle(self, places: int) -> None:
+        """Tell a person, once, if some places will never be used."""
+        if self._window is not None and places > self._window:
+            said = f"at most {self._window} of these places are used: the window is {self._window}"
+            self._tell(f"{said}, which is fixed for a run; begin another with --window {4 * places}")
+            self._window = None
+
+
+def _workers_in(answer: Any) -> dict[str, str]:
+    """Return the names of the workers that run, by address, from a scheduler's answer; raises Garbage."""
+    match answer:
+        case {"workers": dict(found)}:
+            return {
+                str(address): str(worker.get("name"))[:200]
+                for address, worker in found.items()
+                if isinstance(worker, dict) and worker.get("status") == "running"
+            }
+    raise Garbage(f"a list of workers was expected, not {answer!r:.100}")

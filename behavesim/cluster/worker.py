@@ -1,0 +1,189 @@
+"""What happens in a Dask worker: it opens a sandbox for each daemon that is connected, and runs what that sends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from distributed import Status, Worker
+from distributed.comm.core import Comm, CommClosedError
+
+from behavesim.base.errors import BehavesimError, SandboxError, TaskError
+from behavesim.cluster.facts import facts
+from behavesim.cluster.messages import BEAT_S, ENOUGH, HANDLER, Order, as_values
+from behavesim.cluster.parcel import Parcel
+from behavesim.evaluators.judge import LOADER, folders_of_runs
+from behavesim.sandbox.environment import bare_environment
+from behavesim.sandbox.layers import LAYERS
+from behavesim.sandbox.messages import Assignment
+from behavesim.sandbox.pool import FIRST_USE_S, PRELOADED, SCIENTIFIC
+from behavesim.sandbox.runner import Runner, ZygoteRunner
+from behavesim.sandbox.tree.messages import TreeAssignment
+from behavesim.sandbox.tree.runner import TreeRunner
+from behavesim.task.evaluated import EvaluatorFile
+
+GATHER_S = 0.004
+"""Seconds for which a result waits for others, where other programs are running: they share a message."""
+
+
+def install(dask_worker: Worker) -> None:
+    """Let a Dask worker serve us; Dask calls this there, at the daemon's wish. A second call changes nothing."""
+    if HANDLER not in dask_worker.handlers:
+        dask_worker.handlers[HANDLER] = Desk(dask_worker.state.nthreads).serve
+
+
+class Desk:
+    """Serves the daemons that connect to one Dask worker; together they run `places` programs at once."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._free = asyncio.Semaphore(places)
+        self._proven: set[Order] = set()  # whose task here is the daemon's; finding that out takes a second
+
+    async def serve(self, comm: Comm, order: str) -> Status:
+        """Serve one daemon until its connection closes; whatever was opened for it is closed then."""
+        with suppress(CommClosedError):
+            await self._serve(comm, Order.from_json(order))
+        return Status.dont_reply
+
+    async def _serve(self, comm: Comm, order: Order) -> None:
+        """Open a sandbox as ordered, and run what comes; raises CommClosedError when the connection closes."""
+        await comm.write({"facts": facts()})
+        files = (await comm.read())["files"]
+        session = _Session(comm, self._free)
+        beating = asyncio.create_task(session.send())
+        try:
+            async with self._opened(order, files) as runner:
+                session.put("ready", [runner.ready.isolation, list(runner.ready.notes), self._places])
+                await session.take(runner)
+        except (BehavesimError, OSError, ValueError) as error:
+            if isinstance(error, CommClosedError):
+                raise
+            session.put("refused", f"{error}"[:2000])
+            await comm.read()  # until the daemon has read it, and closes
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+
+    @asynccontextmanager
+    async def _opened(self, order: Order, files: Mapping[str, bytes]) -> AsyncIterator[Runner]:
+        """Yield a runner for an order, whose files are unpacked in a folder that is gone afterwards.
+
+        Raises SandboxError if it does not start, UsageError if its isolation is too weak, TaskError if the files or the
+        task are not those that the daemon has.
+        """
+        parcel = Parcel(files)
+        if parcel.hash != order.parcel:
+            raise TaskError("the task's files arrived damaged")
+        with tempfile.TemporaryDirectory(prefix="behavesim-") as place:
+            folder = Path(place)
+            if os.geteuid() == 0:
+                folder.chmod(0o755)  # root's programs become `nobody`, who could not read the evaluator
+            await asyncio.to_thread(parcel.unpack, folder)
+            runner = await self._runner(order, folder)
+            async with runner:
+                yield runner
+
+    async def _runner(self, order: Order, folder: Path) -> Runner:
+        """Return the runner of an order, not entered yet; raises TaskError if the task here is another."""
+        if order.profile == "evaluator":
+            file = EvaluatorFile.from_json(order.task).from_folder(folder)
+            hidden = tuple(map(str, folders_of_runs(file)))
+            tree = TreeAssignment(LOADER, file.to_json(), order.limits, LAYERS, (str(file.folder),), hidden)
+            return TreeRunner(tree, self._places, order.allow_weak_isolation)
+        task = str(folder / order.task) if order.task.endswith(".py") else order.task
+        if order not in self._proven and await _proof(task, order.split) != order.proof:
+            raise TaskError("the task or its instances are not the same there; install the same version, and its data")
+        self._proven.add(order)
+        assignment = Assignment(task, order.split, order.limits, LAYERS, PRELOADED, FIRST_USE_S)
+        return ZygoteRunner(assignment, SCIENTIFIC, self._places, order.allow_weak_isolation)
+
+
+class _Session:
+    """One daemon's programs on this worker, and what is to be sent to it."""
+
+    def __init__(self, comm: Comm, free: asyncio.Semaphore) -> None:
+        self._comm = comm
+        self._free = free
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._unsent: dict[str, Any] = {}
+        self._woken = asyncio.Event()
+
+    def put(self, kind: str, value: Any) -> None:
+        """Send a value with the next message."""
+        self._unsent[kind] = value
+        self._woken.set()
+
+    async def send(self) -> None:
+        """Send what there is, and each BEAT_S a sign of life, until cancelled or the connection closes."""
+        with suppress(CommClosedError):
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(BEAT_S):
+                        await self._woken.wait()
+                if self._running and self._woken.is_set():
+                    await asyncio.sleep(GATHER_S)
+                self._woken.clear()
+                await self._comm.write({"beat": 1, **self._taken()})
+
+    def _taken(self) -> dict[str, Any]:
+        """Return what is to be sent next: results up to ENOUGH bytes, and at least one."""
+        taken, self._unsent = self._unsent, {}
+        sizes = accumulate(len(frame or b"") for _, _, frame, _ in taken.get("ran", ()))
+        fit = 1 + sum(size < ENOUGH for size in sizes)
+        if rest := taken.get("ran", [])[fit:]:
+            taken["ran"], self._unsent = taken["ran"][:fit], {"ran": rest}
+            self._woken.set()
+        return taken
+
+    async def take(self, runner: Runner) -> None:
+        """Run what the daemon sends until it closes the connection; then end the programs that are running."""
+        async with asyncio.TaskGroup() as group:
+            with suppress(CommClosedError):
+                while True:
+                    message = await self._comm.read()
+                    for job, source, question in message.get("run", ()):
+                        self._running[job] = group.create_task(self._run(runner, job, source, question))
+                    for job in message.get("cancel", ()):
+                        if job in self._running:
+                            self._running[job].cancel()
+            for task in self._running.values():
+                task.cancel()
+
+    async def _run(self, runner: Runner, job: int, source: str, question: bytes) -> None:
+        """Run a program when there is a place for it, and put what came of it among what is sent."""
+        try:
+            async with self._free:
+                ran = await runner.run(source, question)
+            self._add("ran", as_values(job, ran))
+        except BehavesimError as error:
+            self._add("failed", [job, f"{error}"[:2000]])
+        finally:
+            del self._running[job]
+
+    def _add(self, kind: str, value: Any) -> None:
+        self._unsent.setdefault(kind, []).append(value)
+        self._woken.set()
+
+
+async def _proof(task: str, split: str) -> str:
+    """Return what `proof` finds of the task here, in a process of its own: task code must not hold this one."""
+    command = (sys.executable, "-sP", "-m", "behavesim.cluster.proof", task, split)
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=bare_environment())
+    try:
+        found, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        said = errors.decode(errors="replace").strip().splitlines()
+        raise SandboxError(f"the task cannot be loaded there: {said[-1] if said else process.returncode}")
+    return found.decode()

@@ -1,0 +1,109 @@
+"""The sandbox and the judge of a run, here or on a cluster, as its settings say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from behavesim.base.config import Settings
+from behavesim.base.errors import UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.base.notices import on_stderr
+from behavesim.evaluators.judge import EvaluatorJudge, evaluator_pool
+from behavesim.sandbox import Limits, Pool, SandboxJudge
+from behavesim.sandbox.solutions import SolutionPool
+from behavesim.sandbox.tree.pool import ResultPool
+from behavesim.task import Split, Task, TaskReference
+from behavesim.task.evaluated import EvaluatorTask
+
+if TYPE_CHECKING:
+    from behavesim.cluster.pool import Cluster
+
+
+def sandbox(settings: Settings, task: Task, split: Split = "search", clock: Heartbeat | None = None) -> Pool:
+    """Return the sandbox of programs that are functions, for the instances of a split, not entered yet.
+
+    It is on this machine; with the name of a cluster for `workers` it runs one program at once.
+    """
+    limits, weak = Limits.of(settings).on(task, split), settings.allow_weak_isolation
+    task_here, workers = TaskReference(settings.task), settings.workers_here
+    return Pool(task_here, split, workers, limits, allow_weak_isolation=weak, clock=clock)
+
+
+def pool_of(
+    settings: Settings,
+    task: Task,
+    split: Split,
+    clock: Heartbeat | None,
+    tell: Callable[[str], None] = on_stderr,
+    sights: list[Callable[[], str]] | None = None,
+) -> SolutionPool | ResultPool:
+    """Return the sandbox of a run, not entered yet; that of an evaluator, if the task has one, for any split.
+
+    It is here or on a cluster, as `settings.workers` says. `tell` gets a line when a cluster's workers come or go, and
+    `sights` a function that says what they do.
+    """
+    limits, weak = Limits.of(settings), settings.allow_weak_isolation
+    if isinstance(settings.workers, str):
+        others = settings.allow_other_workers
+        window = settings.window if split == "search" else None
+        given = (settings.workers, weak, others, tell, clock or Heartbeat(), window)
+        cluster = _cluster_type()(*given, [] if sights is None else sights)
+        if isinstance(task, EvaluatorTask):
+            return cluster.evaluator(task.file, limits)
+        return cluster.functions(settings.task, task, split, limits.on(task, split))
+    if not isinstance(task, EvaluatorTask):
+        return sandbox(settings, task, split, clock)
+    return evaluator_pool(task.file, settings.workers, limits, weak, clock)
+
+
+def _cluster_type() -> type[Cluster]:
+    """Return the class for a cluster; raises UsageError if what it needs is not installed."""
+    try:
+        from behavesim.cluster.pool import Cluster  # imported late: few runs need it, and few have installed it
+    except ModuleNotFoundError as error:
+        said = f"a cluster needs the package {error.name}, which is not installed"
+        raise UsageError(f"{said}; pip install 'behavesim[dask]', or give workers a number") from None
+    return Cluster
+
+
+@asynccontextmanager
+async def shared_cluster(workers: int | str) -> AsyncIterator[Mapping[str, str]]:
+    """Start the local cluster that `workers` names, if it names one, for all sandboxes in the block.
+
+    Processes whose environment has the variables that are yielded share it. Raises UsageError if Dask is not installed,
+    SandboxError if the cluster does not start.
+    """
+    if isinstance(workers, int) or "//" in workers:
+        yield {}
+        return
+    _cluster_type()
+    from behavesim.cluster.places import shared_local_cluster  # imported late, as above
+
+    async with shared_local_cluster(workers) as variables:
+        yield variables
+
+
+def judge(task: Task, split: Split, pool: SolutionPool | ResultPool) -> SandboxJudge | EvaluatorJudge:
+    """Return the judge of programs on the instances of a split that runs them in this sandbox."""
+    return EvaluatorJudge(pool) if isinstance(pool, ResultPool) else SandboxJudge(task, split, pool)
+
+
+@asynccontextmanager
+async def judging(
+    settings: Settings,
+    task: Task,
+    split: Split = "search",
+    clock: Heartbeat | None = None,
+    tell: Callable[[str], None] = on_stderr,
+    sights: list[Callable[[], str]] | None = None,
+) -> AsyncIterator[SandboxJudge | EvaluatorJudge]:
+    """Start a sandbox and yield a judge that evaluates programs in it, on the instances of `split`; then end it.
+
+    Workers, limits and whether weak isolation is allowed come from the settings. The sandbox's time limits go by
+    `clock`, a new one if None. `tell` gets a line when workers of a cluster come or go, and `sights` a function that
+    says what they do. Raises SandboxError if the sandbox does not start, UsageError if its isolation is too weak.
+    """
+    async with pool_of(settings, task, split, clock, tell, sights) as pool:
+        yield judge(task, split, pool)

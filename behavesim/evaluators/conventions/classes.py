@@ -1,0 +1,192 @@
+"""LLM4AD's and EoH's convention: an object's `evaluate_program` gets a program's text and its function."""
+
+from __future__ import annotations
+
+import abc
+import ast
+import importlib
+import inspect
+import math
+import random
+import sys
+import textwrap
+import typing
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from behavesim.base.errors import TaskError
+from behavesim.evaluators.conventions import Run, rewriting
+from behavesim.evaluators.modules import StandIns, module_of, why
+from behavesim.evaluators.result import Result, numbers
+from behavesim.evaluators.template import annotation_of, entry_point
+from behavesim.evaluators.tracing import Recorder
+from behavesim.task.evaluated import EvaluatorFile
+
+_MODULE = "program"
+"""The name in `sys.modules` of the module in which a program's text is executed."""
+_TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Tuple", "Union")
+"""Names of the module typing that a program can use without importing them."""
+
+
+class Evaluation(abc.ABC):
+    """Stand-in for the base class of LLM4AD's evaluators, used where the package `llm4ad` is not installed."""
+
+    def __init__(
+        self,
+        template_program: Any,
+        task_description: str = "",
+        use_numba_accelerate: bool = False,
+        use_protected_div: bool = False,
+        protected_div_delta: float = 1e-5,
+        random_seed: int | None = None,
+        timeout_seconds: float | None = None,
+        *,
+        exec_code: bool = True,
+        safe_evaluate: bool = True,
+        daemon_eval_process: bool = False,
+    ) -> None:
+        """Keep all arguments as attributes of their names; the last two and `timeout_seconds` change nothing here."""
+        self.template_program, self.task_description = template_program, task_description
+        self.use_numba_accelerate, self.use_protected_div = use_numba_accelerate, use_protected_div
+        self.protected_div_delta, self.random_seed = protected_div_delta, random_seed
+        self.timeout_seconds, self.exec_code = timeout_seconds, exec_code
+        self.safe_evaluate, self.daemon_eval_process = safe_evaluate, daemon_eval_process
+
+    @abc.abstractmethod
+    def evaluate_program(self, program_str: str, callable_func: Any, **kwargs: Any) -> Any:
+        """Evaluators override this: return a program's score, the higher the better, or None if it is invalid."""
+
+
+class BaseProblem(abc.ABC):
+    """Stand-in for the base class of EoH's problems, used where the package `eoh` is not installed."""
+
+    template_program = ""
+    task_description = ""
+
+    def __init__(self, timeout: int = 40, n_processes: int = 1) -> None:
+        """Keep both arguments as attributes; they change nothing here."""
+        self.timeout, self.n_processes = timeout, n_processes
+
+    @abc.abstractmethod
+    def evaluate_program(self, program_str: str, callable_func: Any) -> float | None:
+        """Problems override this: return a program's score, the lower the better, or None if it is invalid."""
+
+
+def evaluation_of(place: str) -> Any:
+    """Import "module:Name" or "FILE.py:Name" and return that object; a class is made without arguments.
+
+    Stand-ins take the place of `llm4ad` and `eoh` if these are not installed. Raises TaskError, in one line, if the
+    import fails, the name or its method `evaluate_program` is missing, or the class needs arguments.
+    """
+    StandIns(
+        {
+            "llm4ad": {},
+            "llm4ad.base": {"Evaluation": Evaluation},
+            "llm4ad.base.evaluate": {"Evaluation": Evaluation},
+            "eoh": {"BaseProblem": BaseProblem},
+            "eoh.problem": {"BaseProblem": BaseProblem},
+        }
+    ).install()
+    module, _, name = place.rpartition(":")
+    found = getattr(module_of(module), name, None)
+    if found is None:
+        raise TaskError(f"there is no {name!r} in {module}; write the evaluator as module:Class or FILE.py:Class")
+    if not callable(getattr(found, "evaluate_program", None)):
+        raise TaskError(f"{place} has no method `evaluate_program(program_str, callable_func)`; write it")
+    try:
+        return found() if inspect.isclass(found) else found
+    except Exception as error:  # whatever an evaluator's constructor raises
+        said = f"{place} cannot be made without arguments: {why(error, module)}"
+        raise TaskError(f"{said}; give its parameters defaults, or name an object in place of the class") from error
+
+
+def load(file: EvaluatorFile) -> Run:
+    """Return the function that evaluates a program's file with the evaluator's object, which is made once, here.
+
+    Raises TaskError if the object cannot be made, or its template program is unusable.
+    """
+    evaluation = evaluation_of(file.evaluator)
+    template = _template(evaluation)
+    entry = file.entry_point or entry_point(template)
+    imports = [node for node in ast.parse(template).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    returns = annotation_of(template, entry)
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        source = _asked_for(evaluation, program.read_text(), entry)
+        found = None
+        if getattr(evaluation, "exec_code", True):
+            module = _module(program, source, imports)
+            found = getattr(module, entry, None)
+            if found is None:
+                return Result(None, failure=f"the program defines no {entry!r}")
+            if not getattr(evaluation, "use_numba_accelerate", False):  # what numba compiled cannot call a recorder
+                found = recorder.watching(found, returns)
+            setattr(module, entry, found)  # under the name by which it is pickled for other processes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return result_of(evaluation.evaluate_program(source, found))
+
+    return run
+
+
+def template_of(place: str) -> tuple[str, str, str]:
+    """Return a class evaluator's template program, the name of its entry point, and its description of the task.
+
+    `place` is "module:Class" or "FILE.py:Class", which is imported and made. The entry point is the template's first
+    class, else its last function. The description is "" if there is none. Raises TaskError if the object cannot be made
+    or the template is unusable.
+    """
+    evaluation = evaluation_of(place)
+    template = _template(evaluation)
+    description = str(getattr(evaluation, "task_description", "") or "").strip()
+    return template, entry_point(template), description
+
+
+def _template(evaluation: Any) -> str:
+    template = textwrap.dedent(str(getattr(evaluation, "template_program", ""))).strip() + "\n"
+    try:
+        ast.parse(template)
+    except SyntaxError as error:
+        raise TaskError(f"the evaluator's template_program is no Python: line {error.lineno}, {error.msg}") from None
+    return template
+
+
+def _asked_for(evaluation: Any, source: str, entry: str) -> str:
+    """Return the program's text, rewritten as the evaluator's attributes ask: numba, protected division, a seed."""
+    is_accelerated = bool(getattr(evaluation, "use_numba_accelerate", False))
+    if is_accelerated:
+        source = rewriting.accelerated(source, entry)
+    if getattr(evaluation, "use_protected_div", False):
+        source = rewriting.without_zero_division(source, evaluation.protected_div_delta, is_accelerated)
+    if (seed := getattr(evaluation, "random_seed", None)) is not None:
+        source = rewriting.seeded(source, entry, seed)
+    return source
+
+
+def _module(path: Path, source: str, imports: Sequence[ast.stmt]) -> ModuleType:
+    module = sys.modules[_MODULE] = ModuleType(_MODULE)
+    numpy = importlib.import_module("numpy")
+    vars(module).update({"np": numpy, "numpy": numpy, "math": math, "random": random, "typing": typing})
+    vars(module).update({name: getattr(typing, name) for name in _TYPING})
+    exec(compile(ast.Module(list(imports), []), "template", "exec"), vars(module))
+    exec(compile(source, str(path), "exec"), vars(module))
+    return module
+
+
+def result_of(returned: Any) -> Result:
+    """Return the result in what `evaluate_program` returned; it holds a failure if there is no finite score."""
+    if returned is None:
+        return Result(None, failure="the evaluator found the program invalid (it returned None)")
+    if isinstance(returned, Mapping):
+        known = numbers(returned)
+    elif isinstance(returned, list | tuple) or getattr(returned, "ndim", 0) == 1:  # goals: the first is the score
+        known = numbers({f"goal {place}" if place else "score": value for place, value in enumerate(returned)})
+    else:
+        known = numbers({"score": returned})
+    score = known.pop("score", None)
+    if not isinstance(score, float):
+        return Result(None, known, failure=f"the evaluator returned {returned!r:.100}, which holds no finite score")
+    return Result(score, known)

@@ -1,0 +1,111 @@
+"""Any command as an evaluator: it gets a program's path, and writes a number or JSON to standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.result import MOST_STEPS, Result, combined, numbers
+from behavesim.evaluators.steps import choice
+from behavesim.evaluators.tracing import Recorder
+from behavesim.task.evaluated import EvaluatorFile
+
+TRAJECTORY = "trajectory.json"
+"""Name of the JSON file that a command may write into the folder `{output}`: a list with an entry for each step of the
+program, which becomes its behaviour."""
+_SAID = 4_000
+
+
+def load(file: EvaluatorFile) -> Run:
+    """Return a function that runs the evaluator's command on a program, in a shell and in `file.folder`.
+
+    `{program}` in the command is replaced by the program's path, `{output}` by that of an empty folder. A status other
+    than 0 is a failure.
+    """
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        output = Path("/tmp/results")
+        output.mkdir()
+        found = result_of(file.evaluator, file.folder, program, output)
+        trajectory = output / TRAJECTORY
+        return replace(found, steps=_steps(trajectory), traced=TRAJECTORY) if trajectory.is_file() else found
+
+    return run
+
+
+def result_of(command: str, folder: Path, program: Path, output: Path) -> Result:
+    """Run a command in a folder, on a program; return the result in what it printed. `output` is an empty folder."""
+    places = {"{program}": shlex.quote(str(program)), "{output}": shlex.quote(str(output))}
+    for name, place in places.items():
+        command = command.replace(name, place)
+    # no text mode: a program that writes no UTF-8 must not fail
+    done = subprocess.run(
+        command, shell=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, env=_environment()
+    )
+    said, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    if not done.returncode:
+        return _result(said, errors)
+    why = _last(errors) or _last(said)
+    left = f"the command left with status {done.returncode}" + (f": {why}" if why else "")
+    return Result(None, feedback=f"{said[-_SAID:]}\n{errors[-_SAID:]}".strip(), failure=left)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment with a PATH on which `python` is this process's interpreter, with its libraries."""
+    folders = [str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/local/bin"]
+    return {**os.environ, "PATH": ":".join(filter(None, folders))}
+
+
+def _result(output: str, errors: str) -> Result:
+    for text in (output, _last(output)):
+        try:
+            said = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(said, dict):
+            return _of_object(said)
+        if isinstance(said, int | float) and not isinstance(said, bool):
+            return _of_object({"score": said})
+    try:
+        return _of_object({"score": float(_last(output))})  # a number that is no JSON, such as +1 or .5
+    except ValueError:
+        feedback = f"{output[-_SAID:]}\n{errors[-_SAID:]}".strip()
+        return Result(None, feedback=feedback, failure="the command's last line must be a number or JSON")
+
+
+def _of_object(said: dict[str, Any]) -> Result:
+    """Return the Result of a JSON object; values in its object `metrics` count as its own.
+
+    The score is `score`, else `combined_score`, else the mean of its numbers. It is a failure without a finite score,
+    with an `error`, or if `valid` or `correct` is false. Values that are not numbers become feedback.
+    """
+    flat = {**said, **(said["metrics"] if isinstance(said.get("metrics"), dict) else {})}
+    flat.pop("metrics", None)
+    known = numbers({name: value for name, value in flat.items() if name not in ("valid", "correct", "error")})
+    others = {name: value for name, value in flat.items() if name not in (*known, "valid", "correct", "error")}
+    feedback = "\n".join(str(value) if name == "feedback" else f"{name}: {value}" for name, value in others.items())
+    if flat.get("error") or flat.get("valid") is False or flat.get("correct") is False:
+        return Result(None, known, feedback, failure=str(flat.get("error") or "the command found the program invalid"))
+    score = known["score"] if "score" in known else combined(known)
+    if not isinstance(score, float):
+        return Result(None, known, feedback, failure="the command gave no finite score")
+    return Result(score, known, feedback)
+
+
+def _last(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _steps(path: Path) -> tuple[int, ...]:
+    found = json.loads(path.read_text())
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"{TRAJECTORY} must hold a list with an entry for each step")
+    return tuple(map(choice, found[:MOST_STEPS]))

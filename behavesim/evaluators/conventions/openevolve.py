@@ -1,0 +1,179 @@
+"""OpenEvolve's convention: `evaluate(program_path)`, or stages of it, returns metrics, perhaps with artifacts."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from behavesim.base.errors import TaskError
+from behavesim.evaluators.conventions import Run
+from behavesim.evaluators.modules import StandIns, module_of
+from behavesim.evaluators.result import Result, combined, numbers
+from behavesim.evaluators.tracing import Recorder, watch_module
+from behavesim.task.evaluated import EvaluatorFile
+
+_MODULE = "evaluation_module"
+"""The name under which an evaluator's file is imported, the same as in OpenEvolve."""
+_SHOWN = 2_000
+
+
+@dataclass
+class EvaluationResult:
+    """Stand-in for OpenEvolve's class of results, used where the package `openevolve` is not installed."""
+
+    metrics: dict[str, Any]
+    artifacts: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, metrics: dict[str, Any]) -> EvaluationResult:
+        """Return a result with these metrics and no artifacts."""
+        return cls(metrics)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics."""
+        return self.metrics
+
+    def has_artifacts(self) -> bool:
+        """Whether there are artifacts."""
+        return bool(self.artifacts)
+
+    def get_artifact_keys(self) -> list[str]:
+        """Return the names of the artifacts."""
+        return list(self.artifacts)
+
+    def get_artifact_size(self, key: str) -> int:
+        """Return the size of an artifact in bytes, of its text in UTF-8 if it is none; 0 if the name is unknown."""
+        value = self.artifacts.get(key, b"")
+        return len(value if isinstance(value, bytes) else str(value).encode())
+
+    def get_total_artifact_size(self) -> int:
+        """Return the size of all artifacts together in bytes."""
+        return sum(map(self.get_artifact_size, self.artifacts))
+
+
+def load(file: EvaluatorFile) -> Run:
+    """Import the evaluator's file; return a function that runs its stages, or else its `evaluate`, on a program.
+
+    Stages run only if there are thresholds: at most one stage more than thresholds. Raises TaskError, in one line, if
+    the file cannot be imported or has no function to call.
+    """
+    install_stand_ins()
+    module = module_of(file.evaluator, _MODULE)
+    stages = (_stages(module) if file.thresholds else []) or [_whole(module)]
+    if any(map(inspect.iscoroutinefunction, stages)):
+        importlib.import_module("asyncio")  # once, and only for those that need it: it makes each fork slower
+
+    def run(program: Path, recorder: Recorder) -> Result:
+        watch_module(program, recorder)
+        return _staged(stages[: len(file.thresholds) + 1], file.thresholds, str(program))
+
+    return run
+
+
+def install_stand_ins() -> None:
+    """Make importable what evaluators import from OpenEvolve, where that package is not installed."""
+    offered = {"EvaluationResult": EvaluationResult}
+    StandIns({"openevolve": offered, "openevolve.evaluation_result": offered}).install()
+
+
+def evaluated(module: ModuleType, program: Path) -> Result:
+    """Return what the evaluator in a module says of a program: its `evaluate`, else all its stages.
+
+    Raises TaskError if it has neither, and what it raises.
+    """
+    stages = [_whole(module)] if callable(getattr(module, "evaluate", None)) else _stages(module) or [_whole(module)]
+    return _staged(stages, (-math.inf,) * len(stages), str(program))
+
+
+def _whole(module: ModuleType) -> Callable[[str], Any]:
+    found = getattr(module, "evaluate", None)
+    if not callable(found):
+        raise TaskError(f"{module.__file__} has no function `evaluate(program_path)`; write it, or name another file")
+    return cast(Callable[[str], Any], found)
+
+
+def _stages(module: object) -> list[Callable[[str], Any]]:
+    found: list[Callable[[str], Any]] = []
+    for number in (1, 2, 3):
+        stage = getattr(module, f"evaluate_stage{number}", None)
+        if not callable(stage):
+            break
+        found.append(stage)
+    return found
+
+
+def _staged(stages: list[Callable[[str], Any]], thresholds: tuple[float, ...], program: str) -> Result:
+    """Run stages in order until one fails; a later metric or artifact replaces an earlier one of the same name.
+
+    A stage fails that raises, or whose score is None or below its threshold. What a single stage raises is raised.
+    """
+    metrics: dict[str, Any] = {}
+    artifacts: dict[str, Any] = {}
+    found = Result(None)
+    for number, stage in enumerate(stages, 1):
+        try:
+            given = _called(stage, program)
+        except Exception as error:  # a program's fault is a result, beside what earlier stages found out
+            if len(stages) == 1:
+                raise
+            said = "".join(traceback.format_exception(error))[-_SHOWN:]
+            failure = f"stage {number} of {len(stages)} raised {type(error).__name__}: {error}"
+            return replace(found, score=None, feedback=f"{found.feedback}\n{said}", failure=failure, stage=number)
+        metrics |= _metrics(given)
+        artifacts |= getattr(given, "artifacts", None) or {}
+        found = _result(metrics, artifacts)
+        if number < len(stages) and (found.score is None or found.score < thresholds[number - 1]):
+            score = "no finite score" if found.score is None else f"its score {found.score:.6g}"
+            said = f"stopped at stage {number} of {len(stages)}: {score} is below {thresholds[number - 1]:g}"
+            return replace(found, stage=number, failure=found.failure or said)
+    return found
+
+
+def _called(stage: Callable[[str], Any], program: str) -> Any:
+    returned = stage(program)
+    if inspect.isawaitable(returned):
+        import asyncio  # imported late: see `load`
+
+        return asyncio.run(_awaited(returned))
+    return returned
+
+
+async def _awaited(returned: Any) -> Any:
+    return await returned
+
+
+def _metrics(returned: Any) -> Mapping[str, Any]:
+    found = returned if isinstance(returned, Mapping) else getattr(returned, "metrics", None)
+    if not isinstance(found, Mapping):
+        raise TypeError(
+            f"`evaluate` must return a dict of metrics or an EvaluationResult, not {type(returned).__name__}"
+        )
+    return found
+
+
+def _result(metrics: Mapping[str, Any], artifacts: Mapping[str, Any]) -> Result:
+    """Return the Result of metrics and artifacts; the artifacts and metrics that are not numbers become feedback.
+
+    Without a finite score it is a failure. If there is no `combined_score`, it is one too if `error` is a text, or no
+    other metric is a number.
+    """
+    known = numbers(metrics)
+    said = {name: value for name, value in metrics.items() if name not in known} | dict(artifacts)
+    feedback = "\n".join(f"{name}: {_text(value)}" for name, value in said.items() if value is not None)
+    scored = {name: value for name, value in known.items() if name != "error"}
+    words = metrics.get("error") if isinstance(metrics.get("error"), str) else ""
+    if "combined_score" not in known and (words or not scored):
+        return Result(None, known, feedback, failure=words or "the evaluator returned no metric but perhaps an error")
+    score = combined(scored)
+    return Result(score, known, feedback, "" if score is not None else "the evaluator gave no finite score")
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,156 @@
+"""Stand-ins for what ShinkaEvolve's scripts import from `shinka.core`, where that package is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import pickle
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DEFAULT_METRICS_ON_ERROR", "load_program", "run_shinka_eval", "save_json_results"]
+
+Arguments = dict[str, Any]
+Validate = Callable[[Any], tuple[bool, str | None]]
+
+DEFAULT_METRICS_ON_ERROR: Arguments = {
+    "combined_score": 0.0,
+    "execution_time_mean": 0.0,
+    "execution_time_std": 0.0,
+    "num_successful_runs": 0,
+    "num_valid_runs": 0,
+    "num_invalid_runs": 0,
+    "all_validation_errors": [],
+}
+"""The metrics of a program that raises, unless `default_metrics_on_error` gives other values."""
+
+
+def load_program(program_path: str) -> Any:
+    """Execute the Python file at a path and return it as a module. Raises ImportError, and what the file raises."""
+    spec = importlib.util.spec_from_file_location("program", program_path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{program_path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def save_json_results(
+    results_dir: str, metrics: Arguments, correct: bool, error: str | None = None, verbose: bool = True
+) -> None:
+    """Write correct.json and metrics.json into a folder, which is made if missing; `verbose` changes nothing."""
+    folder = Path(results_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "correct.json").write_text(json.dumps({"correct": correct, "error": error}, indent=4))
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=4))
+
+
+def run_shinka_eval(
+    program_path: str,
+    results_dir: str,
+    experiment_fn_name: str,
+    num_runs: int,
+    get_experiment_kwargs: Callable[[int], Arguments] | None = None,
+    aggregate_metrics_fn: Callable[[list[Any]], Arguments] | None = None,
+    validate_fn: Validate | None = None,
+    plotting_fn: Any = None,
+    default_metrics_on_error: Arguments | None = None,
+    early_stop_method: Any = None,
+    early_stop_threshold: float | None = None,
+    early_stop_score_fn: Any = None,
+    early_stop_kwargs: Arguments | None = None,
+    run_workers: int = 1,
+    max_workers_cap: int | None = None,
+    verbose: bool | None = None,
+) -> tuple[Arguments, bool, str | None]:
+    """Call a program's function `num_runs` times, validate and aggregate its results, and write the two JSON files.
+
+    Returns the metrics, whether all runs were valid, and the first error or None. Any exception is caught: it gives
+    default metrics and counts as incorrect. Call i, from 0, gets `seed` i + 1 unless `get_experiment_kwargs` gives its
+    arguments. Plots are not drawn, and runs are never stopped early. Raises ValueError if a number of workers is below
+    1.
+    """
+    if run_workers < 1 or (max_workers_cap is not None and max_workers_cap < 1):
+        raise ValueError("run_workers and max_workers_cap must be 1 or more")
+    workers = min(run_workers, max_workers_cap or run_workers, max(num_runs, 1))
+    seen = _Validation()
+    try:
+        given = [get_experiment_kwargs(run) if get_experiment_kwargs else {"seed": run + 1} for run in range(num_runs)]
+        results, taken = _runs(program_path, experiment_fn_name, given, workers)
+        for result in results if validate_fn else ():
+            seen.take(*validate_fn(result))  # type: ignore[misc]
+        counted: Arguments = {"num_successful_runs": len(results)}
+        metrics = aggregate_metrics_fn(results) if aggregate_metrics_fn else counted
+        metrics["execution_time_mean"] = statistics.fmean(taken) if taken else 0.0
+        metrics["execution_time_std"] = statistics.pstdev(taken) if taken else 0.0
+        metrics |= seen.metrics if validate_fn else {}
+        score = metrics.get("combined_score", 0.0)
+        if not math.isfinite(score):
+            seen.refuse(f"combined_score is {'NaN' if math.isnan(score) else f'inf ({score})'}")
+    except Exception as error:  # noqa: BLE001 - a program's fault is a result
+        print(f"Evaluation error: {error}")  # noqa: T201 - what a script writes is shown if it fails
+        told = default_metrics_on_error or {}
+        metrics = {name: told.get(name, value) for name, value in DEFAULT_METRICS_ON_ERROR.items()}
+        seen = _Validation(is_correct=False, first=str(error))
+    if "extra_data" in metrics:
+        Path(results_dir).mkdir(parents=True, exist_ok=True)
+        (Path(results_dir) / "extra.pkl").write_bytes(pickle.dumps(metrics.pop("extra_data")))
+    save_json_results(results_dir, metrics, seen.is_correct, seen.first)
+    return metrics, seen.is_correct, seen.first
+
+
+@dataclass
+class _Validation:
+    is_correct: bool = True
+    first: str | None = None
+    valid: int = 0
+    invalid: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def take(self, is_valid: bool, error: str | None) -> None:
+        self.valid, self.invalid = self.valid + bool(is_valid), self.invalid + (not is_valid)
+        self.is_correct = self.is_correct and bool(is_valid)
+        if not is_valid and error:
+            self.first = self.first or f"Validation failed: {error}"
+            self.errors += [] if error in self.errors else [error]
+
+    def refuse(self, error: str) -> None:
+        """Mark the program as incorrect; `error` becomes the first error if there is none yet."""
+        self.is_correct, self.first = False, self.first or error
+
+    @property
+    def metrics(self) -> Arguments:
+        return {
+            "num_valid_runs": self.valid,
+            "num_invalid_runs": self.invalid,
+            "all_validation_errors": self.errors,
+        }
+
+
+def _runs(path: str, name: str, given: list[Arguments], workers: int) -> tuple[list[Any], list[float]]:
+    """Return what the function `name` returned for each keyword arguments in `given`, and each call's seconds."""
+    module = load_program(path)
+    if not hasattr(module, name):
+        raise AttributeError(f"Experiment function '{name}' not found in {path}")
+    if workers == 1:
+        timed = [_timed(getattr(module, name), each) for each in given]
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            timed = list(pool.map(_apart, ((path, name, each) for each in given)))
+    return [result for result, _ in timed], [seconds for _, seconds in timed]
+
+
+def _apart(call: tuple[str, str, Arguments]) -> tuple[Any, float]:
+    path, name, given = call
+    return _timed(getattr(load_program(path), name), given)
+
+
+def _timed(function: Callable[..., Any], given: Arguments) -> tuple[Any, float]:
+    begun = time.perf_counter()
+    return function(**given), time.perf_counter() - begun

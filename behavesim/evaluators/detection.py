@@ -1,0 +1,94 @@
+"""Finds the convention by which an evaluator is called from its source text; the evaluator is not run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from behavesim.base.errors import UsageError
+from behavesim.base.text_file import read_text_file
+from behavesim.task.evaluated import Convention
+
+COMMAND = "command:"
+"""Prefix of an evaluator's text on the command line if the rest is a command."""
+
+
+def convention_of(text: str) -> tuple[Convention, str]:
+    """Return the convention of an evaluator that a person named, and its place: paths made absolute, or the command.
+
+    A script with `--program_path` and `--results_dir` is ShinkaEvolve's, a file with `evaluate` OpenEvolve's. A class
+    derived from `BaseProblem`, or in the package `eoh`, is EoH's, any other LLM4AD's; "module:Class" is not looked up.
+    Raises UsageError if it is none of these, a file cannot be read, or a command has no `{program}`.
+    """
+    if text.startswith(COMMAND):
+        command = text.removeprefix(COMMAND).strip()
+        if "{program}" not in command:
+            raise UsageError(f"the command {command!r} has no {{program}}, the place of the program's path; add it")
+        return "command", command
+    place, colon, name = text.rpartition(":")
+    if colon and name.isidentifier():
+        return _of_class(place, name), f"{_absolute(place)}:{name}"
+    if not text.endswith(".py") or not Path(text).is_file():
+        raise UsageError(
+            f"there is no evaluator {text!r}; name a Python file, FILE.py:Class, module:Class, or "
+            '"command:CMD {program}"'
+        )
+    return _of_file(text), _absolute(text)
+
+
+def _of_file(place: str) -> Convention:
+    source = read_text_file(Path(place), "evaluator")
+    if "--program_path" in source and "--results_dir" in source:
+        return "shinka"
+    if {"evaluate", "evaluate_stage1"} & {name for node in _tree(source, place).body for name in _bound_by(node)}:
+        return "openevolve"
+    raise UsageError(
+        f"{place} has neither a function `evaluate(program_path)` nor the options --program_path and --results_dir; "
+        f"name a class in it as {place}:Class, or give a command"
+    )
+
+
+def _of_class(place: str, name: str) -> Convention:
+    if not place.endswith(".py"):
+        return "eoh" if place.split(".")[0] == "eoh" else "llm4ad"
+    classes = [
+        node for node in _tree(read_text_file(Path(place), "evaluator"), place).body if isinstance(node, ast.ClassDef)
+    ]
+    for node in classes:
+        if node.name == name:
+            bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            return "eoh" if "BaseProblem" in bases else "llm4ad"
+    raise UsageError(f"{place} has no class {name!r}; it has {', '.join(node.name for node in classes) or 'none'}")
+
+
+def stages_in(place: str) -> int:
+    """Return how many stages the file of an OpenEvolve evaluator defines: `evaluate_stage1`, 2 and 3, without a gap.
+
+    Raises UsageError if the file cannot be read or is no Python.
+    """
+    body = _tree(read_text_file(Path(place), "evaluator"), place).body
+    bound = {name for node in body for name in _bound_by(node)}
+    return next((stage for stage in range(3) if f"evaluate_stage{stage + 1}" not in bound), 3)
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names bound by a function definition, a `from` import, or an assignment to names."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name for alias in names)
+
+
+def _tree(source: str, place: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"the evaluator {place} is no Python: {error}") from None
+
+
+def _absolute(place: str) -> str:
+    return str(Path(place).resolve()) if place.endswith(".py") else place

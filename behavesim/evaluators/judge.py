@@ -1,0 +1,108 @@
+"""Evaluates programs by an evaluator in the sandbox. The score is self-reported: the evaluator's own, unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.evaluators.result import Result
+from behavesim.evaluators.tracing import ANSWERS, CALLS, METRICS
+from behavesim.sandbox import Limits
+from behavesim.sandbox.tree.pool import ResultPool, TreePool
+from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.verdict import Failure, Verdict
+from behavesim.trajectory import Trajectory
+
+LOADER = "behavesim.evaluators.evaluation:load"
+"""Address ("module:function") of what the sandbox calls to load an evaluator."""
+STAGE_SCORE = "stage_score"
+"""Name of the metric that holds a program's score at the stage where it stopped."""
+_BEHAVIOUR = {
+    CALLS: "Behaviour: what the program's functions return to the evaluator, call by call.",
+    ANSWERS: "Behaviour: the numbers in what the program's functions return to the evaluator, coarse and fine.",
+    METRICS: "Behaviour: the metrics alone, for the evaluator calls no function of the program in its own process. "
+    "Methods that compare behaviour have little to go by.",
+}
+_JOURNALS = ("run.db", "*/run.db", "*/*/run.db", "*/*/*/run.db")
+
+
+def evaluator_pool(
+    file: EvaluatorFile, workers: int, limits: Limits, allow_weak_isolation: bool, clock: Heartbeat | None
+) -> TreePool:
+    """Return the sandbox of an evaluator and its programs, not entered yet; it runs up to `workers` at once.
+
+    They can read the evaluator's folder as it is when the sandbox starts, except the folders of runs in it.
+    """
+    hidden = folders_of_runs(file)
+    return TreePool(LOADER, file.to_json(), workers, limits, [file.folder], hidden, allow_weak_isolation, clock=clock)
+
+
+def folders_of_runs(file: EvaluatorFile) -> set[Path]:
+    """Return what of an evaluator's folder no program may read: runs, and the folders that hold some."""
+    # the folder of a first run does not exist yet; naming one keeps later entries of the folder out of reach, too
+    return {file.folder / "runs", *runs_in(file.folder)}
+
+
+def runs_in(folder: Path) -> Iterator[Path]:
+    """Yield what to hide of the runs in an evaluator's folder: the folders that hold runs, at most three levels down.
+
+    A run directly in `folder` is hidden alone, and a `run.db` directly in it with its temporary files.
+    """
+    for journal in chain.from_iterable(map(folder.glob, _JOURNALS)):
+        if journal.parent == folder:
+            yield from folder.glob("run.db*")
+        else:
+            yield journal.parent if journal.parent.parent == folder else journal.parent.parent
+
+
+class EvaluatorJudge:
+    """Evaluates programs by running an evaluator together with each, in a pool that the caller has entered."""
+
+    def __init__(self, pool: ResultPool) -> None:
+        self._pool = pool
+        self._traced = ""
+
+    @property
+    def behaviour(self) -> str:
+        """A sentence for people: what the behaviour of the program evaluated last was taken from."""
+        return _BEHAVIOUR.get(self._traced, f"Behaviour: the steps that the evaluator wrote to {self._traced}.")
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level of evaluator and program; raises SandboxError if the pool is not entered."""
+        return self._pool.isolation
+
+    async def evaluate(self, source: str) -> Verdict | Failure:
+        """Return the evaluator's verdict on a program's text.
+
+        Returns a Failure if the program fails, gets no score or stops at a stage, or if the result cannot be read.
+
+        Raises SandboxError if the sandbox fails.
+        """
+        sent, cpu_s = await self._pool.evaluate(source)
+        if isinstance(sent, Failure):
+            return Failure(sent.reason, sent.message, cpu_s)
+        try:
+            found = Result.decoded(sent)
+            self._traced = found.traced
+        except ValueError as error:
+            return Failure("output", f"the evaluation sent no result that can be read: {error}"[:500], cpu_s)
+        return verdict_of(found, cpu_s)
+
+
+def verdict_of(found: Result, cpu_s: float) -> Verdict | Failure:
+    """Return an evaluation's Result as a Verdict, or a Failure; `cpu_s` is the CPU time of all its processes (s).
+
+    The Verdict has one instance score and one trajectory of prefixes, made of the steps. A program that failed at stage
+    N has the reason "stage-N", and a score there is its metric STAGE_SCORE. Any other failure has the reason
+    "evaluator". The message is cut at 500 characters.
+    """
+    if found.failure or found.score is None:
+        reached = {} if found.score is None or not found.stage else {STAGE_SCORE: found.score}
+        reason = f"stage-{found.stage}" if found.stage else "evaluator"
+        said = found.failure[:500] or "the evaluator gave no score"
+        return Failure(reason, said, cpu_s, {**reached, **found.metrics}, found.feedback)
+    behaviour = Trajectory.prefixes(list(found.steps or (0,)))
+    return Verdict(found.score, (found.score,), (behaviour,), cpu_s, found.metrics, found.feedback)

@@ -1,0 +1,109 @@
+"""Imports an evaluator's module, with its folder on `sys.path`, and gives stand-ins for packages not installed."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from behavesim.base.errors import TaskError
+
+
+def module_of(place: str, name: str = "") -> ModuleType:
+    """Import and return the module at a path that ends in .py, or of a dotted name.
+
+    A file is executed at each call. Its module is named `name`, or its stem if that is empty, and its folder is put on
+    `sys.path`. Raises TaskError, in one line, if the import fails.
+    """
+    try:
+        return _imported(place, name or Path(place).stem) if place.endswith(".py") else importlib.import_module(place)
+    except (Exception, SystemExit) as error:  # whatever an evaluator's own code raises; a script may end itself
+        raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
+
+
+def import_as(place: str) -> None:
+    """Run only a script's top-level import statements. Raises TaskError if it cannot be read or an import fails."""
+    try:
+        _on_path(Path(place))
+        for node in ast.parse(Path(place).read_bytes(), place).body:
+            # those below `if` and `try` are the script's own business: it may do without them
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                exec(compile(ast.Module([node], []), place, "exec"), {"__name__": "__main__"})
+    except (Exception, SystemExit) as error:  # whatever the imported modules raise
+        raise TaskError(f"the evaluator {place} cannot be loaded: {why(error, place)}") from error
+
+
+def why(error: BaseException, place: str) -> str:
+    """Return in one line why the evaluator at `place` could not be loaded.
+
+    For a missing package and a script that ends itself it adds what to do. Other messages are cut at 500 characters.
+    """
+    match error:
+        case SyntaxError() if error.filename == place:
+            return f"line {error.lineno} is no Python ({error.msg})"
+        case ModuleNotFoundError() if error.name:
+            package = error.name.partition(".")[0]
+            return f"it imports {error.name!r}, which is not installed; install {package!r} beside behavesim"
+        case SystemExit():
+            return "it ends when it is imported; put what it does as a script below `if __name__ == '__main__':`"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+
+
+def _imported(place: str, name: str) -> ModuleType:
+    path = Path(place)
+    _on_path(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError("it is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that what it pickles for worker processes is found there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _on_path(path: Path) -> None:
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+
+
+class StandIns(MetaPathFinder, Loader):
+    """Makes modules importable that are not installed. It is the last finder, so installed modules take precedence."""
+
+    def __init__(self, modules: Mapping[str, Mapping[str, object]]) -> None:
+        """`modules` maps each module's full name to its contents; missing parent packages are added, empty."""
+        self._contents = {
+            **{parent: {} for name in modules for parent in _parents(name)},
+            **{name: dict(contents) for name, contents in modules.items()},
+        }
+
+    def install(self) -> None:
+        """Put this finder behind all others of the process."""
+        sys.meta_path.append(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for a stand-in; None for other names, or if the parent package is an installed one."""
+        package = fullname.rpartition(".")[0]
+        parent = sys.modules.get(package) if package else None  # others leave modules without a name there
+        if fullname not in self._contents or (parent is not None and _loader(parent) is not self):
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fill a stand-in module with its contents."""
+        vars(module).update(self._contents[module.__name__])
+
+
+def _loader(module: ModuleType) -> object:
+    return getattr(module.__spec__, "loader", None)
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]

@@ -1,0 +1,144 @@
+"""Records what a program's functions return to its evaluator: the program's behaviour, without a trajectory by hand."""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import inspect
+import math
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from behavesim.evaluators.result import MOST_STEPS
+from behavesim.evaluators.steps import answer_steps, choice, numbers_in
+
+CALLS = "calls"
+"""Value of `Result.traced` if the steps are one number for each call of the program's functions."""
+ANSWERS = "answers"
+"""Value of `Result.traced` if the steps are the numbers in what the program's functions returned in few calls."""
+METRICS = "metrics"
+"""Value of `Result.traced` if the steps are made of the metrics, as none are made of calls."""
+_RANKED = ("float", "np.float64", "numpy.float64")
+"""Return annotations of functions that return a priority: of these, the order of the priorities is recorded."""
+MOST_RANKED = 200
+"""Largest number of calls that a ranking keeps: evaluators mostly use the highest priorities."""
+FEW = 10
+"""Largest number of calls of which the whole answers are recorded; of more, what each call chose."""
+
+
+class Recorder:
+    """Records what the calls of a program's functions returned, in order: of at most FEW calls the whole answers.
+
+    Of more than MOST_STEPS calls every other one is dropped, and as many of the later ones. If the first function
+    called returns priorities, only the order of the highest ones is kept.
+    """
+
+    def __init__(self) -> None:
+        self._values: list[int] = []
+        self._ranked: list[tuple[float, int]] = []
+        self._answers: list[Sequence[int] | Sequence[float]] | None = []  # None as soon as there are too many
+        self._every, self._calls = 1, 0
+        self._is_ranked: bool | None = None
+        self._running: set[int] = set()  # the threads that are in a function of the program
+        self._has_met = False
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """A number for each recorded call; calls that returned the same have equal numbers.
+
+        For at most FEW calls: the numbers in what they returned (`answer_steps`). For a function that returns
+        priorities: its calls' numbers, counted from 0, the highest priority first, MOST_RANKED at most. Empty if calls
+        ran at the same time in several threads, since their order is chance.
+        """
+        if self._has_met:
+            return ()
+        if self._answers is not None:
+            return answer_steps(self._answers)
+        if self._is_ranked:
+            return tuple(-place for _, place in sorted(self._ranked, reverse=True)[:MOST_RANKED])
+        return tuple(self._values)
+
+    @property
+    def traced(self) -> str:
+        """ANSWERS for at most FEW calls that did not each return one integer; CALLS for all others."""
+        answers = self._answers or ()
+        is_choice = all(len(answer) == 1 and isinstance(answer[0], int) for answer in answers)
+        return CALLS if is_choice else ANSWERS
+
+    def watching(self, found: Any, returns: str = "") -> Any:
+        """Return a function or class that works as `found` and has its calls recorded.
+
+        Calls between the program's own functions are not recorded. `returns` is the return annotation, that of the
+        function itself if empty. A class is changed in place: its own methods without a leading underscore are
+        recorded.
+        """
+        if inspect.isclass(found):
+            for name, method in list(vars(found).items()):
+                if inspect.isfunction(method) and not name.startswith("_"):
+                    setattr(found, name, self._watched(method, returns))
+            return found
+        return self._watched(found, returns)
+
+    def _watched(self, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
+        annotation = returns or getattr(function, "__annotations__", {}).get("return", "")
+        is_ranked = getattr(annotation, "__name__", annotation) in _RANKED
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            thread = threading.get_ident()
+            if thread in self._running:  # a program's calls of its own functions are its own business
+                return function(*args, **kwargs)
+            self._has_met |= bool(self._running)
+            self._running.add(thread)
+            try:
+                returned = function(*args, **kwargs)
+            finally:
+                self._running.discard(thread)
+            self._record(returned, is_ranked)
+            return returned
+
+        return watched
+
+    def _record(self, returned: Any, is_ranked: bool) -> None:
+        if self._is_ranked is None:
+            self._is_ranked = is_ranked
+        if self._is_ranked:
+            self._ranked.append((_priority(returned), -self._calls))  # of equal priorities the first call comes first
+            if len(self._ranked) > 10 * MOST_RANKED:
+                self._ranked = sorted(self._ranked, reverse=True)[:MOST_RANKED]
+        elif self._calls % self._every == 0:
+            self._values.append(choice(returned))
+        self._calls += 1
+        if self._answers is not None:
+            self._answers = [*self._answers, numbers_in(returned)] if self._calls <= FEW else None
+        if len(self._values) > MOST_STEPS:
+            self._values, self._every = self._values[::2], 2 * self._every
+
+
+def watch_module(path: Path, recorder: Recorder) -> None:
+    """Record a program's modules at each import from now on: their own functions without a leading underscore.
+
+    `path` is the program's file, or its folder if it has several.
+    """
+    execute = importlib.machinery.SourceFileLoader.exec_module
+    watched = path.resolve()
+
+    def exec_module(self: importlib.machinery.SourceFileLoader, module: ModuleType) -> None:
+        execute(self, module)
+        if Path(self.path).resolve().is_relative_to(watched):
+            for name, value in list(vars(module).items()):
+                if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+                    setattr(module, name, recorder.watching(value))
+
+    importlib.machinery.SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign, assignment]
+
+
+def _priority(returned: Any) -> float:
+    try:
+        found = float(returned)
+    except Exception:  # noqa: BLE001 - whatever a program's own objects raise
+        return -math.inf
+    return found if found == found else -math.inf

@@ -1,0 +1,180 @@
+"""SEARCH/REPLACE edits of a program: found in a reply, applied where they fit exactly, and made from two programs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from behavesim.programs.answer import clean
+from behavesim.task.verdict import Failure
+
+MOST_EDITS = 200
+"""Most edits that one reply may have: each is looked for in the whole program."""
+_OPENS = re.compile(r"[ \t]*(?P<marks><{5,9}) ?SEARCH[ \t]*")
+_CLOSES = re.compile(r"[ \t]*>{5,9} ?REPLACE[ \t]*")
+_FILE = re.compile(r"=== file: (?P<path>.+?) ===[ \t]*")
+_SHOWN = 300
+"""Most characters of a SEARCH that a message shows."""
+_MOST_PLACES = 10
+"""Most places of a SEARCH that are looked for and counted."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit: the lines to find, and those that take their place. Both end in a line break, or are empty.
+
+    `path` is the file of the program that is changed; "" if the reply names none before the edit.
+    """
+
+    search: str
+    replace: str
+    path: str = ""
+
+
+def first_edit(text: str) -> int:
+    """Return the number of lines before the first SEARCH line of a reply; that of all its lines if it has none."""
+    lines = text.split("\n")
+    return next((number for number, line in enumerate(lines) if _OPENS.fullmatch(line)), len(lines))
+
+
+def edits_in(text: str) -> list[Edit] | Failure:
+    """Return the SEARCH/REPLACE blocks of a reply, in order; empty if it has none.
+
+    The line between the two parts has as many equals signs as the first line has angle brackets (5 to 9). A line `===
+    file: path ===` names the file of the edits after it. Failure "edit" if one has no end, or if there are over 200.
+    """
+    found: list[Edit] = []
+    search: list[str] | None = None
+    replace: list[str] | None = None
+    path, divider = "", ""
+    for line in text.split("\n"):
+        opening = _OPENS.fullmatch(line)
+        if opening is not None and search is None:
+            search, divider = [], "=" * len(opening["marks"])
+        elif opening is not None:
+            break
+        elif search is None:
+            named = _FILE.fullmatch(line)
+            path = named["path"] if named else path
+        elif replace is None:
+            if line.strip() == divider:
+                replace = []
+            else:
+                search.append(f"{line}\n")
+        elif _CLOSES.fullmatch(line):
+            found.append(Edit("".join(search), "".join(replace), path))
+            search = replace = None
+        else:
+            replace.append(f"{line}\n")
+    if search is not None:
+        lacks = "a line >>>>>>> REPLACE" if replace is not None else f"a line {divider} after its SEARCH"
+        return Failure("edit", f"edit {len(found) + 1} has no end: write {lacks}: {_excerpt(''.join(search))}"[:500])
+    if len(found) > MOST_EDITS:
+        return Failure("edit", f"the reply has {len(found)} edits; at most {MOST_EDITS} are applied")
+    return found
+
+
+def applied(edits: list[Edit], base: str) -> str | Failure:
+    """Return the program `base` after the edits, one after another, or Failure "edit" for the first that does not fit.
+
+    A search must occur exactly once in the edit's file, or in the whole program if it names none. It is compared as
+    whole lines, without trailing whitespace. If a program of several files lacks the file, a blank search adds it. In a
+    program of one file, paths are ignored.
+    """
+    lines = base.split("\n")
+    for number, edit in enumerate(edits, 1):
+        wanted, new = edit.search.split("\n")[:-1], edit.replace.split("\n")[:-1]
+        begin, end = _file(lines, edit.path)
+        if begin is None:
+            if edit.search.strip():
+                return Failure(
+                    "edit", f"edit {number} is of the file {edit.path!r}, which the program does not have"[:500]
+                )
+            lines[end:end] = [f"=== file: {edit.path} ===", *new]
+            continue
+        places = _places(wanted, lines[begin:end])
+        if len(places) != 1:
+            why = _why(wanted, lines[begin:end], len(places))
+            return Failure("edit", f"the SEARCH of edit {number} {why}: {_excerpt(edit.search)}"[:500])
+        at = begin + places[0]
+        lines[at : at + len(wanted)] = new
+    return "\n".join(lines)
+
+
+def _file(lines: list[str], path: str) -> tuple[int | None, int]:
+    """Return the index of a file's first line below its header, and the index after its last line.
+
+    Both are of all lines if `path` is "" or the program is one file. If the program lacks the file, the first is None,
+    the other the index where the file may begin.
+    """
+    if not path:
+        return 0, len(lines)
+    headers = [(number, found["path"]) for number, line in enumerate(lines) if (found := _FILE.fullmatch(line))]
+    ends = [*(number for number, _ in headers[1:]), len(lines) - (lines[-1:] == [""])]
+    for (number, name), end in zip(headers, ends, strict=False):
+        if name == path.removeprefix("./"):
+            return number + 1, end
+    return (None, ends[-1]) if headers else (0, len(lines))
+
+
+def _places(wanted: list[str], lines: list[str]) -> list[int]:
+    """Return the indices in `lines` at which all of `wanted` begins, at most 10; none if `wanted` is blank.
+
+    Lines are compared as `_searchable` makes them: cleaned, without whitespace at their ends.
+    """
+    if not any(line.strip() for line in wanted):
+        return []
+    # one text and not slices of lines: its search takes linear time whatever the lines are
+    text, part = _searchable(lines), _searchable(wanted)
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(found) < _MOST_PLACES:
+        found.append(text.count("\n", 0, at))
+        at = text.find(part, at + 1)
+    return found
+
+
+def _searchable(lines: list[str]) -> str:
+    """Return lines as one text, a line break before and after each, cleaned (see `clean`) and stripped at the right."""
+    return "\n".join(["", *(line.rstrip() for line in clean("\n".join(lines)).split("\n")), ""])
+
+
+def _why(wanted: list[str], lines: list[str], count: int) -> str:
+    """Return why `wanted`, which occurs `count` times in the lines and not once, cannot be replaced, and what to do."""
+    if count > 1:
+        return f"occurs {count} times in the program; add lines until it is unique"
+    if not any(line.strip() for line in wanted):
+        return "does not occur in the program, since it is empty; give the lines to replace"
+    known = {line.strip() for line in lines}
+    unknown = next((line for line in wanted if line.strip() not in known), None)
+    if unknown is not None:
+        return f"does not occur in the program, which has no line {unknown.strip()[:100]!r}; copy the lines exactly"
+    if _places([line.strip() for line in wanted], [line.strip() for line in lines]):
+        return "does not occur in the program with this indentation; copy the lines exactly"
+    return "does not occur in the program in this order; copy lines that follow one another exactly"
+
+
+def _excerpt(block: str) -> str:
+    return block.strip("\n")[:_SHOWN] or "(nothing)"
+
+
+def edit_between(old: str, new: str) -> str | None:
+    """Return one SEARCH/REPLACE block that turns `old` into `new`; None if they are equal or no block can.
+
+    It has the lines from the first to the last that differ, and as many around them as make it occur only once.
+    """
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    most = min(len(before), len(after))
+    begin = next((number for number in range(most) if before[number] != after[number]), most)
+    ends = range(1, most - begin + 1)
+    kept = next((number - 1 for number in ends if before[-number] != after[-number]), most - begin)
+    more = 1
+    while old != new:
+        edit = Edit("".join(before[begin : len(before) - kept]), "".join(after[begin : len(after) - kept]))
+        if applied([edit], old) == new:
+            text = f"<<<<<<< SEARCH\n{edit.search}=======\n{edit.replace}>>>>>>> REPLACE"
+            return text if edits_in(text) == [edit] else None
+        if begin == 0 and kept == 0:
+            break
+        begin, kept, more = max(begin - more, 0), max(kept - more, 0), 2 * more
+    return None

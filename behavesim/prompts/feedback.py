@@ -1,0 +1,81 @@
+"""Puts the metrics and feedback of programs, and a run's recent failures, into the words of prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from behavesim.state.events import Rejected
+from behavesim.state.members import Member
+from behavesim.task import Metrics, Task
+from behavesim.task.score import PRIVATE
+
+METRICS_SHOWN = 12
+"""Most metrics of a program that prompts show, the first ones: each takes a few tokens in every prompt."""
+FEEDBACK_SHOWN = 800
+"""Most characters of a program's feedback that prompts show."""
+FAILURE_SHOWN = 400
+"""Most characters of a failed program's message, and as many of its feedback, that prompts show."""
+FAILURES_PLACE = "\0failures\0"
+"""Stands in a prompt where the recent failures belong; programs cannot contain a null character."""
+_PARAGRAPH = f"\n\n{FAILURES_PLACE}"
+
+
+def shows_failures(task: Task) -> bool:
+    """Whether prompts can show recent failures: only where an evaluator runs programs, which says why each failed."""
+    return task.score_source == "self-reported"
+
+
+def metrics_in_words(metrics: Metrics, score: float | None = None) -> str:
+    """Return the first METRICS_SHOWN metrics as a sentence; "" if none is left.
+
+    Those equal to `score` are left out, and those whose names begin with PRIVATE.
+    """
+    kept = ((name, value) for name, value in metrics.items() if value != score and not name.startswith(PRIVATE))
+    known = [f"{_on_one_line(name)} {_text(value)}" for name, value in kept]
+    more = ", …" if len(known) > METRICS_SHOWN else ""
+    return f"Metrics: {', '.join(known[:METRICS_SHOWN])}{more}." if known else ""
+
+
+def feedback_in_words(program: Member) -> list[str]:
+    """Return the paragraphs that show a program's feedback, its first FEEDBACK_SHOWN characters; [] if it has none."""
+    shown = quoted(program.feedback, FEEDBACK_SHOWN)
+    return ["What was said about it when it ran:", shown] if shown else []
+
+
+def with_failures(text: str, failures: Iterable[Rejected]) -> str:
+    """Return a prompt's text with the failures in the place of FAILURES_PLACE, equal ones once.
+
+    Without failures the place is removed with its paragraph; a text without the place is returned as it is.
+    """
+    if FAILURES_PLACE not in text:
+        return text
+    said = "\n".join(dict.fromkeys(_failure(each) for each in failures))
+    shown = f"\n\nPrograms that failed lately; do not repeat their mistakes:\n{said}" if said else ""
+    return text.replace(_PARAGRAPH, shown)
+
+
+def quoted(text: str, longest: int, is_end: bool = False) -> str:
+    """Return the first or, if `is_end`, the last `longest` characters of a text, indented and without blank lines.
+
+    A back-quote becomes an apostrophe: it could open a fenced block, which readers would take for a program. Null
+    characters are removed.
+    """
+    kept = text[-longest:] if is_end else text[:longest]
+    lines = kept.replace("`", "'").replace("\0", "").splitlines()
+    return "\n".join(f"    {line.rstrip()}" for line in lines if line.strip())
+
+
+def _failure(rejected: Rejected) -> str:
+    metrics = metrics_in_words(rejected.metrics)
+    first = " ".join(filter(None, [_on_one_line(rejected.message[:FAILURE_SHOWN]), metrics]))
+    # the end of a traceback, or of what a process wrote, says what went wrong
+    more = quoted(rejected.feedback, FAILURE_SHOWN, is_end=True)
+    return "\n".join(filter(None, [f"- {rejected.reason}: {first}", more]))
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.replace("`", "'").replace("\0", "").split())
+
+
+def _text(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.5g}"

@@ -1,0 +1,201 @@
+"""Lay out the comparison of several runs as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from behavesim.analysis.comparison import ChoiceTest, GroupResult, GroupTest, RunComparison, TaskComparison
+from behavesim.analysis.metric import About, Metric
+from behavesim.analysis.ranks import Ranks
+from behavesim.analysis.table import COUNT, POINTS, PROBABILITY, RATIO, WRITTEN, Cell, Column, Estimate, Table
+from behavesim.reports.words import task_name
+
+SELF_REPORTED = " (scores self-reported)"
+"""Follows a task's name where an evaluator in the sandbox computed its scores."""
+TITLES: Mapping[About, str] = {
+    "search": "what was found",
+    "held-out": "the same on held-out instances",
+    "behaviour": "diversity of behaviour",
+}
+"""The tables of groups of each task, by what their metrics are about, and the end of each table's title."""
+GROUP = Column("group")
+"""Column of the labels of groups of runs, first in every table of groups."""
+P_VALUES = (Column("p", PROBABILITY), Column("p_holm", PROBABILITY, title="p, Holm"))
+"""Columns of a test's p-value: as it is, and corrected for the number of tests."""
+
+
+def comparison_tables(found: RunComparison) -> list[Table]:
+    """Return the tables of a comparison, task after task, and last the groups' mean ranks over all tasks.
+
+    Each task has one table per entry of TITLES, with each group's mean, standard deviation and 95 % interval of each
+    metric. Then come the tests between groups, the distances between islands over time, and the recommended programs
+    beside the best of the search. Tables without rows are left out.
+    """
+    metrics = {metric.name: metric for metric in found.metrics}
+    tables = []
+    for entry, on in zip(found.tasks, family_names(found.tasks), strict=True):
+        tables += [_groups(entry, about, found.metrics, on) for about in TITLES]
+        tables += [_tests(entry, metrics, on, found.untested), _over_time(entry, on), _choices(entry, metrics, on)]
+    sources = {entry.score_source for entry in found.tasks}
+    tables += [] if found.ranks is None else [_ranks(found.ranks, metrics[found.ranks.metric], len(sources) > 1)]
+    return [table for table in tables if table.rows]
+
+
+def family_names(tasks: Sequence[TaskComparison]) -> list[str]:
+    """Return a distinct name for each entry, in order.
+
+    It is the task's name. Two task files of one name are named by their paths. If a task has several sets of instances,
+    the first 8 characters of the instances' hash follow the name, "unknown" if the runs did not record it. Names of
+    tasks with self-reported scores end in SELF_REPORTED.
+    """
+    sets = Counter(entry.task for entry in tasks)
+    files = Counter(map(task_name, sets))
+    names = [task_name(entry.task) if files[task_name(entry.task)] == 1 else entry.task for entry in tasks]
+    apart = [
+        name if sets[entry.task] == 1 else f"{name} (instances {entry.instances[:8] or 'unknown'})"
+        for name, entry in zip(names, tasks, strict=True)
+    ]
+    return [
+        f"{name}{SELF_REPORTED if entry.score_source == 'self-reported' else ''}"
+        for name, entry in zip(apart, tasks, strict=True)
+    ]
+
+
+def remarks(found: RunComparison) -> list[str]:
+    """Return a sentence on each kind of runs that a reader could miscount; none if there are none.
+
+    These are repeated runs (counted once), unfinished runs (left out of tests), tasks with several instance sets, and
+    runs whose scores are self-reported.
+    """
+    claimed = [each.summary.run for each in found.runs if each.summary.score_source == "self-reported"]
+    apart = [name for name in family_names(found.tasks) if "(instances " in name]
+    said = {
+        "made twice, with equal settings and seed, and counted once": found.repeats,
+        "unfinished, and left out of tests and ranks": found.untested,
+        "on different instances, and not compared with one another": apart,
+        "with self-reported scores, which nothing outside the sandbox has checked": claimed,
+    }
+    return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]
+
+
+def _ranks(found: Ranks, metric: Metric, is_mixed: bool) -> Table:
+    rows = tuple(sorted(found.means.items(), key=lambda entry: entry[1]))
+    test = "" if found.p is None else f"Friedman's test: p = {PROBABILITY.text(found.p)}. "
+    caption = f"{test}Two differ at the level of .05 if their ranks are {RATIO.text(found.critical)} apart (Nemenyi)."
+    caption += " Trusted and self-reported scores are ranked together here." if is_mixed else ""
+    title = f"mean rank by {metric.title}, over {found.blocks} tasks and seeds"
+    return Table("ranks", title, (GROUP, Column("rank", RATIO, title="mean rank")), rows, caption)
+
+
+def _groups(entry: TaskComparison, about: About, metrics: Sequence[Metric], on: str) -> Table:
+    known = {name for group in entry.groups for name in group.metrics}
+    shown = [metric for metric in metrics if metric.about == about and metric.is_shown(known)]
+    columns = (GROUP, Column("runs", COUNT), Column("candidates", WRITTEN), *(metric.column for metric in shown))
+    rows = tuple(
+        (group.label, len(group.runs), _candidates(group), *(_estimate(group, metric) for metric in shown))
+        for group in entry.groups
+        if shown
+    )
+    # The metrics' columns come after three others.
+    best = frozenset((row, place) for place, metric in enumerate(shown, 3) for row in _best(entry.groups, metric))
+    title = f"comparison on {on}: {TITLES[about]}"
+    has_spread = any(len(group.runs) > 1 for group in entry.groups)
+    caption = "mean ± standard deviation [95 % bootstrap interval of the mean]" if has_spread else ""
+    return Table(f"groups_{about}", title, columns, rows, caption, best=best)
+
+
+def _candidates(group: GroupResult) -> str:
+    """Return how many candidates each run of a group asked for: "100", or "29..100 of 100" if a run is unfinished."""
+    least, most = group.asked
+    if least == group.budget:
+        return f"{group.budget}"
+    return f"{least if least == most else f'{least}..{most}'} of {group.budget}"
+
+
+def _best(groups: Sequence[GroupResult], metric: Metric) -> list[int]:
+    """Return the indices of the groups with the best mean, several if they are equal.
+
+    The list is empty if neither lower nor higher values are better on every task, or if fewer than two groups have a
+    value.
+    """
+    known = {
+        place: group.metrics[metric.name].mean for place, group in enumerate(groups) if metric.name in group.metrics
+    }
+    if metric.direction not in ("higher", "lower") or len(known) < 2:
+        return []
+    best = (max if metric.direction == "higher" else min)(known.values())
+    return [place for place, mean in known.items() if mean == best]
+
+
+def _estimate(group: GroupResult, metric: Metric) -> Estimate | None:
+    sample = group.metrics.get(metric.name)
+    if sample is None:
+        return None
+    known = None if len(sample.values) == len(group.runs) else len(sample.values)
+    return Estimate(sample.mean, sample.sd, sample.low, sample.high, known)
+
+
+def _tests(entry: TaskComparison, metrics: Mapping[str, Metric], on: str, untested: Sequence[str]) -> Table:
+    known = {test.metric for test in entry.tests}
+    shown = {name for name in known if metrics[name].about is not None and metrics[name].is_shown(known)}
+    tests = [test for test in entry.tests if test.p is not None and test.metric in shown]
+    columns = (
+        *(Column(name) for name in ("metric", "a", "b")),
+        Column("difference", RATIO, title="mean a − mean b"),
+        Column("superiority", RATIO, title="P(a > b)"),
+        *P_VALUES,
+    )
+    title = f"differences on {on} (Mann–Whitney, two-sided; Holm over all tests of a metric)"
+    left_out = [name for group in entry.groups for name in group.unfinished if name in untested]
+    caption = f"Left out, as unfinished: {', '.join(left_out)}." if left_out else ""
+    marked = frozenset(place for place, test in enumerate(tests) if test.stands_out)
+    return Table("tests", title, columns, tuple(_test(test, metrics) for test in tests), caption, marked=marked)
+
+
+def _test(test: GroupTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+    column = metrics[test.metric].column
+    difference = Estimate(test.difference, None, test.low, test.high, unit=column.unit)
+    return column.heading, test.a, test.b, difference, test.superiority, test.p, test.p_holm
+
+
+def _over_time(entry: TaskComparison, on: str) -> Table:
+    """Return the distance between islands divided by the distance inside them, over time; no rows without islands.
+
+    A row is a group, a column every second tenth of the budget: ten columns would be too wide for a terminal.
+    """
+    known = {group.label: _by_tenth(group) for group in entry.groups}
+    shown = {label: by_tenth for label, by_tenth in known.items() if any(by_tenth.values())}
+    tenths = sorted(set().union(*shown.values()))
+    columns = (GROUP, *(Column(f"{10 * tenth} %", RATIO) for tenth in tenths))
+    rows = tuple((label, *(by_tenth.get(tenth) for tenth in tenths)) for label, by_tenth in shown.items())
+    title = f"distance between islands / inside them on {on}, by share of the budget"
+    return Table("over_time", title, columns, rows)
+
+
+def _by_tenth(group: GroupResult) -> dict[int, float | None]:
+    """Return by tenth of the budget (2, 4, 6, 8, 10) the distance between a group's islands over that inside them.
+
+    Tenths that its runs did not reach are missing; the ratio is None if it is unknown.
+    """
+    moments = ((10 * then.registered // group.budget, then.separation) for then in group.diversity_over_time)
+    return {tenth: separation for tenth, separation in moments if tenth and tenth % 2 == 0}
+
+
+def _choices(entry: TaskComparison, metrics: Mapping[str, Metric], on: str) -> Table:
+    columns = (
+        Column("by"),
+        *(Column(name, COUNT) for name in ("runs", "better", "equal", "worse", "unknown", "seeds")),
+        Column("mean", POINTS, title="mean advantage"),
+        *P_VALUES,
+    )
+    title = f"the recommended program beside the best of the search, on held-out instances of {on}"
+    caption = "Wilcoxon's signed ranks over the seeds' means, for runs of one seed begin alike"
+    rows = tuple(_choice(choice, metrics) for choice in entry.choice)
+    return Table("choice", title, columns, rows, caption)
+
+
+def _choice(choice: ChoiceTest, metrics: Mapping[str, Metric]) -> tuple[Cell, ...]:
+    mean = Estimate(choice.mean, None, choice.low, choice.high)
+    counts = choice.runs, choice.better, choice.equal, choice.worse, choice.unknown, choice.seeds
+    return (metrics[choice.metric].title, *counts, mean, choice.p, choice.p_holm)

@@ -1,0 +1,26 @@
+"""Print how two programs differ."""
+
+from __future__ import annotations
+
+from behavesim.analysis.difference import DiffedProgram, ProgramDifference
+from behavesim.analysis.table import DISTANCE, facts_table
+from behavesim.reports.terminal import show, show_text
+from behavesim.reports.words import named, worth
+
+
+def show_difference(found: ProgramDifference) -> None:
+    """Print on stdout the diff of two programs' texts, their scores and similarity, and where their behaviours part.
+
+    A program without a score is shown with its status. The similarity is unknown unless both are feasible.
+    """
+    show_text(found.diff or "the two programs have the same text", "diff")
+    alike = "unknown: not both are feasible" if found.similarity is None else DISTANCE.text(found.similarity)
+    facts = {"from": _worth(found.a), "to": _worth(found.b), "similarity": alike}
+    title = f"run {found.run}: from {named(found.a.candidate)} to {named(found.b.candidate)}"
+    show([facts_table("programs", title, facts), *([found.table()] if found.instances else [])])
+
+
+def _worth(program: DiffedProgram) -> str:
+    if program.score is None:
+        return f"{program.status} ({named(program.candidate)})"
+    return worth(program.candidate, program.score, program.gap)

@@ -1,0 +1,181 @@
+"""Collect all that the page of a comparison shows, as one value and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from behavesim.analysis.comparison import RunComparison, TaskComparison
+from behavesim.analysis.convergence import mean_convergence
+from behavesim.analysis.groups import RunGroup
+from behavesim.analysis.metric import Metric
+from behavesim.analysis.report import UNMEASURED, attempted
+from behavesim.analysis.run import Run
+from behavesim.analysis.scored import Scored
+from behavesim.analysis.shared_map import SharedMap, shared_map
+from behavesim.analysis.table import Table
+from behavesim.analysis.verdicts import SPOKEN, verdicts
+from behavesim.reports.comparison_tables import comparison_tables, family_names, remarks
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The mean best of a group's runs after `asked` candidates, and its 95 % interval, None for one run."""
+
+    asked: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Dot:
+    """The value of one run, whose seed it names."""
+
+    run: str
+    seed: int
+    value: float
+
+
+@dataclass(frozen=True)
+class GroupShown:
+    """A group of runs: its curve of best gaps (fractions) or scores, and a dot for each run with a value."""
+
+    label: str
+    runs: tuple[str, ...]
+    curve: tuple[CurvePoint, ...]
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the dots show: the title of a metric, and whether its values are fractions."""
+
+    title: str
+    is_fraction: bool
+
+
+@dataclass(frozen=True)
+class TaskShown:
+    """One task and its instances. `by_gap` is whether curves are gaps, else they are scores.
+
+    `template` is the template's gap or score, None if it is unknown. `dots` is None if no run has a value of the metric
+    of which the verdicts speak.
+    """
+
+    name: str
+    groups: tuple[GroupShown, ...]
+    by_gap: bool
+    template: float | None
+    dots: Measured | None
+    verdicts: tuple[str, ...]
+    map: SharedMap
+
+
+@dataclass(frozen=True)
+class TableShown:
+    """A table as texts: headings with whether they stand over numbers, and rows of texts with whether they are bold."""
+
+    title: str
+    caption: str
+    columns: tuple[tuple[str, bool], ...]
+    rows: tuple[tuple[tuple[str, bool], ...], ...]
+
+
+@dataclass(frozen=True)
+class ComparisonDocument:
+    """A comparison as its page shows it. `notes` say what is left out, and why."""
+
+    title: str
+    home: str | None
+    tasks: tuple[TaskShown, ...]
+    tables: tuple[TableShown, ...]
+    notes: tuple[str, ...]
+
+    def json(self) -> str:
+        """Return the document as JSON text, with the names of its fields as keys."""
+        return TypeAdapter(ComparisonDocument).dump_json(self).decode()
+
+
+def comparison_document(found: RunComparison, runs: Sequence[Run], home: str | None = None) -> ComparisonDocument:
+    """Return the document of a comparison of these runs; `home` is the address of a list of runs, None for none.
+
+    Behaviours that cannot be compared are left out and named in `notes`. Raises JournalError if a journal cannot be
+    read.
+    """
+    by_folder = {run.folder.path: run for run in runs}
+    tasks, notes = [], list(remarks(found))
+    for task, name in zip(found.tasks, family_names(found.tasks), strict=True):
+        shown, why = _task(found, task, name, by_folder)
+        tasks.append(shown)
+        notes += why
+    labels = list(dict.fromkeys(group.label for group in found.groups))
+    title = f"{', '.join(labels[:-1])} and {labels[-1]}" if 1 < len(labels) < 4 else f"{len(found.runs)} runs compared"
+    tables = tuple(_table(table) for table in comparison_tables(found))
+    return ComparisonDocument(title, home, tuple(tasks), tables, tuple(dict.fromkeys(notes)))
+
+
+def _task(
+    found: RunComparison, task: TaskComparison, name: str, runs: Mapping[Path, Run]
+) -> tuple[TaskShown, tuple[str, ...]]:
+    family = task.task, task.instances, task.score_source
+    groups = [group for group in found.groups if group.family == family]
+    by_gap = all(each.gap is not None for group in groups for run in group.runs for each in run.improvements)
+    metric = _spoken(found, groups)
+    loaded = [[runs[run.origin.folder] for run in group.runs] for group in groups]
+    nothing = SharedMap((), None, 0.0, tuple(() for _ in groups))
+    places, why = attempted(lambda: shared_map(loaded), nothing, UNMEASURED)
+    template = next((run.summary.template for group in groups for run in group.runs if run.summary.template), None)
+    shown = TaskShown(
+        name=name,
+        groups=tuple(_group(group, by_gap, metric) for group in groups),
+        by_gap=by_gap,
+        template=_worth(template, by_gap),
+        dots=None if metric is None else Measured(metric.column.heading, metric.unit.symbol == "%"),
+        verdicts=tuple(each.sentence for each in verdicts(found) if each.family == family),
+        map=places,
+    )
+    return shown, why
+
+
+def _worth(program: Scored | None, by_gap: bool) -> float | None:
+    return None if program is None else program.gap if by_gap else program.score
+
+
+def _spoken(found: RunComparison, groups: Sequence[RunGroup]) -> Metric | None:
+    """Return the first metric of SPOKEN of which a run has a value."""
+    metrics = {metric.name: metric for metric in found.metrics}
+    known = (
+        name
+        for name in SPOKEN
+        if name in metrics and any(run.metrics[name] is not None for group in groups for run in group.runs)
+    )
+    name = next(known, None)
+    return None if name is None else metrics[name]
+
+
+def _group(group: RunGroup, by_gap: bool, metric: Metric | None) -> GroupShown:
+    end = min(run.summary.asked for run in group.runs)
+    means = mean_convergence([run.improvements for run in group.runs], end, by_gap)
+    dots = (
+        (run.summary.run, run.summary.seed, None if metric is None else run.metrics[metric.name]) for run in group.runs
+    )
+    return GroupShown(
+        label=group.label,
+        runs=tuple(run.summary.run for run in group.runs),
+        curve=tuple(CurvePoint(each.asked, each.best.mean, each.best.low, each.best.high) for each in means),
+        dots=tuple(Dot(run, seed, value) for run, seed, value in dots if value is not None),
+    )
+
+
+def _table(table: Table) -> TableShown:
+    known = table.known
+    rows = tuple(
+        tuple((text, known.is_bold(row, place)) for place, text in enumerate(texts))
+        for row, texts in enumerate(known.texts)
+    )
+    columns = tuple((column.heading, not column.is_left_aligned) for column in known.columns)
+    return TableShown(known.title, known.caption, columns, rows)

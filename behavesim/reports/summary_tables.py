@@ -1,0 +1,181 @@
+"""Lay out the summary of one run, or of each run of a list, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from behavesim.analysis.scored import Scored, cells
+from behavesim.analysis.summary import Summary
+from behavesim.analysis.table import COUNT, FRACTION, SCORE, Column, Table, facts_table
+from behavesim.base.text import counted, dollars
+from behavesim.reports.words import (
+    SCORES,
+    clock,
+    frequency,
+    percent,
+    progress,
+    rejections,
+    state_in_words,
+    task_name,
+    worth,
+)
+
+if TYPE_CHECKING:
+    from behavesim.analysis.distinct import DistinctCounts
+    from behavesim.analysis.metric import Metric  # which needs all of a report, and a run needs none of it
+
+MINUTE_S = 60
+"""Seconds from which a run's time is shown as minutes:seconds; a shorter time is shown as "12.3 s"."""
+
+DISPENSABLE = ("seed", "asked", "method", "task", "gap")
+"""Columns of `runs_table` that are left out in this order where a terminal has no room for all."""
+
+
+def runs_table(summaries: Sequence[Summary]) -> Table:
+    """Return a table with a row for each run, in order; the score and gap of a run without a best program are None.
+
+    If any run's scores are self-reported, a column has the source of each run's scores.
+    """
+    columns = (
+        *(Column("run", is_whole=True), Column("state"), Column("task"), Column("method")),
+        *(Column("seed", COUNT), Column("asked", COUNT), Column("best", SCORE), Column("gap", FRACTION)),
+    )
+    is_mixed = any(each.score_source != "trusted" for each in summaries)
+    rows = []
+    for each in summaries:
+        _, *score_and_gap = cells(each.best)
+        names = each.run, state_in_words(each), task_name(each.task), each.method
+        rows.append((*names, each.seed, each.asked, *score_and_gap, *([each.score_source] if is_mixed else [])))
+    return Table("runs", "", (*columns, *([Column("scores")] if is_mixed else [])), tuple(rows))
+
+
+def summary_table(summary: Summary, metrics: Mapping[Metric, float | None] = MappingProxyType({})) -> Table:
+    """Return the summary of a run as a table of facts.
+
+    `metrics` are further metrics to show, with their values before they are scaled for people (a fraction, not per
+    cent); None is shown as "unknown".
+    """
+    rows = {
+        "state": state_in_words(summary),
+        "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}",
+        "proposer": summary.proposer,
+        "candidates": _candidates(summary),
+        **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
+        **_progress(summary),
+        **_best(summary),
+        "recommended": _recommended(summary),
+        **(
+            {}
+            if summary.top10_gap is None
+            else {"top-10 gap": f"{percent(summary.top10_gap)}, the mean of the ten best programs"}
+        ),
+        **_metrics(metrics),
+        **_spent(summary),
+        "scores": SCORES[summary.score_source],
+        "isolation": summary.isolation,
+        "time": _time(summary),
+        "digest": summary.digest[:16],  # enough to compare by eye; --json has all of it
+    }
+    return facts_table("summary", f"run {summary.run}", rows)
+
+
+def headline_table(
+    summary: Summary, distinct: DistinctCounts, metrics: Mapping[Metric, float | None] = MappingProxyType({})
+) -> Table:
+    """Return the few facts of a run with which its report begins; `metrics` are as for `summary_table`."""
+    different = f"{counted(distinct.programs, 'program')}, {counted(distinct.behaviours, 'behaviour')}"
+    rows = {
+        "state": f"{state_in_words(summary)}, {_time(summary)}",
+        "method": f"{summary.method} on {task_name(summary.task)}, seed {summary.seed}, proposer {summary.proposer}",
+        "candidates": _candidates(summary),
+        **({"rejected": rejections(summary.rejected)} if summary.rejected else {}),
+        **({"different": different} if distinct.feasible else {}),
+        **_progress(summary),
+        **({"best": "none yet"} if summary.best is None else {}),
+        **_metrics(metrics),
+        **_spent(summary),
+        **({} if summary.score_source == "trusted" else {"scores": SCORES[summary.score_source]}),
+    }
+    return facts_table("summary", f"run {summary.run}", rows)
+
+
+def _metrics(metrics: Mapping[Metric, float | None]) -> dict[str, str]:
+    return {metric.title: _with_unit(metric, value) for metric, value in metrics.items()}
+
+
+def _spent(summary: Summary) -> dict[str, str]:
+    """Return lines on tokens and cost; none if no request was sent, as nothing was spent then."""
+    used = {kind: count for kind, count in summary.tokens.items() if count != 0}
+    if not used and not summary.cost_usd and summary.cost_usd is not None and not summary.unanswered:
+        return {}
+    tokens = ", ".join(f"{kind} {count:,}" for kind, count in used.items() if count is not None)
+    return {
+        **({"tokens": tokens or "unknown"} if used else {}),
+        "cost": dollars(summary.cost_usd),
+        **_uncertain(summary),
+    }
+
+
+def _candidates(summary: Summary) -> str:
+    known = f"{summary.asked} asked, {summary.feasible} feasible, {summary.rejections} rejected"
+    return f"{known}, {summary.open} open" if summary.open > 0 else known
+
+
+def _progress(summary: Summary) -> dict[str, str]:
+    """Return a line, by its name, that compares the best score with the template's.
+
+    Without a best program it has the template's score alone; there is no line without an evaluated template.
+    """
+    template, best, gain = summary.template, summary.best, summary.gain
+    if template is None:
+        return {}
+    if best is None or gain is None:
+        return {"template": _program(template).removesuffix(" (the template)")}
+    return {"progress": progress(template.score, best.score, gain, summary.state == "finished")}
+
+
+def _best(summary: Summary) -> dict[str, str]:
+    """Return a line on the best program: the template if no candidate is better, with the best candidate's below it."""
+    if summary.beats_template:
+        return {"best": _program(summary.best)}
+    return {"best": _program(summary.template), "best candidate": _program(summary.best)}
+
+
+def _program(program: Scored | None) -> str:
+    return "none yet" if program is None else worth(program.candidate, program.score, program.gap)
+
+
+def _recommended(summary: Summary) -> str:
+    program = summary.recommended
+    if program is None:
+        return _program(None)
+    together = "on search and validation instances together"
+    gained = "" if program.gain is None else f"; gain on the template {percent(program.gain)} {together}"
+    return f"{_program(program)}, on validation instances {SCORE.text(program.validation_score)}{gained}"
+
+
+def _with_unit(metric: Metric, value: float | None) -> str:
+    return "unknown" if value is None else f"{metric.unit.text(value)} {metric.unit.symbol}".strip()
+
+
+def _time(summary: Summary) -> str:
+    seconds = summary.seconds
+    known = f"{seconds:.1f} s" if seconds < MINUTE_S else clock(seconds)
+    return f"{known}, {frequency(summary.asked / seconds)}" if seconds > 0 and summary.asked else known
+
+
+def _uncertain(summary: Summary) -> dict[str, str]:
+    """Return lines on estimated and on unanswered requests, whose cost is not known exactly; none if there are none."""
+    rows, about = {}, summary.estimated
+    if about is not None:
+        tokens = f"{about.prompt:,} prompt, {about.completion:,} completion"
+        cost = "" if about.cost_usd is None else f"about {dollars(about.cost_usd)}: "
+        rows["estimated"] = (
+            f"{cost}{tokens}; {about.estimated} of {about.calls} replies did not say what "
+            "they took, and are estimated from the text"
+        )
+    if summary.unanswered:
+        rows["unanswered"] = f"{counted(summary.unanswered, 'request')} sent and given up, and perhaps billed"
+    return rows

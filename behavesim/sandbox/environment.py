@@ -1,0 +1,28 @@
+"""The environment of processes that must not get keys."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+INHERITED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+"""Environment variables of this process that a zygote gets: without them some interpreters find no libraries."""
+VARIABLES = {
+    **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB")},
+    "PYTHONHASHSEED": "0",
+    "LD_BIND_NOW": "1",  # resolve C functions once in the zygote and not again in each child
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+"""A zygote's other environment variables, besides PYTHONPATH: one thread for each library, equal hashes, no secret."""
+
+
+def bare_environment() -> dict[str, str]:
+    """Return the environment of a process that must not get keys: VARIABLES, INHERITED and PYTHONPATH."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    found = os.pathsep.join(path for path in sys.path if Path(path).is_absolute())  # import what this process imports
+    return VARIABLES | inherited | {"PYTHONPATH": found}

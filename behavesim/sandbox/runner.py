@@ -1,0 +1,195 @@
+"""Runs programs in zygotes of this machine, and returns what their processes sent as it came."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, Self, TypeVar
+
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.sandbox.connection import ProcessOutput, ZygoteDied, connected
+from behavesim.sandbox.isolation import LEVELS
+from behavesim.sandbox.messages import Assignment, Ending, Ready
+from behavesim.sandbox.supervisor import ZygoteSupervisor
+
+NOT_ENTERED = "a Pool must be entered (`async with Pool(…) as pool`) before it is used"
+"""The message of the SandboxError for a pool that was not entered."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of running a program: nothing of it is decoded, and nothing believed yet.
+
+    `output` is that of the process that held the instances, or answered a call. If the program ran apart from the
+    instances, `program` is how its own process ended.
+    """
+
+    output: ProcessOutput
+    program: Ending | None = None
+
+
+class Runner(Protocol):
+    """Runs programs in confined processes, here (`ZygoteRunner`) or on other machines; an async context manager."""
+
+    @property
+    def ready(self) -> Ready:
+        """What is known since entering: the isolation, and the task's number of instances, among others.
+
+        Raises SandboxError if the runner was not entered.
+        """
+        ...
+
+    async def run(self, source: str, question: bytes = b"") -> Ran:
+        """Run a program on every instance, or let it answer one encoded call (see `apart.encode_question`).
+
+        Waits until a place is free. Cancelling kills the program. Raises SandboxError if the sandbox itself fails.
+        """
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+_Zygotes = tuple[ZygoteSupervisor, ZygoteSupervisor]
+"""A zygote without scipy, and one with it."""
+
+
+class ZygoteRunner:
+    """Runs programs on the instances of one split on this machine, at most `workers` at once.
+
+    Entering starts the first zygote and tests the isolation. It raises UsageError if the level is below `strong`,
+    unless `allow_weak_isolation`, and SandboxError if the zygote does not start. Leaving ends all processes.
+
+    There are two zygotes with the task. One serves programs that mention scipy: it has the modules `scientific`
+    imported besides those of the assignment, and starts with the first such program. The other serves all other
+    programs. Two more zygotes never load the task. They start when a program must run apart from the instances, as all
+    programs of an online task and some calls of a stateless one.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        scientific: tuple[str, ...],
+        workers: int,
+        allow_weak_isolation: bool,
+        clock: Heartbeat | None = None,
+    ) -> None:
+        self._clock = clock or Heartbeat()
+        self._assignment = assignment
+        self._scientific_modules = scientific
+        self._with_task = self._zygotes(assignment, self._accept)
+        self._apart: _Zygotes | None = None
+        self._allow_weak_isolation = allow_weak_isolation
+        self._free = asyncio.Semaphore(workers)
+        self._ready: Ready | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._with_task[False].connection()
+        except BaseException:
+            await self._close()
+            raise
+        ready = self.ready
+        without = replace(self._assignment, task="", entry_point=ready.entry_point, hidden=ready.hidden)
+        self._apart = self._zygotes(without, self._compare)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(each.close() for each in (*self._with_task, *(self._apart or ()))))
+
+    def _zygotes(self, assignment: Assignment, accept: Callable[[Ready], None]) -> _Zygotes:
+        """Return two supervisors whose zygotes are not started yet: one without scipy, one that imports it first."""
+        scientific = replace(assignment, preloaded=(*assignment.preloaded, *self._scientific_modules))
+        return (
+            ZygoteSupervisor(assignment, accept, self._clock),
+            ZygoteSupervisor(scientific, accept, self._clock),
+        )
+
+    @property
+    def ready(self) -> Ready:
+        """The first message of the task's zygote that started last; raises SandboxError if there is none yet."""
+        if self._ready is None:
+            raise SandboxError(NOT_ENTERED)
+        return self._ready
+
+    async def run(self, source: str, question: bytes = b"") -> Ran:
+        """Run a program on every instance, apart from them for an online task, or let it answer one encoded call.
+
+        Waits until a worker is free. Cancelling kills the program. Raises SandboxError if the sandbox itself fails or
+        was not entered.
+        """
+        if question:
+            return await self._tried(partial(self._run_once, source, question))
+        return await self._tried(partial(self._run_apart if self.ready.online else self._run, source))
+
+    async def _tried(self, run: Callable[[], Awaitable[T]]) -> T:
+        """Await `run()` once a worker is free, and return its result.
+
+        If the zygote dies, `run` is called once more: the program is not at fault. Raises ZygoteDied if it dies again.
+        """
+        async with self._free:
+            try:
+                return await run()
+            except ZygoteDied:
+                return await run()
+
+    async def _run(self, source: str) -> Ran:
+        zygote = await self._with_task["scipy" in source].connection()
+        return Ran(await zygote.run(source))
+
+    async def _run_once(self, source: str, question: bytes) -> Ran:
+        zygote = await self._alone(source).connection()
+        return Ran(await zygote.run(source, question))
+
+    async def _run_apart(self, source: str) -> Ran:
+        """Solve the instances in one process that calls another, which has the program and no instance."""
+        solving, answering = await self._with_task[False].connection(), await self._alone(source).connection()
+        with connected() as (link, end):
+            program = asyncio.create_task(answering.lend(end))
+            try:
+                solved = await solving.run(source, link=link)
+                link.close()  # ends the program, which waits for the next call
+                return Ran(solved, await program)
+            finally:
+                program.cancel()
+                await asyncio.wait([program])
+
+    def _alone(self, source: str) -> ZygoteSupervisor:
+        """Return the zygote without the task that a program needs; raises SandboxError if the pool was not entered."""
+        if self._apart is None:
+            raise SandboxError(NOT_ENTERED)
+        return self._apart["scipy" in source]
+
+    def _accept(self, ready: Ready) -> None:
+        """Keep a zygote's first message; raises UsageError if its isolation is too weak, SandboxError as `_compare`."""
+        self._compare(ready)
+        self._ready = ready
+        if not self._allow_weak_isolation:
+            refuse_weak(ready, "programs")
+
+    def _compare(self, ready: Ready) -> None:
+        """Raise SandboxError if a zygote's isolation is weaker than that of the task's zygote that started last."""
+        refuse_weaker(ready, self._ready)
+
+
+def refuse_weaker(ready: Ready, before: Ready | None) -> None:
+    """Raise SandboxError if a zygote's isolation is weaker than that of the one before, if there was one."""
+    if before and LEVELS.index(ready.isolation) < LEVELS.index(before.isolation):
+        raise SandboxError(f"the isolation fell from {before.isolation} to {ready.isolation}; start again")
+
+
+def refuse_weak(ready: Ready, what: str) -> None:
+    """Raise UsageError if a zygote's isolation is below "strong"; `what` names in the message what would run in it."""
+    if LEVELS.index(ready.isolation) < LEVELS.index("strong"):
+        raise UsageError(
+            f"{what} would run at isolation level {ready.isolation!r}, too weak for code that nobody has read: "
+            f"{'; '.join(ready.notes)}. Mend that, or accept it with --allow-weak-isolation"
+        )

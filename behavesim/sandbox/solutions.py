@@ -1,0 +1,154 @@
+"""Solutions of programs, read from the bytes that their processes sent."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from behavesim.base.errors import TaskError
+from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.frames import FrameError, decode, whole_answer
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.messages import OUT_OF_MEMORY, Ending
+from behavesim.sandbox.runner import Ran, Runner
+from behavesim.sandbox.stateless import answers_apart
+from behavesim.sandbox.wire import ADVICE, encode_question
+from behavesim.state.protocols import Solved
+from behavesim.task.verdict import Failure
+
+T = TypeVar("T")
+
+
+class SolutionPool:
+    """A sandbox over a runner: lets it run programs, and reads their solutions here from the bytes that come back.
+
+    An async context manager, which enters and leaves the runner. `limits` are those that programs run under.
+    """
+
+    def __init__(self, runner: Runner, limits: Limits) -> None:
+        self._runner = runner
+        self._limits = limits
+
+    async def __aenter__(self) -> Self:
+        await self._runner.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._runner.__aexit__(*raised)
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level: "strong+", "strong", "partial" or "process", from the strongest to the weakest.
+
+        Raises SandboxError if the pool was not entered: the level is found then.
+        """
+        return self._runner.ready.isolation
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What keeps the isolation from "strong+", a line each; raises SandboxError if the pool was not entered."""
+        return self._runner.ready.notes
+
+    async def evaluate(self, source: str) -> Solved | Failure:
+        """Run one program on every instance; return its solutions or its failure.
+
+        For an online task the program runs apart from the instances. Waits until a worker is free. Cancelling kills the
+        program. Raises SandboxError if the sandbox itself fails or was not entered.
+        """
+        ready = self._runner.ready
+        ran = await self._runner.run(source)
+        if ran.program is None:
+            return result(ran.output, self._limits, ready.instances)
+        return self._apart(ran, ran.program, ready.instances)
+
+    async def answer(self, source: str, arguments: tuple[Any, ...]) -> Solved | Failure:
+        """Call a program's function once, in a process without instances; return its answer or its failure.
+
+        The answer is the only solution of the Solved. Waits until a worker is free. Cancelling kills the program.
+        Raises TaskError if the arguments cannot be sent, SandboxError if the sandbox fails or was not entered.
+        """
+        run = (await self._runner.run(source, _encoded(arguments))).output
+        answer = _decoded(run, self._limits, partial(whole_answer, limit=self._limits.output_mb * MEGABYTE))
+        return answer if isinstance(answer, Failure) else Solved((answer,), run.ending.cpu_s)
+
+    def _apart(self, ran: Ran, ending: Ending, instances: int) -> Solved | Failure:
+        """Return the solutions or the failure of a program that ran apart from the instances, and ended like this."""
+        # the program's own end comes first: how the process with the instances ended may only follow from it
+        found = _ended_badly(ending, self._limits) or result(ran.output, self._limits, instances)
+        return replace(found, cpu_s=ending.cpu_s + ran.output.ending.cpu_s)
+
+
+def result(run: ProcessOutput, limits: Limits, instances: int) -> Solved | Failure:
+    """Return the solutions that a program's process sent, or its failure; either has the process's CPU time.
+
+    `limits` are those the program ran under; `instances` is the number of solutions expected. A frame that cannot be
+    read, or holds another number of solutions, is a failure with the reason "output".
+    """
+    held = _decoded(run, limits, partial(decode, instances=instances))
+    if isinstance(held, Failure):
+        return held
+    solutions, answers = answers_apart(held)
+    return Solved(solutions, run.ending.cpu_s, answers)
+
+
+def _decoded(run: ProcessOutput, limits: Limits, decoder: Callable[[bytes], T | Failure]) -> T | Failure:
+    """Return what `decoder` reads from a process's frame, or a failure if there is none; a failure has the CPU time."""
+    held: T | Failure
+    sent = frame_of(run, limits)
+    try:
+        held = sent if isinstance(sent, Failure) else decoder(sent)
+    except FrameError as error:
+        held = Failure("output", str(error))
+    return replace(held, cpu_s=run.ending.cpu_s) if isinstance(held, Failure) else held
+
+
+def frame_of(run: ProcessOutput, limits: Limits) -> bytes | Failure:
+    """Return the bytes that a process sent; a failure without CPU time if they are too many or none.
+
+    A process that was killed, or exited with another status than 0, is a failure too.
+    """
+    if run.frame is None:
+        return Failure("output", f"more than {limits.output_mb} MB came; return smaller solutions")
+    return _ended_badly(run.ending, limits) or run.frame or _left(0)
+
+
+def _encoded(arguments: tuple[Any, ...]) -> bytes:
+    """Return a call's arguments as bytes; raises TaskError, with advice, if they cannot be sent."""
+    try:
+        return encode_question(arguments)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise TaskError(f"`solve` calls the function with what cannot be sent ({error}); {ADVICE}") from error
+
+
+def _ended_badly(ending: Ending, limits: Limits) -> Failure | None:
+    """Return the failure of a process that did not exit with status 0; None if it did.
+
+    The failure has no CPU time.
+    """
+    if ending.killed == "wall":
+        return Failure("timeout", f"still not done after {limits.wall_s:g} s by the clock, some of them spent waiting")
+    code = os.waitstatus_to_exitcode(ending.status)
+    if ending.killed == "cpu" or (code in (-signal.SIGXCPU, -signal.SIGKILL) and ending.cpu_s >= limits.timeout_s):
+        return Failure("timeout", f"still not done after {limits.timeout_s:g} s of CPU time")
+    if code == OUT_OF_MEMORY:
+        return Failure("memory", "the program asked for more memory than its limit")
+    if code == -signal.SIGKILL:  # by the kernel: the zygote would have said so, and no program may signal another
+        held_mb = ending.peak_bytes // MEGABYTE
+        return Failure("memory", f"the machine or container had no more memory; the program held {held_mb} MB")
+    if code == -signal.SIGSYS:
+        return Failure("forbidden", "the program made a system call that no program may make")
+    if code < 0:
+        # most real-time signals have no name
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return Failure("crash", f"the program's process was killed by {name}")
+    return _left(code) if code else None
+
+
+def _left(code: int) -> Failure:
+    """Return the failure of a program that ended its process with the exit status `code`."""
+    return Failure("exit", f"the program ended its process itself, with status {code}")

@@ -1,0 +1,1 @@
+"""The second profile of the sandbox: an evaluator and a program together, with all processes that they start."""

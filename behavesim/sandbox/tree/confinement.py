@@ -1,0 +1,157 @@
+"""The layers around evaluations: those of the keeper, of the nursery that loads the evaluator, and of its children."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from behavesim.base.errors import SandboxError
+from behavesim.sandbox import kernel, landlock, layers, libraries, namespaces, processes, seccomp
+from behavesim.sandbox.layers import Confinement, Step
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.tree import calls, root
+
+MOST_PROCESSES = 512
+"""Most threads in all processes of one evaluation: enough for pools of workers, too few to fill a machine's table."""
+MOST_FILES = 8192
+"""Most files that all processes of one evaluation may have open together.
+
+Unread data in a pair of sockets (up to 0.2 MB in each) counts for no process. This limit keeps it below 2 GB.
+"""
+SCRATCH_MB = 512
+"""Size in MB of each folder of `root.SCRATCH` in an evaluation, and the largest size of a file.
+
+These folders take memory beyond `memory_mb`: enough for a build or a data set, too little to fill a machine.
+"""
+OPEN_FILES = 1024
+"""Most files that one process may have open, the default of most systems."""
+_SIGNALS = 1024
+"""Most queued signals and timers, which the kernel counts over all processes of a user."""
+
+
+@dataclass(frozen=True)
+class TreeConfinement(Confinement):
+    """The layers that the keeper has applied to itself, and those that the nursery and its children apply later.
+
+    If `own_pids` is not None, the keeper has a network and a root folder of its own; `proc` is then a descriptor of a
+    writable /proc, which only the nursery uses, once. `readable` are the files and folders that can be read besides the
+    machine's programs. `has_landlock` is whether each child makes Landlock rules: they name folders that it mounts.
+    """
+
+    readable: tuple[Path, ...] = ()
+    has_landlock: bool = False
+    proc: int | None = None
+
+    @cached_property
+    def _before_closing(self) -> tuple[Step, ...]:
+        alone = () if self.own_pids is None else (partial(root.enter_scratch, SCRATCH_MB, self.readable), _MEASURABLE)
+        return (*self._leave_zygote(), *alone, *self._limit_resources(), *self._give_up_rights())
+
+    def _limit_resources(self) -> Iterator[Step]:
+        """Yield steps that set the resource limits of each process; the keeper limits all processes together."""
+        bounds = {
+            # what the evaluator has loaded does not count: this runs when the nursery forks its first child
+            # RLIMIT_AS would end runtimes that reserve addresses without using them, such as those of Java and Go
+            resource.RLIMIT_DATA: processes.data_memory() + self.limits.memory_mb * MEGABYTE,
+            resource.RLIMIT_CPU: math.ceil(self.limits.timeout_s) + 1,
+            **_SHARED_BOUNDS,
+            resource.RLIMIT_NPROC: self.tasks,
+        }
+        yield from layers.bounded(bounds)
+
+    def _give_up_rights(self) -> Iterator[Step]:
+        yield from super()._give_up_rights()
+        if self.has_landlock:
+            yield self._restrict_files
+
+    def _restrict_files(self) -> None:
+        """Let this process read and execute only what it may see, and write only to devices and scratch folders."""
+        seen = (Path("/"),) if self.own_pids is not None else (*self.readable, *map(Path, root.SYSTEM))
+        rules = landlock.tree_ruleset(seen, map(Path, (*root.DEVICES, *root.SCRATCH)))
+        landlock.restriction(rules)()
+
+    def enter_nursery(self) -> TreeConfinement:
+        """Confine the nursery, a fork of the keeper, before it loads an evaluator; return what its children apply.
+
+        If there are namespaces, it enters further ones: only a child of the calling process returns. There it may still
+        make namespaces and mounts, to isolate its children, but cannot change the keeper's mounts. Raises OSError if a
+        layer fails.
+        """
+        kept, own_pids = 0, None
+        if self.own_pids is not None and self.proc is not None:
+            own_pids, kept = namespaces.nest(self.proc), kernel.SYS_ADMIN
+            os.close(self.proc)
+            os.close(self.own_pids)
+            root.enter_scratch(SCRATCH_MB, self.readable, has_own_processes=False)
+        processes.adopt_orphans()
+        for step in layers.bounded(_SHARED_BOUNDS):
+            step()
+        kernel.prepared_prctl(layers.PR_SET_NO_NEW_PRIVS, 1)()
+        kernel.prepared_to_drop_capabilities(kept)()
+        kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+        if self.calls is not None:
+            seccomp.installation(calls.nursery_program())()
+        return replace(self, own_pids=own_pids, proc=None, zygote=os.getpid())
+
+
+_MEASURABLE = kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 1)
+"""The step after which the keeper may read how much memory a child shares; no other evaluation sees the child."""
+_SHARED_BOUNDS = {
+    resource.RLIMIT_FSIZE: SCRATCH_MB * MEGABYTE,
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_NOFILE: OPEN_FILES,
+    resource.RLIMIT_SIGPENDING: _SIGNALS,
+    resource.RLIMIT_MSGQUEUE: 0,
+}
+"""Resource limits (setrlimit) of the nursery and of each process of an evaluation: bytes for sizes, else numbers."""
+
+
+def prepare(
+    wanted: tuple[str, ...], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...]
+) -> TreeConfinement:
+    """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
+
+    `wanted` are names from `layers.LAYERS`; one that fails is left out and noted. With namespaces, only a child of the
+    calling process returns. `readable` files and folders can be read besides Python, its libraries and the machine's
+    programs. With namespaces, `hidden` paths and `root.secrets` below them cannot. Raises SandboxError if the system is
+    not Linux, or as `layers.require_memory`.
+    """
+    if not processes.LINUX:
+        raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")
+    given = [path.resolve() for path in readable]
+    unseen = (*hidden, *(each for folder in given if folder.is_dir() for each in root.secrets(folder)))
+    every = {*given, *libraries.readable_paths(), *(path.resolve() for path in libraries.interpreters())}
+    seen = tuple(sorted(path for path in every if path.exists()))
+    address_space, tasks = layers.begin(limits, MOST_PROCESSES)
+    attempts = layers.Attempts(wanted)
+    attempts.put_on("user", lambda: layers.leave_root(seen))
+    own = attempts.put_on("namespaces", partial(_enter_own_world, seen, unseen))
+    has_landlock = attempts.put_on("landlock", _landlock_works) or False
+    filtered = attempts.put_on("seccomp", partial(calls.program, may_connect=own is not None))
+    kernel.prepared_prctl(kernel.PR_SET_DUMPABLE, 0)()
+    own_pids, proc = own or (None, None)
+    return TreeConfinement(
+        *(limits, os.getpid(), address_space, tasks, own_pids, None, filtered, tuple(attempts.notes)),
+        readable=seen,
+        has_landlock=has_landlock,
+        proc=proc,
+    )
+
+
+def _enter_own_world(readable: tuple[Path, ...], hidden: tuple[Path, ...]) -> tuple[int, int]:
+    """Enter namespaces and a root folder; only a child process returns.
+
+    Returns descriptors of its namespace of processes, and of a writable /proc.
+    """
+    own_pids = namespaces.enter()
+    return own_pids, root.enter(readable, hidden)
+
+
+def _landlock_works() -> bool:
+    os.close(landlock.tree_ruleset((), ()))
+    return True

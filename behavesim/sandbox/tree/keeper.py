@@ -1,0 +1,291 @@
+"""The keeper: stands between the daemon and the nursery, and enforces the limits over whole trees of processes.
+
+It runs no code of evaluators or programs. It believes the nursery's messages only about the nursery's evaluations. No
+evaluation can see the keeper. The nursery can, but cannot trace it, read its memory, or stop it with a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import signal
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from behavesim.base.clock import Clock
+from behavesim.sandbox import processes
+from behavesim.sandbox.limits import MEGABYTE, Limits
+from behavesim.sandbox.messages import FORK, REQUEST, Ending, Ready, line
+from behavesim.sandbox.tree import confinement, usage
+from behavesim.sandbox.tree.nursery import MOST_SAID
+
+LOOK_MS = 20.0
+"""Shortest pause between two checks of what running evaluations use (ms): a check takes about 0.2 ms."""
+_SHARE = 10
+"""The pause after a check is at least this many times as long as the check: checks take less than a tenth of a core."""
+FORK_S = 1.0
+"""CPU seconds by which each evaluation raises the nursery's own limit: a fork takes milliseconds."""
+_LONGEST_LINE = 1 << 16
+"""Most bytes of a message of the nursery whose end has not arrived."""
+_NO_STATUS = 1 << 16
+"""The smallest number that is no wait status: these have 16 bits."""
+
+
+class NurseryFailed(Exception):
+    """Raised if the nursery fails, ends, exceeds a limit or sends no valid message; its text is for the daemon.
+
+    `is_usage` is True if the evaluator is at fault, False if the sandbox is.
+    """
+
+    def __init__(self, said: str, is_usage: bool = True) -> None:
+        super().__init__(said)
+        self.is_usage = is_usage
+
+
+@dataclass
+class _Evaluation:
+    """A running evaluation: when it started and must end by the keeper's clock (s), why it was killed, its CPU time.
+
+    `killed` is "" if it was not. `handle` is a pidfd of its first process and `pid` that process's number; None and 0
+    until the nursery sends the pidfd.
+    """
+
+    started: float
+    deadline: float
+    killed: str = ""
+    handle: int | None = None
+    pid: int = 0
+    cpu: usage.CpuMeter = field(default_factory=usage.CpuMeter)
+
+
+class Keeper:
+    """Passes requests on to a nursery and endings back, and kills trees that exceed a limit.
+
+    `control` leads to the daemon and `link` to the nursery, whose process id is `nursery`. To load the evaluator, the
+    nursery may use `load_s` seconds of CPU time and as much memory as an evaluation. Once it has loaded it, `ready` is
+    sent to the daemon.
+    """
+
+    def __init__(
+        self, control: socket.socket, link: socket.socket, nursery: int, limits: Limits, load_s: float, ready: Ready
+    ) -> None:
+        self._control, self._link, self._nursery = control, link, nursery
+        self._limits, self._load_s, self._ready = limits, load_s, ready
+        self._clock = Clock()
+        self._running: dict[int, _Evaluation] = {}  # by the daemon's number
+        self._rest = b""
+        self._is_loaded = False
+        self._loaded_memory = 0  # bytes that the nursery holds once it has loaded: evaluations share them
+        self._nursery_cpu = usage.CpuMeter()
+        self._nursery_may_s = load_s
+        self._wakeup = processes.wake_on(signal.SIGCHLD, signal.SIGTERM)
+        self._poll = select.poll()
+        for each in (control, link, self._wakeup):
+            self._poll.register(each, select.POLLIN)
+
+    def serve(self) -> None:
+        """Serve until the daemon closes its socket, this process gets SIGTERM, or the nursery fails.
+
+        If the nursery fails, an error is sent to the daemon. In each case all evaluations and the nursery are killed.
+        """
+        try:
+            patience_ms: float | None = LOOK_MS
+            while self._serve_once(patience_ms):
+                patience_ms = self._enforce_limits()
+        except NurseryFailed as error:
+            self._control.sendall(line({"error": str(error), "is_usage": error.is_usage}))
+        finally:
+            for each in self._running.values():
+                _kill(each, "cancelled")
+            processes.kill_tree(self._nursery)
+            os.waitpid(self._nursery, 0)
+            processes.kill_strays(())
+
+    def _serve_once(self, patience_ms: float | None) -> bool:
+        """Act on requests, messages and signals that come within `patience_ms` (None: no limit); False at the end."""
+        for fd, _ in self._poll.poll(patience_ms):
+            if fd == self._control.fileno():
+                if not self._obey():
+                    return False
+            elif fd == self._link.fileno():
+                self._listen()
+            elif signal.SIGTERM in self._wakeup.recv(4096):
+                return False
+        return True
+
+    def _obey(self) -> bool:
+        """Carry out one request of the daemon; False if it closed its socket. Raises NurseryFailed if a fork fails."""
+        data, fds, _, _ = socket.recv_fds(self._control, REQUEST.size, 2)
+        if len(data) < REQUEST.size:
+            return False
+        request, job = REQUEST.unpack(data)
+        if request == FORK:
+            try:
+                socket.send_fds(self._link, [data], fds, socket.MSG_DONTWAIT)
+            except OSError as error:
+                raise NurseryFailed(f"the evaluator's process takes no more programs: {error.strerror}") from error
+            now = self._clock()
+            self._running[job] = _Evaluation(now, now + self._limits.wall_s)
+            self._nursery_may_s += FORK_S
+        elif each := self._running.get(job):  # otherwise it has just ended
+            _kill(each, "cancelled")
+        for fd in fds:
+            os.close(fd)
+        return True
+
+    def _listen(self) -> None:
+        """Receive messages of the nursery and act on them; raises NurseryFailed if it ended, failed or sent others."""
+        data, fds, _, _ = socket.recv_fds(self._link, _LONGEST_LINE, 4, socket.MSG_DONTWAIT)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        try:
+            if len(self._rest) > _LONGEST_LINE:
+                raise ValueError("a line without an end")
+            for each in lines:
+                self._hear(json.loads(each), fds)
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            raise NurseryFailed(
+                "the evaluator wrote into a socket of the sandbox, which it must leave alone"
+            ) from error
+        finally:
+            for fd in fds:
+                os.close(fd)
+        if not data:
+            raise NurseryFailed("the evaluator ended its own process")
+
+    def _hear(self, message: Mapping[str, object], fds: list[int]) -> None:
+        """Act on one message of the nursery; `fds` came with it, or with another message received together with it.
+
+        Raises NurseryFailed if it reports a failure. If it is not a valid message, raises ValueError, TypeError,
+        LookupError, AttributeError or OverflowError.
+        """
+        if "error" in message:
+            raise NurseryFailed(str(message["error"])[:MOST_SAID], message.get("is_usage") is True)
+        if "loaded" in message:
+            self._be_loaded()
+        elif "status" in message:
+            self._end(Ending(**message))  # type: ignore[arg-type]  # checked there
+        else:
+            each, handle = self._running[int(str(message["job"]))], fds.pop()
+            if each.handle is not None:
+                raise ValueError("an evaluation has one first process")
+            each.handle, each.pid = handle, _pid_of(handle)
+            if each.killed:
+                _kill(each, each.killed)
+
+    def _be_loaded(self) -> None:
+        """Tell the daemon, the first time, that evaluations can begin.
+
+        Raises NurseryFailed, at any call, if the evaluator has threads or processes of its own that still run.
+        """
+        tree = usage.tree(self._nursery, usage.processes())
+        # the nursery itself, and if it has namespaces of its own the process that waits for it
+        if any(process.threads > 1 for process in tree.values()):
+            raise NurseryFailed(
+                "the evaluator starts threads when it is loaded; a fork would lose them. Start them in it"
+            )
+        if len(tree) > 2:
+            raise NurseryFailed("the evaluator starts processes when it is loaded; start them when it is called")
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._loaded_memory = sum(process.resident for process in tree.values())
+            self._control.sendall(line(self._ready))
+
+    def _end(self, ending: Ending) -> None:
+        """Report the end of an evaluation to the daemon; raises as `_hear` if none runs or a value is impossible."""
+        is_status = isinstance(ending.status, int) and 0 <= ending.status < _NO_STATUS
+        if not (is_status and math.isfinite(ending.cpu_s) and ending.cpu_s >= 0):
+            raise ValueError("no ending")
+        each = self._running.pop(ending.job)
+        if each.handle is not None:
+            os.close(each.handle)
+        cpu_s = max(ending.cpu_s, each.cpu.most_s)  # the kernel counts no process that nobody waited for
+        self._control.sendall(line(Ending(ending.job, ending.status, each.killed, cpu_s, int(ending.peak_bytes))))
+
+    def _enforce_limits(self) -> float | None:
+        """Kill evaluations that exceeded a limit; return how soon to check again (ms).
+
+        Returns None if the evaluator is loaded and no evaluation runs. Raises NurseryFailed if the nursery itself
+        exceeded a limit.
+        """
+        if self._is_loaded and not self._running:
+            return None
+        began, seen = self._clock(), usage.processes()
+        for each in self._running.values():
+            if why := self._exceeded(each, usage.tree(each.pid, seen) if each.pid else {}):
+                _kill(each, why)
+        self._limit_nursery(seen)
+        return max(LOOK_MS, 1e3 * _SHARE * (self._clock() - began))
+
+    def _exceeded(self, each: _Evaluation, members: dict[int, usage.Process]) -> str:
+        """Return the first limit that an evaluation, whose processes are `members`, exceeds; "" if none.
+
+        It is one of "processes", "cpu", "wall", "memory", "files", in this order.
+        """
+        # processes come first: of very many it takes long to find out more
+        if sum(process.threads for process in members.values()) > confinement.MOST_PROCESSES:
+            return "processes"
+        first_s = processes.cpu_seconds(each.pid) if each.pid else 0.0  # exact, where `members` count in ticks
+        if max(each.cpu.read(members), first_s) >= self._limits.timeout_s:
+            return "cpu"
+        now = self._clock()
+        if now >= each.deadline:
+            without_s = sum(map(processes.seconds_without_a_core, members))
+            each.deadline = each.started + min(self._limits.wall_s + without_s, self._limits.longest_s)
+        if now >= each.deadline:
+            return "wall"
+        if usage.holds_more(members, self._limits.memory_mb * MEGABYTE + self._loaded_memory):
+            return "memory"
+        # few processes cannot have so many
+        has_many = len(members) * confinement.OPEN_FILES > confinement.MOST_FILES
+        return "files" if has_many and usage.open_files(members) > confinement.MOST_FILES else ""
+
+    def _limit_nursery(self, seen: Mapping[int, usage.Process]) -> None:
+        """Raise NurseryFailed if the nursery, without its evaluations, exceeds a limit.
+
+        Raises it also if an evaluation has no process by its deadline, or has not ended 1 s after its `longest_s`.
+        """
+        now, kept_s = self._clock(), self._limits.longest_s
+        if any(
+            (each.pid == 0 and now >= each.deadline) or now >= each.started + kept_s + 1
+            for each in self._running.values()
+        ):
+            raise NurseryFailed("the evaluator keeps the sandbox from starting and ending programs")
+        own = usage.tree(self._nursery, seen, {each.pid: each for each in self._running.values()})
+        # evaluations are among the children that it waited for
+        without_reaped = {pid: replace(process, reaped_s=0.0) for pid, process in own.items()}
+        if self._nursery_cpu.read(without_reaped) > self._nursery_may_s:
+            raise NurseryFailed(f"the evaluator was not loaded after {self._load_s:g} s of CPU time")
+        if usage.holds_more(own, self._limits.memory_mb * MEGABYTE + self._loaded_memory):
+            raise NurseryFailed(f"the evaluator takes more than {self._limits.memory_mb} MB of memory to load")
+        if sum(process.threads for process in own.values()) > confinement.MOST_PROCESSES:
+            raise NurseryFailed(f"the evaluator starts more than {confinement.MOST_PROCESSES} processes when loaded")
+
+
+def _kill(each: _Evaluation, why: str) -> None:
+    """Note why an evaluation is killed, unless a reason is noted, and kill its first process and that one's group.
+
+    With a namespace of its own, all its processes die with the first. Without a pidfd yet, the reason is only noted.
+    """
+    each.killed = each.killed or why
+    if each.handle is None:
+        return  # killed as soon as the nursery names it
+    try:
+        signal.pidfd_send_signal(each.handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    processes.kill_tree(each.pid)
+
+
+def _pid_of(handle: int) -> int:
+    """Return the id, in this process's namespace, of the process behind a pidfd.
+
+    Raises ValueError if `handle` is no pidfd, or its process is gone or not visible here.
+    """
+    with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as about:  # noqa: PTH123
+        for each in about:
+            if each.startswith("Pid:") and int(each[4:]) != 0:
+                return int(each[4:])
+    raise ValueError("no process")

@@ -1,0 +1,148 @@
+"""A root folder for evaluations: only listed files exist in it, and only the folders SCRATCH can be written to."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from behavesim.base.errors import SandboxError
+from behavesim.sandbox import kernel, namespaces
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"),
+    *("/etc/alternatives", "/etc/fonts", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+    *("/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd"),
+)
+"""Programs and libraries of the machine, so that an evaluator can start compilers and other tools."""
+DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
+"""The devices that programs expect. None of them holds data of other processes, or passes data on to them."""
+SCRATCH = ("/tmp", "/dev/shm")
+"""The folders that an evaluation can write to: its temporary files, and memory that its processes share by name."""
+MOST_ENTRIES = 20_000
+"""Number of files and folders after which `secrets` stops: it takes some 0.1 s."""
+_BIND, _RECURSIVE, _REMOUNT = 1 << 12, 1 << 14, 1 << 5
+_READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
+_DETACH = 2
+_HERE, _WITH_ALL_BELOW = -100, 0x8000
+"""Arguments of mount_setattr(2): paths start in this process's folder; what is mounted below a path changes, too."""
+
+
+def secrets(folder: Path) -> Iterator[Path]:
+    """Yield the paths below a folder, at any depth, that evaluations must not see: sockets, pipes, and hidden names.
+
+    Keys lie in files such as `.env` and `.netrc`. A socket leads to another program even through a read-only folder.
+    Hidden folders, whose names begin with a dot, are yielded but not entered. The search stops after the folder in
+    which the number of entries exceeds MOST_ENTRIES.
+    """
+    looked_at = 0
+    for place, folders, files in os.walk(folder):
+        yield from (Path(place, name) for name in (*folders, *files) if name.startswith("."))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(place, name) for name in files):
+            if not path.is_symlink() and (path.is_socket() or path.is_fifo()):
+                yield path
+        looked_at += len(files) + len(folders)
+        if looked_at > MOST_ENTRIES:
+            return
+
+
+def enter(readable: Iterable[Path], hidden: Iterable[Path]) -> int:
+    """Make a new read-only root folder with SYSTEM, DEVICES and `readable` at their own paths, and move into it.
+
+    The process must have entered namespaces. Paths that do not exist are skipped. A folder with a `hidden` path below
+    it is bound entry by entry, so that the hidden path does not exist, even if it is made later. A readable path below
+    a hidden folder does exist. /proc is read-only: root may change the whole machine's settings there. Returns a
+    descriptor of another /proc that can be written to. Raises OSError if the machine forbids a step, SandboxError for
+    a path that is not absolute.
+    """
+    place = Path("/proc")  # the folder that surely exists and holds nothing to be shown
+    _mount("tmpfs", str(place), "tmpfs", _NO_SETUID | _NO_DEVICES, "mode=755")
+    kept = sorted({*map(Path, SYSTEM), *map(Path, DEVICES), *readable})
+    without = {path.resolve() for path in hidden}
+    for path in kept:
+        above = next((other for other in kept if other in path.parents and not other.is_symlink()), None)
+        if path.exists() and (above is None or without.intersection((path, *path.parents))):
+            _show(path, place, set() if above else without)
+    for folder in (*SCRATCH, "/proc"):
+        _inside(place, Path(folder)).mkdir(parents=True, exist_ok=True)
+    proc = str(_inside(place, Path("/proc")))
+    _mount("proc", proc, "proc", _NO_SETUID | _NO_DEVICES)
+    writable = os.open(proc, os.O_PATH | os.O_DIRECTORY)
+    kernel.prepared_syscall("umount2", proc.encode(), _DETACH)()
+    # an existing proc is what lets each evaluation mount one of its own
+    _mount("proc", proc, "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    os.chdir(place)
+    kernel.prepared_syscall("pivot_root", b".\0", b".\0")()
+    kernel.prepared_syscall("umount2", b".\0", _DETACH)()
+    os.chdir("/")
+    _mount("none", "/", "none", _REMOUNT | _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+    return writable
+
+
+def enter_scratch(size_mb: int, readable: Iterable[Path], has_own_processes: bool = True) -> None:
+    """Give this process empty SCRATCH folders to write to, which hold `size_mb` MB each and are seen by it alone.
+
+    `readable` paths below these folders stay visible. `has_own_processes` is whether the process is in a new namespace
+    of processes; it then gets a /proc that shows only these. Raises OSError if the machine forbids a step.
+    """
+    kernel.prepared("unshare", namespaces.NEW_MOUNTS | namespaces.NEW_IPC)()
+    paths = set(readable)
+    highest = (path for path in sorted(paths) if paths.isdisjoint(path.parents))
+    covered = [(os.open(path, os.O_PATH), path) for path in highest if any(map(path.is_relative_to, SCRATCH))]
+    for folder in SCRATCH:
+        _mount("tmpfs", folder, "tmpfs", _NO_SETUID | _NO_DEVICES, f"size={size_mb}m,mode=1777")
+    for fd, path in covered:
+        _make(path, stat.S_ISDIR(os.fstat(fd).st_mode))
+        _mount(f"/proc/self/fd/{fd}", str(path), "none", _BIND | _RECURSIVE)
+        os.close(fd)
+    if has_own_processes:
+        _mount("proc", "/proc", "proc", _READ_ONLY | _NO_SETUID | _NO_DEVICES)
+
+
+def _show(path: Path, place: Path, hidden: Collection[Path]) -> None:
+    """Bind a path read-only to the same path below `place`, without `hidden` paths; symbolic links are copied."""
+    inside = _inside(place, path)
+    if path in hidden:
+        return
+    if path.is_symlink():
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        inside.symlink_to(path.readlink())
+    elif any(path in each.parents for each in hidden):
+        inside.mkdir(parents=True, exist_ok=True)
+        for child in path.iterdir():
+            _show(child, place, hidden)
+    else:
+        _bind(path, inside)
+
+
+def _bind(path: Path, inside: Path) -> None:
+    _make(inside, path.is_dir())
+    _mount(str(path), str(inside), "none", _BIND | _RECURSIVE)
+    # other file systems may be mounted below the path; a remount would leave these as they are
+    attributes = struct.pack("=QQQQ", _READ_ONLY | _NO_SETUID, 0, 0, 0)  # `struct mount_attr`
+    kernel.prepared_syscall(
+        "mount_setattr", _HERE, f"{inside}\0".encode(), _WITH_ALL_BELOW, attributes, len(attributes)
+    )()
+
+
+def _mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """Mount a file system of type `kind` at `target` by mount(2); raises OSError if it fails."""
+    kernel.prepared("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode())()
+
+
+def _make(path: Path, is_folder: bool) -> None:
+    """Make an empty folder or file, unless it exists, and the folders above it: a target for a mount."""
+    if is_folder:
+        path.mkdir(parents=True, exist_ok=True)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def _inside(place: Path, path: Path) -> Path:
+    if not path.is_absolute():
+        raise SandboxError(f"a path in the sandbox must be absolute, not {path}")
+    return place / path.relative_to("/")

@@ -1,0 +1,136 @@
+"""CPU time, memory, threads and open files of a process and all its descendants, from the kernel's /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGESIZE")
+_PARENT, _FIRST_TIME, _THREADS, _STARTED, _RESIDENT = (
+    1,
+    11,
+    17,
+    19,
+    21,
+)  # fields of /proc/PID/stat behind the command's name
+_SHARED_BY_ALL = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
+"""Lines of /proc/PID/smaps_rollup on memory that no file backs; shared memory is divided among the processes."""
+_ALL_OF_ONE = ("RssAnon:", "RssShmem:", "VmSwap:")
+"""Lines of /proc/PID/status on the same memory; shared memory counts in full for each process."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: the id of its parent, its own CPU time (s), that of children it waited for, and number of threads.
+
+    `resident` is its resident memory (bytes), shared memory and files included. `started` (clock ticks since the
+    machine started) distinguishes it from an earlier process with the same id.
+    """
+
+    parent: int
+    cpu_s: float
+    reaped_s: float
+    resident: int
+    threads: int
+    started: int
+
+
+class CpuMeter:
+    """CPU seconds of a tree of processes over its life, from repeated readings; `most_s` is the last result of `read`.
+
+    The kernel drops the time of a process that nobody waits for. So the last reading of each process is kept.
+    """
+
+    def __init__(self) -> None:
+        self.most_s = 0.0
+        self._gone_s = 0.0
+        self._living: dict[tuple[int, int], float] = {}
+
+    def read(self, members: Mapping[int, Process]) -> float:
+        """Return the tree's CPU seconds so far, ended processes included; the result never falls.
+
+        `members` are the tree's living processes, by process id.
+        """
+        living = {(pid, process.started): process.cpu_s for pid, process in members.items()}
+        self._gone_s += sum(cpu_s for each, cpu_s in self._living.items() if each not in living)
+        self._living = living
+        own_s = sum(living.values())
+        # two lower bounds of the truth: the second misses what nobody waited for, the first what no look met
+        with_reaped_s = own_s + sum(process.reaped_s for process in members.values())
+        self.most_s = max(self.most_s, own_s + self._gone_s, with_reaped_s)
+        return self.most_s
+
+
+def processes() -> dict[int, Process]:
+    """Return all processes that this process can see in /proc, by process id; empty where there is no /proc."""
+    return dict(_seen())
+
+
+def tree(root: int, seen: Mapping[int, Process], without: Mapping[int, object] | None = None) -> dict[int, Process]:
+    """Return the process `root` and its descendants, by process id; empty if `root` is not among `seen`.
+
+    Descendants whose ids are in `without` are left out, with their own descendants.
+    """
+    children: dict[int, list[int]] = {}
+    for pid, process in seen.items():
+        children.setdefault(process.parent, []).append(pid)
+    found: dict[int, Process] = {}
+    waiting = [root] if root in seen else []
+    while waiting:
+        pid = waiting.pop()
+        found[pid] = seen[pid]
+        waiting += [child for child in children.get(pid, ()) if child not in (without or {})]
+    return found
+
+
+def holds_more(members: Mapping[int, Process], limit: int) -> bool:
+    """Whether processes together hold more than `limit` bytes of memory that no file backs, shared memory counted once.
+
+    The exact sum takes the kernel milliseconds. It is computed only if the sum of resident memory, in which files count
+    too and shared memory counts for each process, is above the limit.
+    """
+    if sum(process.resident for process in members.values()) <= limit:
+        return False
+    return sum(map(_held, members)) > limit
+
+
+def _held(pid: int) -> int:
+    """Return the bytes of memory of a process that no file backs, swap included; 0 if it has ended.
+
+    Shared memory is divided among the processes, or counts in full if smaps_rollup cannot be read.
+    """
+    for file, names in (("smaps_rollup", _SHARED_BY_ALL), ("status", _ALL_OF_ONE)):
+        # the process has ended, or keeps the first file to itself: then all that it shares counts as its own
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+            return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))
+    return 0
+
+
+def _seen() -> Iterator[tuple[int, Process]]:
+    with contextlib.suppress(OSError), os.scandir("/proc") as folder:
+        for entry in folder:
+            # a process may end between these lines
+            with contextlib.suppress(OSError):
+                if entry.name.isdecimal():
+                    yield int(entry.name), _process(Path(entry.path))
+
+
+def _process(folder: Path) -> Process:
+    fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()  # a command's name may hold anything
+    own, reaped = (sum(map(int, fields[at : at + 2])) / _TICKS_A_SECOND for at in (_FIRST_TIME, _FIRST_TIME + 2))
+    resident = int(fields[_RESIDENT]) * _PAGE
+    return Process(int(fields[_PARENT]), own, reaped, resident, int(fields[_THREADS]), int(fields[_STARTED]))
+
+
+def open_files(members: Mapping[int, Process]) -> int:
+    """Return the number of open files of all processes together; 0 before Linux 6.2, which does not count them."""
+    found = 0
+    for pid in members:
+        with contextlib.suppress(OSError):  # it has ended
+            found += Path(f"/proc/{pid}/fd").stat().st_size
+    return found

@@ -1,0 +1,85 @@
+"""Sends programs and the arguments of calls through sockets between trusted processes and children.
+
+Arguments are pickles, which only trusted code writes. Other bytes, such as frames, are written by `send`.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from typing import Any
+
+from behavesim.sandbox.frames import FrameError
+
+SIZE = struct.Struct("<Q")
+"""The number of bytes that follow: of a program's source, or of a question's pickle."""
+ADVICE = "call it with numbers, arrays and plain containers of them"
+"""The end of a message about arguments that cannot be sent to a program apart."""
+Question = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional and the named arguments of one call."""
+
+
+def send(fd: int, frame: bytes) -> None:
+    """Write all bytes of `frame` to a socket; raises OSError if the other end is closed.
+
+    It uses write(2), since the seccomp filter forbids send(2).
+    """
+    rest = memoryview(frame)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def receive(fd: int, data: bytes, size: int, at_once: int = 1 << 16) -> bytes:
+    """Return `data` and what follows it at the socket `fd`, at least `size` bytes in all.
+
+    It is longer if more bytes have arrived: up to `at_once` are read together, which saves a system call for each
+    short message. With 0 it has exactly `size` bytes. Raises ConnectionError if the other end closes before that.
+    """
+    while len(data) < size:
+        chunk = os.read(fd, max(at_once, size - len(data)))
+        if not chunk:
+            raise ConnectionError("the other process ended")
+        data += chunk
+    return data
+
+
+def encode_source(source: str) -> bytes:
+    """Return the bytes that send a program; characters that UTF-8 cannot encode become question marks."""
+    encoded = source.encode(errors="replace")
+    return SIZE.pack(len(encoded)) + encoded
+
+
+def receive_source(fd: int) -> str:
+    """Return the program that arrives at the socket; raises ConnectionError if the sender closes it before the end."""
+    # nothing behind the program is read with it: calls may follow, for another reader
+    (size,) = SIZE.unpack(receive(fd, b"", SIZE.size, at_once=0))
+    return receive(fd, b"", size, at_once=0).decode()
+
+
+def encode_question(arguments: tuple[Any, ...], named: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes that send one call's arguments, positional and `named`.
+
+    Raises what pickle raises for objects it cannot hold: PicklingError, TypeError, AttributeError or RecursionError.
+    """
+    pickled = pickle.dumps((arguments, named or {}), protocol=5)
+    return SIZE.pack(len(pickled)) + pickled
+
+
+def receive_question(fd: int) -> Question | None:
+    """Return the next call's arguments from the socket `fd`; None if the other end closes before their end.
+
+    Raises FrameError if they contain an object whose class cannot be imported here, such as one of the task's file.
+    """
+    try:
+        data = receive(fd, b"", SIZE.size)
+        (size,) = SIZE.unpack_from(data)
+        data = receive(fd, data, SIZE.size + size)
+    except ConnectionError:
+        return None
+    try:
+        asked: Question = pickle.loads(memoryview(data)[SIZE.size :])
+    except (ImportError, AttributeError) as error:
+        what = f"what only the task's file knows ({error})"
+        raise FrameError(f"`solve` calls the function with {what}; {ADVICE}") from error
+    return asked

@@ -1,0 +1,101 @@
+"""What is known of a run as a whole, apart from its candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from behavesim.base.errors import JournalError
+from behavesim.state.events import (
+    ClockRead,
+    Injected,
+    PortfolioChosen,
+    Recommended,
+    RunEvent,
+    RunForked,
+    RunResumed,
+    RunStarted,
+    RunStopped,
+)
+from behavesim.state.tally import Tally
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RunFacts:
+    """What is known of a run as a whole, apart from its candidates; the base class of `RunState`."""
+
+    started: RunStarted | None = None
+    """The settings and the provenance in force, from the start or the last fork; None before the start."""
+    isolation: str = ""
+    """The sandbox's isolation level: strong+, strong, partial or process; "" before the start."""
+    stopped: str | None = None
+    """The `reason` of RunStopped; None while the run goes on, or if it was killed."""
+    failure: str = ""
+    """What went wrong, if an error ended the run: the `message` of RunStopped; "" otherwise."""
+    under_way: int | None = None
+    """Number of requests at the stop that may be billed and that no reply counts; None if unknown or not stopped."""
+    spent: list[int] = field(default_factory=list)
+    """The budgets (candidates) that were used up since the start or the last fork, in order."""
+    registered: int = 0
+    """Number of candidates registered. They are registered in the order of their numbers."""
+    without_candidate: int = 0
+    """Number of regroupings and notes since a candidate was last asked for or registered, to notice endless ones."""
+    injected: list[Injected] = field(default_factory=list)
+    """Injected programs that have not become candidates yet, oldest first."""
+    injected_names: set[str] = field(default_factory=set)
+    """The names of all injected programs, those that became candidates included."""
+    active_s: float = 0.0
+    """Seconds the run has been active by the last clock reading in force, by which decisions are made; 0 before."""
+    readings: list[ClockRead] = field(default_factory=list)
+    """Clock readings not in force yet, oldest first: they wait until their number of candidates is registered."""
+    recommended: Recommended | None = None
+    """The latest choice on validation instances; None if none was made."""
+    portfolio: PortfolioChosen | None = None
+    """The latest portfolio; None if none was chosen."""
+    tally: Tally = field(default_factory=Tally)
+    """Counts of outcomes and requests."""
+
+    @property
+    def budget(self) -> int:
+        """The budget (candidates) at the start or the last fork, not as raised later; JournalError before the start."""
+        if self.started is None:
+            raise JournalError("a run that has not started has no budget")
+        return int(self.started.settings["budget"])
+
+    @property
+    def last_reading_s(self) -> float:
+        """Active seconds of the run at the last clock reading, in force or not; 0 before the first."""
+        return self.readings[-1].active_s if self.readings else self.active_s
+
+    def _apply_to_run(self, event: RunEvent) -> None:
+        match event:
+            case Injected(name):
+                self.injected.append(event)
+                self.injected_names.add(name)
+            case ClockRead():
+                self.readings.append(event)
+                self._apply_readings()
+            case RunStarted():
+                self.started, self.isolation = event, event.isolation
+            case RunForked(_, settings, provenance):
+                self.without_candidate = 0  # the method may have been mended since
+                self.started, self.stopped = RunStarted(settings, provenance, self.isolation), None
+                self.failure, self.spent = "", []
+            case RunResumed():
+                self.stopped, self.failure, self.under_way, self.isolation = None, "", None, event.isolation
+                self.tally.unanswered += event.unanswered
+            case RunStopped(reason):
+                self.stopped, self.failure, self.under_way = reason, event.message, event.under_way
+                if reason == "budget" and self.registered not in self.spent:
+                    self.spent.append(self.registered)
+            case Recommended():
+                self.recommended = event
+            case PortfolioChosen():
+                self.portfolio = event
+            case _:
+                assert_never(event)
+
+    def _apply_readings(self) -> None:
+        """Put waiting clock readings in force, oldest first, until one needs more registered candidates."""
+        while self.readings and self.readings[0].registered <= self.registered:
+            self.active_s = self.readings.pop(0).active_s

@@ -1,0 +1,60 @@
+"""The copy of a task's file in a run's folder, so that the run can be moved to another machine."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from behavesim.base.errors import UsageError
+from behavesim.store.writing import write_errors_named
+from behavesim.task.evaluated import EvaluatorFile, first_program
+
+
+def keep_copy(task: str, folder: Path) -> None:
+    """Copy a task's file into the new folder `folder`, and the first program of an evaluator with it.
+
+    Do nothing if `task` is not the path of a .py or .toml file, or if the folder exists. The copy keeps the file's
+    name, as the task may be named after it. Raises JournalError if the copy fails, UsageError if a .toml file is not
+    valid.
+    """
+    file = Path(task)
+    if file.suffix not in (".py", ".toml") or folder.exists():
+        return
+    with write_errors_named(folder):
+        folder.mkdir()
+        if file.suffix == ".py":
+            shutil.copyfile(file, folder / file.name)
+            return
+        said = EvaluatorFile.read(file)
+        program = folder / "program" / Path(said.program).name
+        program.parent.mkdir()
+        if Path(said.program).is_dir():
+            shutil.copytree(said.program, program, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(said.program, program)
+        inside = replace(said, program=str(program.relative_to(folder)))
+        (folder / file.name).write_text(inside.to_toml(), encoding="utf-8")
+
+
+def at_hand(task: str, folder: Path) -> str:
+    """Return `task` unchanged; but if its file is gone or changed and there is a copy in `folder`, the copy's path.
+
+    An evaluator's first program counts as part of the file; the evaluator itself has no copy.
+    """
+    file, kept = Path(task), next((each for each in folder.glob("*.*") if each.suffix in (".py", ".toml")), None)
+    return task if kept is None or _is_equal(file, kept) else str(kept.resolve())
+
+
+def _is_equal(file: Path, kept: Path) -> bool:
+    """Whether the .py file is unchanged, or the .toml file has the same values and the same first program."""
+    if not file.is_file():
+        return False
+    if kept.suffix == ".py":
+        return file.read_bytes() == kept.read_bytes()
+    try:
+        now, then = EvaluatorFile.read(file), EvaluatorFile.read(kept)
+        programs = first_program(Path(now.program)), first_program(Path(then.program))
+    except UsageError:  # such as a program that is gone
+        return False
+    return programs[0] == programs[1] and replace(now, program="") == replace(then, program="")

@@ -1,0 +1,243 @@
+"""Tasks made of an evaluator and a first program, named in a small TOML file; both run in the sandbox."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from behavesim.base.errors import TaskError, UsageError, nearest
+from behavesim.base.score_source import ScoreSource
+from behavesim.base.text_file import read_text_file
+from behavesim.task.files import joined
+from behavesim.task.objective import Direction, Objective
+from behavesim.task.task import Solution, Split, Task
+from behavesim.trajectory import AlgorithmRun
+
+Convention = Literal["openevolve", "shinka", "llm4ad", "eoh", "command"]
+"""How an evaluator is called: as the project of that name does, or as a command."""
+Edits = Literal["full", "diff"]
+"""How a model writes a program: in full, or as SEARCH/REPLACE edits of one that it was shown."""
+_SMALLEST_HASH = 1_000_000
+"""Steps from this on are taken for hashes of values (31 bits); of these, one in 2 000 is smaller."""
+LARGEST = 1 << 20
+"""Largest size of a first program, all its files together, in characters: prompts show it."""
+
+
+@dataclass(frozen=True)
+class EvaluatorFile:
+    """The content of a task's TOML file, with absolute paths.
+
+    `evaluator` is a Python file, "FILE.py:Class", "module:Class", or a command with `{program}` for the program's path.
+    `program` is the first program: a file, or a folder of files. `thresholds` are the least scores with which a program
+    passes from stage 1 to 2, and from 2 to 3; without any, only `evaluate` is called. `entry_point` is the name that a
+    class evaluator calls. `runs_in` is the folder in which a command runs. `timeout_s` is in CPU seconds, of all
+    processes together. `budget` is the default number of programs to generate.
+    """
+
+    convention: Convention
+    evaluator: str
+    program: str
+    name: str = ""
+    description: str = ""
+    direction: Direction = "maximise"
+    best_known: float | None = None
+    thresholds: tuple[float, ...] = ()
+    edits: Edits = "full"
+    entry_point: str = ""
+    runs_in: str = ""
+    timeout_s: float = 300.0
+    budget: int = 100
+
+    @classmethod
+    def read(cls, path: Path) -> EvaluatorFile:
+        """Return the content of a TOML file; relative paths in it start from its folder, and become absolute.
+
+        Raises UsageError if it cannot be read, TaskError if it is not TOML or a key is missing, unknown or of a wrong
+        type. Whether the evaluator and the program exist is not checked.
+        """
+        try:
+            values = tomllib.loads(read_text_file(path, "task"))
+        except tomllib.TOMLDecodeError as error:
+            raise TaskError(f"{path} is no TOML: {error}") from None
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise TaskError(f"{path} has an unknown key {name!r}; {nearest(name, known) or ', '.join(known)}")
+        for name in ("convention", "evaluator", "program"):
+            if name not in values:
+                raise TaskError(f"{path} has no {name!r}; write it, or let `behavesim run --evaluator` make the file")
+        return cls._checked(path, values).from_folder(path.resolve().parent)
+
+    @classmethod
+    def _checked(cls, path: Path, values: Mapping[str, Any]) -> EvaluatorFile:
+        """Return values as a file's content; raises TaskError that names the first one of a wrong kind."""
+        from pydantic import TypeAdapter, ValidationError  # imported late: the sandbox does without it
+
+        try:
+            return TypeAdapter(cls).validate_python(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key, wanted = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Input ")
+            raise TaskError(f"{path}: {key} {wanted}, not {first['input']!r:.100}") from None
+
+    def from_folder(self, folder: Path) -> EvaluatorFile:
+        """Return the same content with relative paths completed by `folder`; only a command keeps `runs_in`."""
+        place, colon, name = self.evaluator.partition(":")
+        if self.convention != "command" and place.endswith(".py"):
+            place = str(folder / place)
+        evaluator = self.evaluator if self.convention == "command" else f"{place}{colon}{name}"
+        runs_in = str(folder / self.runs_in) if self.convention == "command" else ""
+        return replace(self, evaluator=evaluator, program=str(folder / self.program), runs_in=runs_in)
+
+    def to_toml(self) -> str:
+        """Return the content as TOML; values equal to their default are left out."""
+        import tomli_w  # imported late: few commands write a task's file
+
+        defaults = {field.name: field.default for field in fields(self)}
+        kept = {name: value for name, value in asdict(self).items() if value != defaults[name]}
+        return tomli_w.dumps(kept, multiline_strings=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the evaluator runs and which it can read.
+
+        It is a command's `runs_in`, else the folder of the evaluator's file, else that of the program.
+        """
+        if self.runs_in:
+            return Path(self.runs_in)
+        place = self.evaluator.partition(":")[0]
+        if self.convention != "command" and place.endswith(".py"):
+            return Path(place).parent
+        program = Path(self.program)
+        return program if program.is_dir() else program.parent
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the first program's file, such as ".cpp"; "" for a folder of files."""
+        program = Path(self.program)
+        return "" if program.is_dir() else program.suffix
+
+    def to_json(self) -> str:
+        """Return the content as JSON, which `from_json` reads in another process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> EvaluatorFile:
+        """Return the content from what `to_json` wrote, without checks."""
+        values = json.loads(text)
+        return cls(**{**values, "thresholds": tuple(values["thresholds"])})
+
+
+class EvaluatorTask(Task):
+    """A task whose evaluator and programs run together in the sandbox. So its scores are self-reported.
+
+    Its one instance, in the split "search" (others have none), identifies the evaluator: its hash, and convention,
+    thresholds and entry point of the TOML file.
+    """
+
+    def __init__(self, file: EvaluatorFile, name: str) -> None:
+        """`name` is the task's if the file gives none. Raises UsageError as `first_program` does."""
+        self.file = file
+        self.name = file.name or name
+        self.template = first_program(Path(file.program))
+        better = "higher" if file.direction == "maximise" else "lower"
+        self.description = (
+            file.description or f"An evaluator runs the program and scores it. A {better} score is better."
+        )
+        self.suffix = file.suffix
+        self.objective = Objective(file.direction, file.best_known)
+        self.timeout_s = file.timeout_s
+        self.budget = file.budget
+
+    @property
+    def score_source(self) -> ScoreSource:
+        """Self-reported: a program runs in one process with the evaluator, and could change what that says."""
+        return "self-reported"
+
+    @property
+    def entry_point(self) -> str:
+        """The name of the function or class in a program that a class evaluator calls; "" if it calls none by name."""
+        return self.file.entry_point
+
+    @property
+    def calls_a_function(self) -> bool:
+        """Whether the first program defines a function named `entry_point` at its top level.
+
+        Programs are then taken from replies as functions are. Raises TaskError if that program is not Python.
+        """
+        return any(isinstance(node, ast.FunctionDef) and node.name == self.entry_point for node in self._statements)
+
+    @property
+    def _statements(self) -> list[ast.stmt]:
+        try:
+            return ast.parse(self.template).body if self.entry_point else []
+        except SyntaxError as error:
+            raise TaskError(f"the first program {self.file.program} is no Python: {error}") from None
+
+    @property
+    def evaluator_hash(self) -> str:
+        """The SHA-256 (hexadecimal) of the evaluator's file; of the text of `evaluator` for a module or a command.
+
+        Raises TaskError if its file is gone.
+        """
+        path = Path(self.file.evaluator.partition(":")[0])
+        if path.suffix == ".py" and not path.is_file() and self.file.convention != "command":
+            raise TaskError(
+                f"the evaluator {path} is gone; put it back, or give a task's file that names it with --task"
+            )
+        content = path.read_bytes() if path.is_file() else self.file.evaluator.encode()
+        return hashlib.sha256(content).hexdigest()
+
+    def instances(self, split: Split) -> Sequence[Mapping[str, Any]]:
+        """Return, for "search", one mapping that identifies the evaluator wherever it lies; [] for other splits."""
+        if split != "search":
+            return []
+        kept = ("convention", "thresholds", "entry_point")
+        return [{"evaluator": self.evaluator_hash, **{name: getattr(self.file, name) for name in kept}}]
+
+    def solve(self, function: Callable[..., Any], instance: Any) -> Solution:
+        """Raise NotImplementedError: programs are run by the evaluator."""
+        raise NotImplementedError
+
+    def score(self, instance: Any, solution: Solution) -> float:
+        """Raise NotImplementedError: the score is the evaluator's."""
+        raise NotImplementedError
+
+    def trajectory(self, instance: Any, solution: Solution) -> AlgorithmRun:
+        """Raise NotImplementedError: the behaviour is recorded while the evaluator runs."""
+        raise NotImplementedError
+
+    def in_words(self, instance: Any, decision: int) -> str:
+        """Return a step of a recorded behaviour in words: a number, or a short name of a value that was hashed."""
+        return str(decision) if decision < _SMALLEST_HASH else f"the value #{decision:08x}"
+
+
+def first_program(path: Path) -> str:
+    """Return a program file's text, or the files of a folder as one text (see `files.joined`).
+
+    Files and folders whose names begin with a dot, and Python's caches, are left out. Raises UsageError if a file
+    cannot be read as UTF-8 text, if the text is blank or longer than LARGEST characters, or if `joined` refuses the
+    files.
+    """
+    if not path.is_dir():
+        text = read_text_file(path, "program")
+    else:
+        found = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
+        kept = [file for file in found if not any(part.startswith((".", "__pycache__")) for part in file.parts)]
+        try:
+            text = joined({file.as_posix(): read_text_file(path / file, "program") for file in kept})
+        except UsageError as error:
+            raise TaskError(
+                f"{error}; a program consists of text files, so keep any other beside the evaluator"
+            ) from None
+        except ValueError as error:
+            raise TaskError(f"cannot take the program {path}: {error}") from None
+    if not text.strip() or len(text) > LARGEST:
+        raise TaskError(f"the program {path} must hold between 1 and {LARGEST} characters, not {len(text)}")
+    return text

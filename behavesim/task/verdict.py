@@ -1,0 +1,43 @@
+"""The result of evaluating a program: its scores and trajectories, or the reason why it failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from behavesim.task.score import Metrics
+from behavesim.trajectory import AlgorithmRun, trajectories_of
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The evaluation of a program that did not fail: its score, and a score and a trajectory for each instance.
+
+    `cpu_s` is the program's CPU seconds on all instances together. `metrics` are further numbers by name, means over
+    the instances, and `feedback` is text about the program; both are empty if the task gives none.
+    """
+
+    score: float
+    scores: tuple[float, ...]
+    trajectories: tuple[AlgorithmRun, ...]
+    cpu_s: float
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = ""
+
+    @property
+    def states(self) -> int:
+        """The number of states on all instances together; of Samples, the states of each of their runs count."""
+        return sum(len(run) for each in self.trajectories for run in trajectories_of(each))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a program failed: one word of a closed list, a line for people (at most 500 characters), and CPU seconds.
+
+    `metrics` and `feedback` are as in `Verdict`: an evaluator may say more about a program that it stops.
+    """
+
+    reason: str
+    message: str = ""
+    cpu_s: float = 0.0
+    metrics: Metrics = field(default_factory=dict)
+    feedback: str = ""

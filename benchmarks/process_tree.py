@@ -1,0 +1,111 @@
+"""A process and all below it: their CPU time and memory, and the end of those that go on."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TICK = os.sysconf("SC_CLK_TCK")
+LASTING_S = 1.0
+"""Seconds after which a process counts as long-lived, and `ProcessTree.lasting` gets its CPU time."""
+_SUBREAPER = 36
+
+
+@dataclass
+class ProcessTree:
+    """The process `root` and all below it.
+
+    `lasting` has the own CPU seconds of each process that lived longer than LASTING_S, by id; `look` updates it.
+    `peak_mb` is the most memory of all together, in MiB, at any call of `weigh`.
+    """
+
+    root: int
+    lasting: dict[int, float] = field(default_factory=dict)
+    peak_mb: float = 0.0
+    _seen_at: dict[int, float] = field(default_factory=dict)
+
+    def pids(self) -> Iterator[int]:
+        """Yield the id of every living process of the tree, parents before their children; `root` without a check."""
+        rest = [self.root]
+        while rest:
+            yield (pid := rest.pop())
+            with suppress(OSError):  # it may just have ended
+                for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                    rest += map(int, children.read_text().split())
+
+    def total_s(self) -> float:
+        """Return the CPU seconds so far of the living processes and of the ended children that they waited for."""
+        return sum(map(sum, map(_seconds, self.pids())))
+
+    def look(self) -> None:
+        """Note which processes live now, and the CPU seconds so far of those first noted more than LASTING_S ago."""
+        now = time.monotonic()
+        for pid in self.pids():
+            if now - self._seen_at.setdefault(pid, now) > LASTING_S and (own_s := _seconds(pid)[0]):
+                self.lasting[pid] = own_s
+
+    def weigh(self) -> None:
+        """Raise `peak_mb` to the memory of all processes now; memory that n processes share counts 1/n in each."""
+        self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, self.pids())))
+
+    def kill(self) -> None:
+        """Send SIGKILL to every process of the tree; does not wait for their ends."""
+        for pid in list(self.pids()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of orphans below it, so that it can wait for them and count their CPU time."""
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
+
+
+def ended_children_s() -> float:
+    """Return the CPU seconds of this process's ended children that were waited for, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def cpu_of_everything() -> float:
+    """Return the CPU seconds so far of this process and all below it, ended ones that were waited for included."""
+    below = [pid for pid in ProcessTree(os.getpid()).pids() if pid != os.getpid()]
+    # This process's own time is not from /proc, which counts in hundredths of a second.
+    return time.process_time() + ended_children_s() + sum(sum(_seconds(pid)) for pid in below)
+
+
+def reap() -> None:
+    """Wait until this process has no children left; after five seconds kill those that still run."""
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0 and time.monotonic() > deadline:
+            for orphan in set(ProcessTree(os.getpid()).pids()) - {os.getpid()}:
+                with suppress(ProcessLookupError):
+                    os.kill(orphan, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _seconds(pid: int) -> tuple[float, float]:
+    """Return a process's own CPU seconds, and those of the children it has waited for; zeros if it has ended."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        times = [int(each) / TICK for each in fields[11:15]]
+        return times[0] + times[1], times[2] + times[3]
+    return 0.0, 0.0
+
+
+def _proportional_mb(pid: int) -> float:
+    with suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
+    return 0.0

@@ -1,0 +1,60 @@
+"""How a run was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from behavesim.analysis.making import Setting, making, without_folders
+from behavesim.state.events import RunResumed
+from behavesim.task.evaluated import EvaluatorFile
+from tests.analysis.journals import PROVENANCE, feasible, journalled, started, stopped
+
+
+def test_the_command_names_what_decides_and_the_table_all_that_differs(tmp_path: Path) -> None:
+    provenance = PROVENANCE | {"behavesim": "1.2", "python": "3.11"}
+    settings = {"proposer": "genetic", "islands": 2, "workers": 3, "prompt_times": True}
+    made = making(journalled(tmp_path / "a", started(provenance, **settings), feasible(0, 3.0)))
+    assert made.commands == (
+        "behavesim run tsp --method funsearch --proposer genetic --budget 20 --seed 7 "
+        "--set prompt_times=true --set islands=2",
+    )
+    assert {each.name for each in made.settings} == {"prompt_times", "workers", "islands"}
+    assert Setting("workers", "3", "1") in made.settings
+    assert made.versions == {"behavesim": "1.2", "python": "3.11"}
+    assert made.began_at < made.last_at
+
+
+def test_a_run_with_an_evaluator_names_it_and_its_program(tmp_path: Path) -> None:
+    (tmp_path / ".evaluators").mkdir()
+    file = EvaluatorFile("command", "python score.py {program}", "first.py", direction="minimise")
+    task = tmp_path / ".evaluators" / "score-12.toml"
+    task.write_text(file.to_toml())
+    run = journalled(tmp_path / "a", started(task=str(task))[:1], feasible(0, 3.0))
+    words = "--evaluator 'command:python score.py {program}' --program first.py --minimise"
+    assert making(run).commands[0].startswith(f"behavesim run {words} --method funsearch ")
+    task.unlink()
+    assert making(run).commands[0].startswith("behavesim run score-12.toml --method funsearch ")
+
+
+def test_a_budget_that_was_spent_and_raised_is_a_second_command(tmp_path: Path) -> None:
+    first = [started(budget=1), feasible(0, 3.0), stopped("budget")]
+    assert len(making(journalled(tmp_path / "a", *first)).commands) == 1
+    run, resume = making(
+        journalled(tmp_path / "b", *first, [RunResumed((), "strong")], feasible(1, 2.0), stopped("budget"))
+    ).commands
+    assert ("--budget 1 " in run, resume) == (True, "behavesim resume --budget 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("cannot load /home/me/tasks/mine.py: no", "cannot load mine.py: no"),
+        ("folder:/tmp/a b", "folder:a b"),
+        ("see https://host/a/b", "see https://host/a/b"),
+        ("own/mine.py and/or ./x/y", "own/mine.py and/or ./x/y"),
+    ],
+)
+def test_folders_are_cut_from_absolute_paths_alone(text: str, short: str) -> None:
+    assert without_folders(text) == short

@@ -1,0 +1,152 @@
+"""`behavesim run --evaluator E --program P`: a folder of each convention, and all that can be wrong with one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import Command
+from tests.cli.people import FOLDERS
+
+
+def made_file(path: Path) -> dict[str, Any]:
+    """What the one task file says that was made for the runs in a folder."""
+    (file,) = (path / "runs/.evaluators").glob("*.toml")
+    return tomllib.loads(file.read_text())
+
+
+@pytest.mark.parametrize("convention", FOLDERS)
+def test_a_folder_that_runs_elsewhere_runs_here(behavesim: Command, tmp_path: Path, convention: str) -> None:
+    ended = behavesim("run", *FOLDERS[convention].made(tmp_path), "--budget", 6, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document["state"] == "finished"
+    assert ended.document["feasible"] >= 1
+    file = made_file(tmp_path)
+    assert file["convention"] == convention
+    assert file.get("direction", "maximise") == ("minimise" if convention == "eoh" else "maximise")
+    assert Path(ended.document["task"]).is_file()
+
+
+def test_the_file_made_for_an_evaluator_is_a_task_itself(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    first = behavesim("run", *options, "--budget", 3, "--json").document
+    second = behavesim("run", first["task"], *options[4:], "--budget", 3, "--json").document
+    assert (second["digest"], second["best"]) == (first["digest"], first["best"])
+
+
+def test_a_config_beside_the_evaluator_is_read_and_what_is_ignored_is_said_in_a_line(
+    behavesim: Command, tmp_path: Path
+) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    text = (tmp_path / "evaluator.py").read_text()
+    (tmp_path / "evaluator.py").write_text(f"{text}\n\nevaluate_stage1 = evaluate_stage2 = evaluate\n")
+    said = "max_iterations: 4\nrandom_seed: 9\nllm: {model: m}\nprompt: {system_message: Find x.}"
+    (tmp_path / "config.yaml").write_text(f"{said}\nevaluator: {{timeout: 30, cascade_thresholds: [0.1, 9]}}\n")
+    ended = behavesim("run", *options, "--edits", "diff", "--json")
+    assert (ended.document["asked"], ended.document["seed"]) == (4, 9)
+    (line,) = [line for line in ended.err.splitlines() if "config.yaml" in line]
+    assert line.endswith("; ignored: llm.model")
+    file = made_file(tmp_path)
+    assert (file["description"], file["timeout_s"], file["thresholds"]) == ("Find x.", 30.0, [0.1])
+    assert file["edits"] == "diff"
+
+
+def test_thresholds_count_only_for_stages_that_there_are(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    ended = behavesim("run", *options, "--budget", 1)
+    assert "thresholds" not in made_file(tmp_path)
+    assert " trying the first program, " in ended.err
+
+
+def test_a_flag_beats_the_configuration(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    (tmp_path / "mine.yaml").write_text("max_iterations: 4\nrandom_seed: 9\n")
+    ended = behavesim("run", *options, "--evaluator-config", "mine.yaml", "--seed", 1, "--budget", 2, "--json")
+    assert (ended.document["asked"], ended.document["seed"]) == (2, 1)
+
+
+def test_a_command_can_be_minimised(behavesim: Command, tmp_path: Path) -> None:
+    ended = behavesim("run", *FOLDERS["command"].made(tmp_path), "--minimise", "--budget", 2, "--json")
+    assert ended.code == 0, ended.err
+    assert made_file(tmp_path)["direction"] == "minimise"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a task, such as tsp"),
+        (["tsp", "--evaluator", "good.py", "--program", "p.py"], "a task or an --evaluator, not both"),
+        (["--program", "p.py"], "--program belongs to an evaluator"),
+        (["tsp", "--edits", "diff"], "--edits belongs to an evaluator"),
+        (["--evaluator", "good.py"], "add --program FILE"),
+        (["--evaluator", "good.py", "--program", "nope.py"], "there is no program nope.py"),
+        (["--evaluator", "good.py", "--program", "empty.py"], "must hold between 1 and"),
+        (["--evaluator", "good.py", "--program", "open.py"], "must be followed by its EVOLVE-BLOCK-END"),
+        (["--evaluator", "good.py", "--program", "broken.py"], "the first program of task 'good' does not do (syntax)"),
+        (["--evaluator", "nope.py", "--program", "p.py"], "there is no evaluator 'nope.py'"),
+        (["--evaluator", "p.py", "--program", "p.py"], "neither a function `evaluate(program_path)`"),
+        (["--evaluator", "broken.py", "--program", "p.py"], "the evaluator broken.py is no Python"),
+        (
+            ["--evaluator", "imports.py", "--program", "p.py"],
+            "cannot be loaded: it imports 'nosuchpackage', which is not installed",
+        ),
+        (["--evaluator", "raises.py", "--program", "p.py"], "(evaluator): ValueError: no data"),
+        (["--evaluator", "good.py:Nothing"], "has no class 'Nothing'"),
+        (["--evaluator", "classes.py:Broken"], "cannot be made without arguments: RuntimeError: no data"),
+        (["--evaluator", "nosuchpackage.place:Thing"], "it imports 'nosuchpackage', which is not installed"),
+        (["--evaluator", "json:JSONDecoder"], "has no method `evaluate_program"),
+        (["--evaluator", "command:./judge", "--program", "p.py"], "has no {program}"),
+        (["--evaluator", "command:exit 3 # {program}", "--program", "p.py"], "left with status 3"),
+        (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "no.yaml"], "cannot read the config"),
+        (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "bad.yaml"], "float: 'soon'"),
+        (["--evaluator", "good.py", "--program", "p.py", "--evaluator-config", "endless.yaml"], "float infinity"),
+        (["--evaluator", "good.py", "--program", "p.py", "--budget", "0"], "budget"),
+        (["nope.toml"], "cannot read the task nope.toml"),
+        (["thresholds.toml"], "thresholds should be"),
+        (["unknown.toml"], "did you mean 'thresholds'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_leaves_nothing(
+    behavesim: Command, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    head = 'convention = "openevolve"\nevaluator = "good.py"\nprogram = "p.py"\n'
+    files = {
+        "good.py": "def evaluate(path):\n    return {'score': 1.0}\n",
+        "p.py": "x = 1\n",
+        "empty.py": "",
+        "open.py": "# EVOLVE-BLOCK-START\nx = 1\n",
+        "broken.py": "def evaluate(:",
+        "imports.py": "import nosuchpackage\n\n\ndef evaluate(path):\n    return {}\n",
+        "raises.py": "def evaluate(path):\n    raise ValueError('no data')\n",
+        "classes.py": "class Broken:\n evaluate_program = print\n def __init__(self):raise RuntimeError('no data')\n",
+        "bad.yaml": "evaluator: {timeout: soon}\n",
+        "endless.yaml": "max_iterations: .inf\n",
+        "thresholds.toml": f"{head}thresholds = 3\n",
+        "unknown.toml": f"{head}treshold = [3]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    ended = behavesim("run", *arguments, "--proposer", "command:cat")
+    assert ended.code == 2
+    assert said in ended.err.splitlines()[-1]
+    assert ended.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == sorted(files)
+
+
+def test_an_evaluator_in_the_home_folder_is_refused_for_programs_could_read_it(
+    behavesim: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ended = behavesim("run", *options)
+    assert ended.code == 2
+    assert "a folder of their own" in ended.err
+
+
+def test_a_dry_run_leaves_nothing(behavesim: Command, tmp_path: Path) -> None:
+    ended = behavesim("run", *FOLDERS["openevolve"].made(tmp_path), "--dry-run")
+    assert ended.code == 0
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,105 @@
+"""`behavesim task init NAME --evaluator E`: what it writes around each kind of evaluator works as written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Command
+from tests.cli.people import FOLDERS, Folder
+
+CALLED = """import runpy, sys
+
+print(-abs(runpy.run_path(sys.argv[1])["point"]() - 1.5))
+"""
+MANY = FOLDERS["shinka"].files["evaluate.py"].replace("num_runs=1", "num_runs=3").replace("lambda run: {}", "start_of")
+GIVEN = "START = 2\n\n\ndef start_of(run):\n    return {'start': START + run}\n\n\ndef main("
+KINDS: dict[str, Folder] = {
+    **FOLDERS,
+    "command": Folder(
+        {"judge.py": CALLED, "initial.py": FOLDERS["shinka"].files["initial.py"]},
+        ("--evaluator", "command:python3 judge.py {program}", "--program", "initial.py"),
+        FOLDERS["shinka"].reply,
+    ),
+    "shinka, several runs": Folder(
+        {
+            "evaluate.py": MANY.replace("def main(", GIVEN).replace("abs(found[0] - 1.5)", "abs(sum(found) - 7)"),
+            "initial.py": "def point(start):\n    return start\n",
+        },
+        FOLDERS["shinka"].options,
+        "def point(start):\n    return DRAWN",
+    ),
+    "stages": replace(
+        FOLDERS["openevolve"],
+        files={
+            **FOLDERS["openevolve"].files,
+            "evaluator.py": FOLDERS["openevolve"]
+            .files["evaluator.py"]
+            .replace("def evaluate(", "def evaluate_stage1("),
+        },
+    ),
+}
+SCORES = {"openevolve": 0.8, "shinka": -0.5, "llm4ad": None, "eoh": None, "command": -0.5, "shinka, several runs": -2.0}
+"""The score of the first program by each evaluator; None where it is that of a run beside the evaluator."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_task_file_around_an_evaluator_works_as_written(behavesim: Command, tmp_path: Path, kind: str) -> None:
+    options = KINDS[kind].made(tmp_path)
+    made = behavesim("task", "init", "mine", *options[: options.index("--proposer")])
+    assert made.code == 0, made.err
+    assert max(map(len, (tmp_path / "mine.py").read_text().splitlines())) <= 120
+    checked = behavesim("task", "check", "mine.py", "--json")
+    # all but a class leave it to a person to say what is sought
+    wrong = [each["name"] for each in checked.document if each["result"] == "mend"]
+    assert wrong == ([] if kind in ("llm4ad", "eoh") else ["description"])
+    (trusted,) = behavesim("evaluate", "mine.py", "template", "--json").document
+    assert trusted["status"] == "ok"
+    if (expected := SCORES.get(kind, 0.8)) is None:
+        beside = behavesim("run", *options, "--budget", 1, "--json").document
+        expected = beside["template"]["score"]
+    assert trusted["score"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["eoh", "command"])
+def test_a_run_of_such_a_task_is_trusted_and_can_be_verified(behavesim: Command, tmp_path: Path, kind: str) -> None:
+    options = KINDS[kind].made(tmp_path)
+    at = options.index("--proposer")
+    behavesim("task", "init", "mine", *options[:at])
+    run = behavesim("run", "mine.py", *options[at:], "--budget", 4, "--name", "first", "--json").document
+    assert run["score_source"] == "trusted" and run["feasible"] >= 3
+    assert behavesim("verify", "first").code == 0
+
+
+def test_what_could_not_be_read_is_left_to_be_filled_in(behavesim: Command, tmp_path: Path) -> None:
+    KINDS["command"].made(tmp_path)
+    (tmp_path / "judge.py").write_text("import sys\n")
+    made = behavesim("task", "init", "mine", *KINDS["command"].options)
+    assert made.code == 0
+    assert "could not be read; edit line " in made.err
+    text = (tmp_path / "mine.py").read_text()
+    assert "CHANGE: the arguments of each call, in order: they could not be read" in text and "calls = [()]" in text
+
+
+def test_calls_that_could_not_be_read_are_said_at_once_and_must_be_mended(behavesim: Command, tmp_path: Path) -> None:
+    options = FOLDERS["openevolve"].made(tmp_path)
+    judge = tmp_path / "evaluator.py"
+    judge.write_text(judge.read_text().replace("program.point()", "sum(program.point(i, 4) for i in range(19))"))
+    (tmp_path / options[options.index("--program") + 1]).write_text("def point(i, n):\n    return 1.0\n")
+    made = behavesim("task", "init", "mine", *options[: options.index("--proposer")])
+    text = (tmp_path / "mine.py").read_text()
+    number = 1 + text.splitlines().index("        calls = [('CHANGE', 4)]")
+    assert f"could not be read; edit line {number} of mine.py" in made.err
+
+    def wrong() -> list[str]:
+        found = behavesim("task", "check", "mine.py", "--json").document
+        return [each["name"] for each in found if each["result"] == "mend"]
+
+    assert wrong() == ["description", "calls"]
+    text = text.replace("[('CHANGE', 4)]", "[(i, 4) for i in range(19)]").replace(
+        "CHANGE: say what is sought.", "A knot."
+    )
+    (tmp_path / "mine.py").write_text(text)
+    assert wrong() == []

@@ -1,0 +1,190 @@
+"""Programs are dealt out to workers by how busy they are, and what a task needs is sent along."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.base.errors import TaskError, UsageError
+from behavesim.base.heartbeat import Heartbeat
+from behavesim.cluster import parcel
+from behavesim.cluster.dealer import MOST_AHEAD, Dealer
+from behavesim.cluster.facts import differing, facts
+from behavesim.cluster.link import Link
+from behavesim.cluster.messages import Order, as_values, failures_of, results_of
+from behavesim.cluster.parcel import Parcel, parcel_of_evaluator, parcel_of_file
+from behavesim.cluster.wire import Garbage, Line, _unpacked
+from behavesim.sandbox.connection import ProcessOutput
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ending
+from behavesim.sandbox.runner import Ran
+from behavesim.sandbox.solutions import frame_of
+from tests.evaluators.judging import file_of
+
+
+def worker(dealer: Dealer, name: str, places: int = 1) -> Link:
+    """A worker that gets programs and does nothing."""
+    return Link(name, cast(Line, None), Heartbeat(), cast(Any, None), dealer.end, "strong+", [], places)
+
+
+def ran(cpu_s: float) -> Ran:
+    return Ran(ProcessOutput(Ending(0, 0, "", cpu_s, 0), b""))
+
+
+async def test_programs_go_to_the_worker_with_the_fewest_for_its_places() -> None:
+    dealer = Dealer(lambda name, why: None)
+    small, large = worker(dealer, "small"), worker(dealer, "large", 3)
+    dealer.join(small)
+    dealer.join(large)
+    for _ in range(8):
+        dealer.put("program", b"")
+    assert (len(small.held), len(large.held)) == (2, 6)
+
+
+async def test_the_faster_programs_are_the_more_wait_at_a_worker_and_of_slow_ones_none() -> None:
+    dealer = Dealer(lambda name, why: None)
+    one = worker(dealer, "one")
+    dealer.join(one)
+    for _ in range(100):
+        dealer.put("program", b"")
+
+    def held_after(cpu_s: float) -> int:
+        for _ in range(40):
+            dealer.put("program", b"")
+            job = next(iter(one.held.values()))
+            del one.held[job.number]
+            dealer.end(one, job, ran(cpu_s))
+        return len(one.held)
+
+    assert held_after(0.001) == 1 + MOST_AHEAD
+    assert held_after(0.02) < 1 + MOST_AHEAD
+    assert held_after(5.0) == 1
+
+
+async def test_only_programs_that_ran_on_a_lost_worker_are_suspects() -> None:
+    dealer = Dealer(lambda name, why: None)
+    jobs = [dealer.put("program", b"") for _ in range(3)]
+    one = worker(dealer, "one", 1)
+    dealer.join(one)
+    assert list(one.held.values()) == jobs[:2]
+    dealer.part(one, "it was lost")
+    assert [job.lost for job in jobs] == [1, 0, 0]
+    again = worker(dealer, "two", 2)
+    dealer.join(again)
+    assert list(again.held.values()) == jobs
+
+
+async def test_a_result_clears_a_worker_of_what_was_held_against_it() -> None:
+    left_out: list[str] = []
+    dealer = Dealer(lambda name, why: left_out.append(name))
+    for turn in range(6):
+        one = worker(dealer, "one")
+        dealer.join(one)
+        job = dealer.put("program", b"")
+        if turn % 2:
+            del one.held[job.number]
+            dealer.end(one, job, ran(0.01))
+        dealer.part(one, "it was lost")
+        dealer.drop(job)
+    assert not left_out
+
+
+def test_a_task_takes_along_what_its_text_names_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    for name in ("data/one.npz", "data/deep/two.npz", "data/.hidden", "cities.csv", "other.csv", ".env"):
+        (tmp_path / name).write_text(name)
+    task = tmp_path / "task.py"
+    task.write_text('FILES = ["cities.csv", ".env", "/etc/passwd", "../x", "", "no such"]\nFOLDER = f"{\'data\'}"\n')
+    found = parcel_of_file(task)
+    assert sorted(found.files) == ["cities.csv", "data/deep/two.npz", "data/one.npz", "task.py"]
+    found.unpack(tmp_path / "there")
+    assert (tmp_path / "there" / "data" / "deep" / "two.npz").read_text() == "data/deep/two.npz"
+    assert parcel_of_file(tmp_path / "there" / "task.py").hash == found.hash
+    assert Parcel({**found.files, "cities.csv": b"other"}).hash != found.hash
+
+
+def test_what_is_too_much_to_be_sent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parcel, "LARGEST", 50)
+    (tmp_path / "task.py").write_text('NAME = "large"\n')
+    (tmp_path / "large").write_bytes(bytes(40))
+    with pytest.raises(TaskError, match="too much for workers of a cluster"):
+        parcel_of_file(tmp_path / "task.py")
+
+
+@pytest.mark.parametrize("path", ["/etc/cron.d/x", "../x", "a/../../x"])
+def test_no_file_is_unpacked_outside_of_its_folder(path: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be named"):
+        Parcel({path: b""}).unpack(tmp_path)
+
+
+def test_an_evaluator_takes_its_folder_along_but_for_hidden_files_and_runs() -> None:
+    file = file_of("openevolve", "circles/evaluator.py")
+    assert {"evaluator.py", "initial.py"} <= parcel_of_evaluator(file, ()).files.keys()
+    assert not parcel_of_evaluator(file, [file.folder]).files
+
+
+def test_results_and_orders_come_as_they_were_sent() -> None:
+    ending = Ending(7, 256, "cpu", 0.5, 1 << 20)
+    for sent in (
+        Ran(ProcessOutput(ending, b"frame")),
+        Ran(ProcessOutput(ending, None), Ending(7, 9, "", 0.0, 0)),
+    ):
+        assert results_of([as_values(7, sent)], 5) == [(7, sent)]
+    order = Order("functions", "x:y", "held-out", Limits(1.0, 100, 3), False, "hash", "proof")
+    assert Order.from_json(order.to_json()) == order
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.binary(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5) | st.integers(0, 9), inner, max_size=3)
+    ),
+)
+"""Whatever MessagePack can say."""
+ENDINGS = st.lists(st.integers(-2, 1 << 17) | st.sampled_from(["", "cpu", "x"]) | st.floats(), min_size=3, max_size=5)
+
+
+@given(
+    st.one_of(
+        PLAIN, st.lists(st.tuples(st.integers(), ENDINGS, st.none() | st.binary(), st.none() | ENDINGS).map(list))
+    )
+)
+def test_whatever_a_worker_says_of_programs_is_read_or_refused(said: Any) -> None:
+    for read in (failures_of, lambda said: results_of(said, 5)):
+        try:
+            found = read(said)
+        except Garbage:
+            continue
+        for _, ran in found:
+            if isinstance(ran, Ran):  # then it can be judged
+                frame_of(ran.output, Limits())
+                assert ran.output.frame is None or len(ran.output.frame) <= 5
+
+
+@given(
+    st.binary(max_size=60) | PLAIN.map(msgpack.packb).flatmap(lambda data: st.just(data[:-1]) | st.just(data + b"\xc1"))
+)
+def test_whatever_bytes_come_are_plain_values_or_refused(data: bytes) -> None:
+    with suppress(Garbage):
+        msgpack.packb(_unpacked(data))
+
+
+def test_a_machine_does_not_differ_from_itself() -> None:
+    here = facts()
+    assert differing(here, here) == []
+    assert differing(here, {**here, "numba": "0.1"}) == [f"numba 0.1 there, {here['numba']} here"]
+    assert differing({**here, "cpu": "SSE"}, {**here, "cpu": "SSE AVX"}) == [
+        "instruction sets of the processors, only there: AVX"
+    ]
+    assert differing(here, {})

@@ -1,0 +1,259 @@
+"""Workers that lie: what they send is named, and nothing of it accepted, opened or run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import re
+import struct
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from distributed.protocol import ToPickle, dumps, to_serialize
+
+from behavesim.base.errors import SandboxError, UsageError
+from behavesim.cluster import runner
+from behavesim.cluster.facts import facts
+from behavesim.cluster.link import Terms
+from behavesim.cluster.messages import Order
+from behavesim.cluster.parcel import Parcel
+from behavesim.cluster.runner import ClusterRunner, Scheduler
+from behavesim.cluster.wire import NUMBER
+from behavesim.sandbox.limits import Limits
+from behavesim.sandbox.messages import Ready
+from behavesim.sandbox.runner import Ran
+from tests.cluster.fakes import Fake, Script, ready, scheduler_of, served
+
+ENDING = [0, "", 0.01, 1000]
+ORDER = Order("functions", "x:y", "search", Limits(timeout_s=0.1), True, Parcel({}).hash, "")
+TERMS = Terms(ORDER, Parcel({}), facts(), False, 1000)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LOOK_S", 0.1)
+    monkeypatch.setattr(runner, "AGAIN_S", 0.1)
+
+
+def on(scheduler: str, told: list[str]) -> ClusterRunner:
+    return ClusterRunner(Scheduler(scheduler), TERMS, Ready("", (), 1), told.append)
+
+
+async def honest(fake: Fake) -> None:
+    """Answers each program with the frame b"honest", after a while."""
+    while True:
+        for job in await fake.jobs():
+            await asyncio.sleep(0.2)
+            await fake.send({"ran": [[job, ENDING, b"honest", None]]})
+
+
+def answers(*values: Any) -> Script:
+    """Answers a program with a result of these values behind its number."""
+
+    async def script(fake: Fake) -> None:
+        job, *_ = await fake.jobs()
+        await fake.send({"ran": [[job, *values]]})
+
+    return script
+
+
+def says(message: Any) -> Script:
+    """Answers a program with a message."""
+
+    async def script(fake: Fake) -> None:
+        await fake.jobs()
+        await fake.send(message)
+
+    return script
+
+
+def sends(data: bytes) -> Script:
+    """Answers a program with bytes."""
+
+    async def script(fake: Fake) -> None:
+        await fake.jobs()
+        await fake.raw(data)
+
+    return script
+
+
+def framed(*frames: bytes) -> bytes:
+    """A message of these frames as Dask sends it."""
+    prelude = struct.pack(f"<Q{len(frames)}Q", len(frames), *map(len, frames))
+    body = prelude + b"".join(frames)
+    return NUMBER.pack(len(body)) + body
+
+
+LIES = {
+    "no MessagePack": sends(framed(b"\xc1")),
+    "no frames": sends(framed()),
+    "endless": sends(NUMBER.pack(1 << 60)),
+    "endless frames": sends(NUMBER.pack(16) + NUMBER.pack(1 << 40)),
+    "a frame without end": sends(NUMBER.pack(16) + NUMBER.pack(1) + NUMBER.pack(1 << 50)),
+    "an extension": sends(framed(msgpack.packb({"ran": msgpack.ExtType(1, b"x")}))),
+    "deep": sends(framed(b"\x91" * 3000 + b"\xc0")),
+    "no mapping": says([1]),
+    "unknown": says({"beat": 1, "result": 5}),
+    "no list": says({"ran": 5}),
+    "no result": says({"ran": [5]}),
+    "no frame": answers(ENDING, "text", None),
+    "a large frame": answers(ENDING, b"x" * 1001, None),
+    "no status": answers([-1, "", 0.01, 1000], b"", None),
+    "a stopped process": answers([0x137F, "", 0.01, 1000], b"", None),
+    "cancelled by nobody": answers([0, "cancelled", 0.01, 1000], b"", None),
+    "no number of seconds": answers([0, "", float("nan"), 1000], b"", None),
+    "text for seconds": answers([0, "", "1", 1000], b"", None),
+    "no failure": says({"failed": [[0, 5]]}),
+    "another reason": says({"failed": "all"}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+async def test_a_worker_that_lies_is_named_and_its_program_runs_elsewhere(lie: Script) -> None:
+    told: list[str] = []
+    async with scheduler_of(ready(lie), ready(honest)) as scheduler, on(scheduler, told) as running:
+        found = await asyncio.gather(*(running.run("a program") for _ in range(3)))
+    assert [each.output.frame for each in found] == [b"honest"] * 3
+    assert any(text.startswith("worker 0 is left out, nothing of this was accepted: ") for text in told)
+
+
+class Bomb:
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.place),)
+
+
+@pytest.mark.parametrize("wrapped", [ToPickle, to_serialize])
+async def test_no_pickle_of_a_worker_is_opened(tmp_path: Path, wrapped: Any) -> None:
+    frames = [bytes(each) for each in dumps({"ran": [[0, ENDING, wrapped(Bomb(tmp_path / "crater")), None]]})]
+    told: list[str] = []
+    async with scheduler_of(ready(sends(framed(*frames))), ready(honest)) as scheduler, on(scheduler, told) as running:
+        found = await asyncio.gather(running.run("a program"), running.run("another"))
+    assert [each.output.frame for each in found] == [b"honest"] * 2
+    assert any("worker 0 is left out" in text for text in told)
+    assert not (tmp_path / "crater").exists()
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "crater")))
+    assert (tmp_path / "crater").exists(), "the bomb is one"
+
+
+async def test_a_person_sees_how_many_workers_serve_and_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "RATED_S", 0.0)
+    async with scheduler_of(ready(honest), ready(honest)) as scheduler, on(scheduler, []) as running:
+        running.sight()
+        await asyncio.gather(*(running.run("a program") for _ in range(4)))
+        seen = re.fullmatch(r"2 workers, 2 places, (\d+\.\d) evaluations/s", running.sight())
+    assert seen is not None and float(seen[1]) > 0
+
+
+async def test_what_comes_of_programs_that_nobody_waits_for_is_ignored() -> None:
+    async def eager(fake: Fake) -> None:
+        await fake.send({"ran": [[77, ENDING, b"what nobody asked for", None]]})
+        await honest(fake)
+
+    async with scheduler_of(ready(eager)) as scheduler, on(scheduler, []) as running:
+        assert (await running.run("a program")).output.frame == b"honest"
+
+
+async def test_a_worker_whose_sandbox_fails_with_whatever_it_gets_is_left_out() -> None:
+    async def failing(fake: Fake) -> None:
+        while True:
+            await fake.send({"failed": [[job, "no zygote starts"] for job in await fake.jobs()]})
+
+    told: list[str] = []
+    async with scheduler_of(ready(failing), ready(honest)) as scheduler, on(scheduler, told) as running:
+        found: list[Ran] = []
+        while "worker 0 is left out, its sandbox fails: no zygote starts" not in told:
+            found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
+    assert {each.output.frame for each in found} == {b"honest"}
+
+
+async def test_a_worker_that_ends_with_whatever_it_gets_is_left_out() -> None:
+    async def dying(fake: Fake) -> None:
+        await fake.jobs()
+        await fake.close()
+
+    told: list[str] = []
+    async with scheduler_of(ready(dying), ready(honest)) as scheduler, on(scheduler, told) as running:
+        found: list[Ran] = []
+        while not any("is left out" in text for text in told):
+            found += await asyncio.gather(*(running.run("a program") for _ in range(3)))
+    assert {each.output.frame for each in found} == {b"honest"}
+    assert any(text.startswith("worker 0 is left out, it fails with whatever it gets") for text in told)
+
+
+async def test_a_program_that_three_workers_are_lost_with_stops_the_run() -> None:
+    async def dying(fake: Fake) -> None:
+        await fake.jobs()
+        await fake.close()
+
+    async with scheduler_of(*[ready(dying)] * 3) as scheduler, on(scheduler, []) as running:
+        with pytest.raises(SandboxError, match="3 workers were lost or failed while one program ran there"):
+            await running.run("a program")
+
+
+async def test_a_later_worker_whose_isolation_is_weaker_is_left_out() -> None:
+    tries = 0
+
+    async def late(fake: Fake) -> None:
+        nonlocal tries
+        tries += 1
+        if tries > 1:  # otherwise it is lost before it is ready
+            await ready(honest, "partial")(fake)
+
+    told: list[str] = []
+    async with scheduler_of(ready(honest, "strong"), late) as scheduler, on(scheduler, told) as running:
+        assert running.ready.isolation == "strong"
+        while not any(text.startswith("worker 1 is left out: its isolation is partial, the run's") for text in told):
+            assert (await running.run("a program")).output.frame == b"honest"
+
+
+async def test_the_weakest_isolation_of_the_first_workers_is_the_runs() -> None:
+    workers = ready(honest), ready(honest, "process"), ready(honest, "strong")
+    async with scheduler_of(*workers) as scheduler, on(scheduler, []) as running:
+        assert running.ready.isolation == "process"
+
+
+async def test_places_that_the_window_leaves_idle_are_told_of_once() -> None:
+    told: list[str] = []
+    async with AsyncExitStack() as stack:
+        scheduler = Scheduler(await stack.enter_async_context(scheduler_of(*[ready(honest)] * 3)))
+        runner_of_three = ClusterRunner(scheduler, TERMS, Ready("", (), 1), told.append, window=2)
+        running = await stack.enter_async_context(runner_of_three)
+        for _ in range(3):
+            await running.run("a program")
+    assert [text for text in told if "window" in text] == [
+        "at most 2 of these places are used: the window is 2, which is fixed for a run; begin another with --window 12"
+    ]
+
+
+async def test_what_is_no_scheduler_is_refused() -> None:
+    async def silly(fake: Fake) -> None:
+        await fake.receive()
+        await fake.send({"workers": 5})
+
+    async with served(silly) as address:
+        with pytest.raises(
+            SandboxError, match=r"the Dask scheduler tcp://\S+ was lost \(a list of workers was expected"
+        ):
+            async with on(address, []):
+                pass
+
+
+async def test_a_server_of_something_else_is_refused() -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(other, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(UsageError, match="no Dask scheduler serves at"):
+        async with on(f"tcp://127.0.0.1:{port}", []):
+            pass
+    server.close()

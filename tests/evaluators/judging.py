@@ -1,0 +1,37 @@
+"""Evaluates programs by an evaluator in the sandbox, as a run does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from behavesim.evaluators.judge import evaluator_pool
+from behavesim.evaluators.result import Result
+from behavesim.sandbox import Limits
+from behavesim.task.evaluated import EvaluatorFile
+from behavesim.task.verdict import Failure
+
+HERE = Path(__file__).parent
+LIMITS = Limits(timeout_s=60.0, memory_mb=2048, output_mb=1)
+
+
+def file_of(convention: Any, evaluator: str, program: str = "", **others: Any) -> EvaluatorFile:
+    """Return the file of an evaluator below this folder; a command is left as it is."""
+    place = evaluator if convention == "command" or ".py" not in evaluator else str(HERE / evaluator)
+    return EvaluatorFile(convention, place, str(HERE / (program or "circles/initial.py")), **others)
+
+
+def results(file: EvaluatorFile, *programs: str) -> list[Result]:
+    """Return an evaluator's results on programs, a Failure of the sandbox as an AssertionError."""
+
+    async def evaluated() -> list[Result]:
+        async with evaluator_pool(file, 2, LIMITS, True, None) as pool:
+            return [_result(await pool.evaluate(program)) for program in programs]
+
+    return asyncio.run(evaluated())
+
+
+def _result(sent: tuple[bytes | Failure, float]) -> Result:
+    assert isinstance(sent[0], bytes), sent[0]
+    return Result.decoded(sent[0])

@@ -1,0 +1,101 @@
+"""LLM4AD's and EoH's convention: classes that are handed a program's text and its function."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import numpy as np
+import pytest
+
+from behavesim.evaluators.conventions import rewriting
+from behavesim.evaluators.description import described
+from tests.evaluators.judging import HERE, file_of, results
+
+GREEDY = "def choose(capacity, weights, values):\n    return int(np.argmax(values / weights))\n"
+GREATEST = "def choose(capacity, weights, values):\n    return int(np.argmax(values))\n"
+
+
+def test_a_knapsack_is_scored_as_filled_by_hand():
+    file = file_of("llm4ad", "judged/knapsack.py:Knapsack", entry_point="choose")
+    first = "def choose(capacity: float, weights: np.ndarray, values: np.ndarray) -> int:\n    return 0\n"
+    found = results(file, first, GREEDY, GREATEST, GREEDY.replace("return ", "return -1 * "), "x = 1", "def choose(:")
+    # first: 3 + 4 + 4; greedy: the ratios are 1, 1, 0.8, 1.11, 1, so 9 goes first and nothing fits any more
+    assert [each.score for each in found] == [11.0, 10.0, 10.0, None, None, None]
+    assert found[3].failure == "the evaluator found the program invalid (it returned None)"
+    assert found[4].failure == "the program defines no 'choose'"
+    assert found[5].failure.startswith("SyntaxError")
+    assert [each.steps for each in found[:3]] == [(0, 0, 0), (3,), (3,)] and found[0].traced == "calls"
+
+
+def test_what_an_evaluator_asks_for_is_done_to_the_program():
+    changed, compiled, unread = (
+        results(file_of("llm4ad", f"judged/knapsack.py:{name}"), program)[0]
+        for name, program in (
+            ("Changed", "def f(x: float) -> float:\n    return np.random.rand() + x / 0.5\n"),
+            ("Compiled", "def f(x: float) -> float:\n    return x / 3\n"),
+            ("Unread", "no Python"),
+        )
+    )
+    np.random.seed(3)
+    assert changed.score == changed.metrics["again"] == np.random.rand() + 1.0
+    assert compiled.score == 2.0 and compiled.metrics["goal 1"] == 1.0
+    assert unread.score == 9.0 and unread.metrics["goal 1"] == -1.0
+
+
+def test_eohs_problems_take_classes_and_processes_find_functions_by_name():
+    halving = """
+class Searcher:
+    def __init__(self, low, high):
+        self.low, self.high, self.asked = low, high, deque()
+    def ask(self, answer):
+        if self.asked:
+            if answer > 0:
+                self.low = self.asked[-1] + 1
+            else:
+                self.high = self.asked[-1] - 1
+        self.asked.append((self.low + self.high) // 2)
+        return self.asked[-1]
+"""
+    counted = [0, 0]
+    for place, wanted in enumerate((17, 64)):
+        low, high, guess = 0, 100, -1
+        while guess != wanted:
+            guess, counted[place] = (low + high) // 2, counted[place] + 1
+            low, high = (guess + 1, high) if guess < wanted else (low, guess - 1)
+    stuck = "class Searcher:\n    def __init__(self, low, high): pass\n    def ask(self, answer): return 0\n"
+    found, never = results(file_of("eoh", "judged/prob.py:Search", direction="minimise"), halving, stuck)
+    assert found.score == sum(counted) / 2 and len(found.steps) == sum(counted) and found.steps[0] == 50
+    assert never.score is None and "returned None" in never.failure
+    (apart,) = results(file_of("eoh", "judged/prob.py:Apart", direction="minimise"), "def square(x): return x + 1")
+    assert apart.score == 1.0 + 1.0 + 5.0
+
+
+def test_classes_are_described_with_their_template():
+    found = asyncio.run(described(f"{HERE}/judged/knapsack.py:Knapsack", allow_weak_isolation=True))
+    assert found.entry_point == "choose" and found.description == "Fill a knapsack."
+    assert found.template.startswith("import numpy as np\ndef choose(")
+    found = asyncio.run(described(f"{HERE}/judged/prob.py:Search", allow_weak_isolation=True))
+    assert found.entry_point == "Searcher" and "from collections import deque" in found.template
+
+
+DIVIDES = (
+    "from __future__ import annotations\ndef g(a):\n    return a / 2\n\ndef f(a, b):\n    return g(a) / (b / a) // 1\n"
+)
+
+
+@pytest.mark.parametrize("delta", [0.5, 1e-5])
+def test_protected_division_adds_delta_to_each_divisor(delta):
+    names: dict = {}
+    exec(rewriting.without_zero_division(DIVIDES, delta, False), names)
+    drawn = random.Random(0)
+    for a, b in ((drawn.uniform(1, 2), drawn.uniform(1, 2)) for _ in range(20)):
+        assert names["f"](a, b) == (a / (2 + delta)) / (b / (a + delta) + delta) // 1
+    assert names["g"](1.0) == 1.0 / (2 + delta)
+
+
+def test_a_compiled_program_imports_numba_behind_future_imports():
+    text = rewriting.accelerated(DIVIDES, "f")
+    assert text.splitlines()[:2] == ["from __future__ import annotations", "import numba"]
+    assert "@numba.jit(nopython=True)\ndef f(a, b):" in text and "@numba.jit(nopython=True)\ndef g" not in text
+    compile(rewriting.accelerated(f'"""Divides."""\n{DIVIDES}', "f"), "program", "exec")

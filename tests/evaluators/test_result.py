@@ -1,0 +1,70 @@
+"""What an evaluation sends is bounded, and what comes of it is told: score, metrics, feedback and stage."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from behavesim.evaluators.judge import STAGE_SCORE, verdict_of
+from behavesim.evaluators.result import Result, combined, numbers
+from behavesim.task.score import MOST_FEEDBACK, MOST_METRICS, WORDS
+from behavesim.task.verdict import Failure, Verdict
+
+
+def test_a_verdict_has_the_metrics_and_the_feedback_of_the_evaluation() -> None:
+    verdict = verdict_of(Result(2.0, {"a": 1.0, "b": "nan"}, "said", steps=(1, 2)), 0.5)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.score, verdict.metrics, verdict.feedback) == (2.0, {"a": 1.0, "b": "nan"}, "said")
+
+
+def test_a_program_that_stopped_at_a_stage_fails_for_that_reason_with_the_stages_score() -> None:
+    verdict = verdict_of(Result(0.25, {"a": 1.0}, "said", "stopped at stage 1 of 2", stage=1), 0.5)
+    assert isinstance(verdict, Failure)
+    assert (verdict.reason, verdict.metrics) == ("stage-1", {STAGE_SCORE: 0.25, "a": 1.0})
+    assert verdict.feedback == "said"
+
+
+def test_a_program_that_the_evaluator_refuses_fails_with_what_is_known() -> None:
+    verdict = verdict_of(Result(None, {"a": 1.0}, "why", "it is invalid"), 0.5)
+    assert verdict == Failure("evaluator", "it is invalid", 0.5, {"a": 1.0}, "why")
+
+
+def test_what_was_encoded_is_decoded_within_the_limits() -> None:
+    known = Result(1.0, {str(n): float(n) for n in range(1000)}, "x" * 100_000)
+    found = Result.decoded(known.encoded())
+    assert len(found.metrics) == MOST_METRICS
+    assert len(found.feedback) == MOST_FEEDBACK
+
+
+@pytest.mark.parametrize("said", ["NaN", "Infinity", '"nan"'])
+def test_a_metric_of_a_forged_result_is_a_finite_number_or_a_word(said: str) -> None:
+    sent = f'{{"score": 1.0, "metrics": {{"a": {said}, "{"n" * 1000}": 1}}, "feedback": "{"y" * 20_000}"}}'
+    found = Result.decoded(sent.encode())
+    assert found.metrics["a"] in WORDS
+    assert max(map(len, found.metrics)) <= 100
+    assert len(found.feedback) == MOST_FEEDBACK
+    json.dumps(dict(found.metrics), allow_nan=False)
+
+
+@pytest.mark.parametrize("said", ['"=1+1"', '"\\u001b[2J"', f'"{"x" * 10_000}"', "[]", '{"a": 1}', '"\\ud800"'])
+def test_a_metric_of_a_forged_result_that_is_no_number_is_refused(said: str) -> None:
+    with pytest.raises(ValueError, match=r"metrics|number|JSON"):
+        Result.decoded(f'{{"score": 1.0, "metrics": {{"a": {said}}}}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(1, 1.0), (True, 1.0), (np.float32(0.5), 0.5), (np.array(2), 2.0), (math.nan, "nan"), (10**400, "inf")],
+)
+def test_numbers_of_every_kind_are_metrics(value: Any, number: float | str) -> None:
+    assert numbers({"a": value, "text": "x", "list": [1]}) == {"a": number}
+
+
+def test_a_metric_that_is_not_finite_never_makes_a_score() -> None:
+    assert combined({"combined_score": "nan", "a": 1.0}) is None
+    assert combined({"a": "inf"}) is None
+    assert combined({"a": 1.0, "b": 2.0}) == 1.5

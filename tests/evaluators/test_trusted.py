@@ -1,0 +1,117 @@
+"""Evaluators that judge answers without the program: the same scores, and nothing forged comes through."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.evaluators import replay
+from behavesim.evaluators.trusted import Command, behaviour_of, judged, judged_by_command, judged_by_script, sent
+from behavesim.task import InvalidSolution
+from tests.evaluators.judging import HERE
+
+CIRCLES = HERE / "circles/evaluator.py"
+CENTRES = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.75], [0.5, 0.5]])
+PACKED = CENTRES, np.full(5, 0.1)
+
+
+def asked(weights: list[float], replies: list[object]) -> dict[str, np.ndarray]:
+    """What a function that gives these replies sends."""
+    left = iter(replies)
+    return replay.replied(KNAPSACK, "", lambda *arguments: next(left))
+
+
+KNAPSACK = replay.evaluation_of("judged/knapsack.py:Knapsack", HERE)
+
+
+def test_answers_are_judged_as_the_program_would_be() -> None:
+    found = judged(CIRCLES, "pack", sent(PACKED), 1)
+    assert float(found) == 0.25 and found.metrics["sum_of_radii"] == 0.5
+    assert float(judged(CIRCLES, "pack", sent((CENTRES.tolist(), [0.1] * 5)), 1)) == 0.25
+    with pytest.raises(InvalidSolution, match="an answer to each call: 1, not 2"):
+        judged(CIRCLES, "pack", sent(PACKED, PACKED), 1)
+    with pytest.raises(InvalidSolution, match="made of numbers"):
+        judged(CIRCLES, "pack", sent("text"), 1)
+
+
+def test_a_script_judges_the_answers_to_all_runs(tmp_path: Path) -> None:
+    answers = [([1, 2], count) for count in (3, 4, 5)]
+    script = (HERE / "sorting/evaluate.py").read_text().replace("values != sorted(values)", "values != [1, 2]")
+    (tmp_path / "evaluate.py").write_text(script)
+    found = judged_by_script(tmp_path / "evaluate.py", "sort", sent(*answers), 3)
+    assert float(found) == 96.0 and found.metrics["comparisons"] == 12.0
+    assert not any("time" in name for name in found.metrics)
+    with pytest.raises(InvalidSolution, match="the values are not sorted"):
+        judged_by_script(tmp_path / "evaluate.py", "sort", sent(*[([2, 1], 3)] * 3), 3)
+
+
+def test_a_command_judges_answers_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "judge.py").write_text("import runpy, sys\nprint(runpy.run_path(sys.argv[1])['f'](1))\n")
+    command = Command(f"{sys.executable} judge.py {{program}}", tmp_path)
+    assert float(judged_by_command(command, "f", sent(3.5), 1)) == 3.5
+    with pytest.raises(InvalidSolution, match="left with status 1"):
+        judged_by_command(command, "g", sent(3.5), 1)
+    with pytest.raises(InvalidSolution, match="no finite score"):
+        judged_by_command(command, "f", sent(math.inf), 1)
+
+
+def test_the_nearer_two_answers_are_the_more_steps_they_share() -> None:
+    first, near, far = (behaviour_of(sent((CENTRES, np.full(5, radius)))).data for radius in (0.1, 0.11, 0.9))
+    assert len(first) == len(near) == len(far)
+    assert (first == near).sum() > (first == far).sum()
+
+
+@pytest.mark.parametrize("replies", [[0, 0, 0], [np.int64(3)], [True, np.array(1), 0]])
+def test_replies_are_judged_as_the_function_would_be(replies: list[object]) -> None:
+    left = iter(replies)
+    expected = KNAPSACK.evaluate_program("", lambda *arguments: next(left))
+    assert float(replay.judged(KNAPSACK, "", asked([], replies))) == expected
+
+
+def test_replies_that_do_not_fit_are_refused() -> None:
+    whole = asked([], [0, 0, 0])
+    for forged, said in (
+        (b"[0, 0]", "more often than it did"),
+        (b"[3, 0]", "as often as it did"),
+        (b"[-1]", "found the program invalid"),
+        (b"[", "cannot be read: JSONDecodeError"),
+        (b"{}", "more often"),
+        (b"3", "cannot be read: TypeError"),
+        (b"[" * 100_000, "cannot be read: RecursionError"),
+        (b'[{"type": "O", "array": [], "shape": []}]', "cannot be read: ValueError"),
+    ):
+        with pytest.raises(InvalidSolution, match=said):
+            replay.judged(KNAPSACK, "", {"replies": np.frombuffer(forged, np.uint8)})
+    with pytest.raises(InvalidSolution, match="cannot be read: KeyError"):
+        replay.judged(KNAPSACK, "", {})
+    assert replay.behaviour_of(whole).data.tolist() == [0, 0, 0]
+
+
+def test_replies_come_back_as_they_were() -> None:
+    replies = [None, (1, [2.5, "a"]), np.float32(0.1), np.arange(6.0).reshape(2, 3), {"a": np.array([True])}, math.inf]
+
+    class Asks:
+        def evaluate_program(self, text, function):
+            for expected in replies:
+                found = function()
+                assert repr(found) == repr(expected) and type(found) is type(expected)
+            return 1.0
+
+    left = iter(replies)
+    solution = replay.replied(Asks(), "", lambda: next(left))
+    assert float(replay.judged(Asks(), "", solution)) == 1.0
+
+
+def test_replies_that_cannot_be_sent_are_refused_in_words() -> None:
+    class Asks:
+        def evaluate_program(self, text, function):
+            return function()
+
+    with pytest.raises(TypeError, match="returned set"):
+        replay.replied(Asks(), "", lambda: {1})
+    with pytest.raises(OverflowError, match="too large to be judged again"):
+        replay.replied(Asks(), "", lambda: np.random.default_rng(0).random(300_000))

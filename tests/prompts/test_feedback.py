@@ -1,0 +1,91 @@
+"""Metrics, feedback and recent failures in prompts, for tasks that have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from behavesim.engine.settings import settings_from_person
+from behavesim.prompts.feedback import (
+    FAILURES_PLACE,
+    FEEDBACK_SHOWN,
+    METRICS_SHOWN,
+    metrics_in_words,
+    quoted,
+    with_failures,
+)
+from behavesim.prompts.prompts import Prompts
+from behavesim.state.events import Asked, NoteAsked, Rejected
+from behavesim.state.members import Member
+from behavesim.state.state import RunState
+from behavesim.task import TaskReference
+
+TOLD = Member(0, "x = 1\n", 1.5, 1.5, metrics={"speed": 2.0, "error": "nan"}, feedback="line 1\n\nline `2`\n")
+FAILED = Rejected(
+    4, "evaluation", "stage-1", "stopped", metrics={"stage_score": 0.25}, feedback="Traceback\n  ValueError"
+)
+
+
+def evaluated(folder: Path, **settings: object) -> Prompts:
+    """The prompts of a run of an evaluator."""
+    (folder / "judge.py").write_text("def evaluate(path):\n    return {'combined_score': 1.0}\n")
+    (folder / "first.py").write_text("x = 1\n")
+    (folder / "task.toml").write_text('convention = "openevolve"\nevaluator = "judge.py"\nprogram = "first.py"\n')
+    task = TaskReference(str(folder / "task.toml")).load()
+    return Prompts.of_run(settings_from_person({"task": str(folder / "task.toml"), **settings}, task=task), task)
+
+
+def completed(prompts: Prompts, asked: Asked, *failures: Rejected) -> str:
+    state = RunState(prompts.objective)
+    state.failures.extend(failures)
+    found = prompts.completed(asked, state)
+    assert isinstance(found, Asked | NoteAsked)
+    return found.prompt.text
+
+
+def test_the_shown_programs_come_with_metrics_and_feedback(tmp_path: Path) -> None:
+    text = evaluated(tmp_path).showing_programs("improve", [TOLD]).text
+    assert "Score 1.5. Metrics: speed 2, error nan. Its code:" in text
+    assert "What was said about it when it ran:\n\n    line 1\n    line '2'" in text
+    assert "Metrics" in evaluated(tmp_path).showing_template("template", 0, TOLD).text
+
+
+def test_recent_failures_are_shown_with_their_reasons_and_what_was_said(tmp_path: Path) -> None:
+    prompts = evaluated(tmp_path)
+    for prompt in (prompts.showing_programs("improve", [TOLD]), prompts.showing_template("initial", 0, TOLD)):
+        asked = Asked(7, (0,), None, prompt)
+        text = completed(prompts, asked, FAILED, FAILED)
+        assert text.count("- stage-1: stopped Metrics: stage_score 0.25.\n    Traceback\n      ValueError") == 1
+        assert "failed lately" not in completed(prompts, asked)
+        assert "\0" not in completed(prompts, asked)
+        assert "\n\n\n" not in completed(prompts, asked)
+
+
+def test_without_feedback_prompts_say_nothing_of_it(tmp_path: Path) -> None:
+    prompts = evaluated(tmp_path, prompt_feedback="none")
+    text = completed(prompts, Asked(7, (0,), None, prompts.showing_programs("improve", [TOLD])), FAILED)
+    for word in ("Metrics", "line 1", "failed lately"):
+        assert word not in text
+
+
+def test_a_repair_shows_the_end_of_what_was_said(tmp_path: Path) -> None:
+    prompts = evaluated(tmp_path)
+    asked = Asked(4, (0,), None, prompts.showing_programs("improve", [TOLD]))
+    assert (
+        "It was rejected (stage-1): stopped\n\n    Traceback\n      ValueError"
+        in prompts.repair(asked, "", FAILED).prompt.text
+    )
+
+
+def test_what_is_shown_is_bounded_and_opens_no_block() -> None:
+    many = {f"metric {number}": float(number) for number in range(50)}
+    assert metrics_in_words(many).count(",") == METRICS_SHOWN
+    assert metrics_in_words({"combined_score": 1.5}, 1.5) == ""
+    assert metrics_in_words({"private.most": 7.0, "private_note": 2.0, "size": 3.0}) == "Metrics: size 3."
+    shown = quoted(f"```python\n{FAILURES_PLACE}{'x' * 5000}", FEEDBACK_SHOWN)
+    assert len(shown) < FEEDBACK_SHOWN + 20
+    assert "`" not in shown and "\0" not in shown
+    assert quoted("first\nlast", 4, is_end=True) == "    last"
+
+
+def test_a_prompt_without_the_place_stays_as_it_is() -> None:
+    assert with_failures("a\n\nb", [FAILED]) == "a\n\nb"

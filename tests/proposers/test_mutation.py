@@ -1,0 +1,184 @@
+"""The offline proposer on programs that an evaluator runs: it changes their text in place."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from behavesim.programs.fences import fenced
+from behavesim.programs.form import form_of
+from behavesim.programs.reading import Program
+from behavesim.proposers.genetic import GeneticProposer
+from behavesim.proposers.mutation.literals import numbers_in
+from behavesim.proposers.mutation.mutator import MOVES
+from behavesim.state.events import Prompt
+from behavesim.task.evaluated import EvaluatorFile, EvaluatorTask
+from behavesim.task.files import joined, separated
+
+RINGS = '''"""Twelve circles, ünïcode before the block."""
+import math\t# a tab, and trailing blanks \t
+
+# EVOLVE-BLOCK-START
+def centres():
+    """One in the middle, two rings around it."""
+    points = [(0.5, 0.5)]
+    for i in range(4):
+        angle = 2 * math.pi * i / 4
+        points.append((0.5 + 0.3 * math.cos(angle), 0.5 + 0.3 * math.sin(angle)))
+    for i in range(7):
+        angle = 2 * math.pi * i / 7
+        points.append((0.5 + 0.35 * math.cos(angle), 0.5 + 0.35 * math.sin(angle)))
+    return points
+# EVOLVE-BLOCK-END
+
+NAME = f"{7:>3} circles"
+def run():
+    return centres()
+'''
+BEFORE, BEHIND = RINGS.split("# EVOLVE-BLOCK-START")[0], RINGS.split("# EVOLVE-BLOCK-END")[1]
+CPP = """#include <cstdio>
+// at most 9 rounds
+int main() {
+    double rate = 0.25; int rounds = 10;
+    printf("17 %f\\n", rate * rounds - 3);
+}
+"""
+OPERATORS = ["template", "improve", "i1", "e1", "e2", "m1", "m2", "m3", "s1", "crossover", "mutation", "repair"]
+
+
+def task_of(folder: Path, text: str, name: str = "program.py", **values: Any) -> EvaluatorTask:
+    (folder / name).write_text(text)
+    evaluator = str(folder / "evaluator.py")
+    return EvaluatorTask(EvaluatorFile("openevolve", evaluator, str(folder / name), **values), "toy")
+
+
+def prompt(operator: str, *programs: str) -> Prompt:
+    return Prompt("\n\n".join(["Improve this.", *map(fenced, programs)]), operator)
+
+
+async def child(task: EvaluatorTask, number: int, operator: str, *shown: str, seed: int = 0) -> str:
+    """Return the program in a reply, as a run reads it."""
+    reply = await GeneticProposer(task, seed).propose(prompt(operator, *shown), number)
+    found = form_of(task).read(reply.text, shown[0] if shown else task.template)
+    assert isinstance(found, Program), (found, reply.text)
+    return found.source
+
+
+@pytest.mark.parametrize("edits", ["full", "diff"])
+@pytest.mark.parametrize("operator", OPERATORS)
+async def test_every_operator_gives_a_program_that_is_changed_within_its_blocks_alone(tmp_path, operator, edits):
+    task = task_of(tmp_path, RINGS, edits=edits)
+    other = RINGS.replace("range(7)", "range(math.floor(7.5))")
+    found = {await child(task, number, operator, other, RINGS) for number in range(20)}
+    for program in found:
+        assert program.startswith(BEFORE) and program.endswith(BEHIND)
+        ast.parse(program)
+    assert len(found) > 10
+    assert not found & {RINGS}
+
+
+async def test_the_seed_and_the_number_alone_decide(tmp_path):
+    task = task_of(tmp_path, RINGS)
+    first = [await child(task, number, "improve", RINGS) for number in range(20)]
+    assert first == [await child(task, number, "improve", RINGS) for number in range(19, -1, -1)][::-1]
+    assert first != [await child(task, number, "improve", RINGS, seed=1) for number in range(20)]
+
+
+async def test_an_operator_for_numbers_changes_numbers_alone(tmp_path):
+    task = task_of(tmp_path, RINGS)
+    for number in range(20):
+        program = await child(task, number, "m2", RINGS)
+        kinds = [[type(node) for node in ast.walk(ast.parse(text))] for text in (program, RINGS)]
+        assert len(kinds[0]) - len(kinds[1]) in (0, 2, 4, 6)  # a negative number is an operation on one
+        assert program != RINGS
+
+
+async def test_parts_of_another_shown_program_are_taken_over(tmp_path):
+    task = task_of(tmp_path, RINGS)
+    other = RINGS.replace("math.pi * i / 7", "math.tau * math.sqrt(i) / 7")
+    found = [await child(task, number, "crossover", other, RINGS) for number in range(60)]
+    assert any("sqrt" in program for program in found)
+
+
+async def test_of_other_languages_numbers_change_and_not_those_in_text(tmp_path):
+    task = task_of(tmp_path, CPP, "program.cpp")
+    found = {await child(task, number, "improve", CPP) for number in range(40)}
+    assert len(found) > 20
+    for program in found:
+        assert "// at most 9 rounds" in program and '"17 %f\\n"' in program
+        assert "int main() {\n    double rate = " in program
+
+
+async def test_files_without_markers_stay_if_another_has_them(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "main.py").write_text(RINGS)
+    (tmp_path / "program" / "data.py").write_text("limit = 3\n")
+    task = EvaluatorTask(EvaluatorFile("openevolve", str(tmp_path / "e.py"), str(tmp_path / "program")), "toy")
+    shown = joined({"data.py": "limit = 3\n", "main.py": RINGS})
+    for number in range(20):
+        files = separated(await child(task, number, "improve", shown))
+        assert files["data.py"].strip() == "limit = 3"
+        assert files["main.py"].strip() != RINGS.strip()
+
+
+@pytest.mark.parametrize(
+    "text", ["print('hello')\n", "# EVOLVE-BLOCK-START\n# EVOLVE-BLOCK-END\nx = 3\n", "λ\n", "def (\n"]
+)
+async def test_a_program_in_which_nothing_can_change_is_returned(tmp_path, text):
+    task = task_of(tmp_path, text, "program.txt" if "(" in text and "print" not in text else "program.py")
+    reply = await GeneticProposer(task, 0).propose(prompt("improve", text), 0)
+    assert text.strip() in reply.text
+
+
+async def test_words_in_a_fenced_block_are_not_taken_for_a_program(tmp_path):
+    task = task_of(tmp_path, "x = 1\n")
+    reply = await GeneticProposer(task, 0).propose(prompt("improve", "x = 1\n", "stage 1: 17 of 20 passed"), 0)
+    assert "passed" not in reply.text
+
+
+@given(st.text(alphabet="0123456789.eE+-\"'/*#\n xfλ_", max_size=60))
+def test_what_is_found_as_a_number_is_one(text):
+    for begin, end in numbers_in(text):
+        assert float(text[begin:end]) >= 0
+
+
+def test_thousands_of_open_comments_are_read_at_once():
+    assert numbers_in("/*" * 100_000 + "1") == []
+
+
+def packed(program: str) -> float:
+    """Return the sum of the radii of 12 circles in the unit square, 0 if the program fails."""
+    names: dict[str, Any] = {}
+    try:
+        exec(compile(program, "program", "exec"), names)
+        points = [(float(x), float(y)) for x, y in names["run"]()]
+    except (ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError):
+        return 0.0
+    if len(points) != 12 or not all(map(math.isfinite, (each for point in points for each in point))):
+        return 0.0
+    radii = [
+        min([x, y, 1 - x, 1 - y] + [math.dist((x, y), other) / 2 for j, other in enumerate(points) if i != j])
+        for i, (x, y) in enumerate(points)
+    ]
+    return sum(max(radius, 0.0) for radius in radii)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+async def test_a_hundred_candidates_improve_a_packing(tmp_path, seed):
+    task = task_of(tmp_path, RINGS)
+    kept = [(packed(RINGS), RINGS)]
+    for number in range(100):
+        shown = [program for _, program in sorted(kept)[-2:]]
+        program = await child(task, number, "improve", *shown, seed=seed)
+        kept.append((packed(program), program))
+    assert max(kept)[0] > 1.1 * packed(RINGS)
+
+
+def test_the_operators_with_moves_of_their_own_are_known():
+    assert set(MOVES) <= set(OPERATORS)

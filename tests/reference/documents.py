@@ -1,0 +1,83 @@
+"""The JSON documents of commands, from the classes of the values that they print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from inspect import cleandoc
+from typing import Any, get_args, get_type_hints
+
+from behavesim.analysis.comparison import TaskComparison
+from behavesim.analysis.difference import ProgramDifference
+from behavesim.analysis.ranks import Ranks
+from behavesim.analysis.report import RunReport
+from behavesim.analysis.summary import RecommendedProgram, Summary
+from tests.reference.tables import table
+
+LEFT_OUT = {"origin", "summary"}
+"""Fields of a report that its document does not have as keys: the keys of the summary stand beside the others."""
+TITLES: dict[type[Any], str] = {
+    Summary: "`run`, `resume`, and each entry of `list`",
+    RunReport: "Each of `runs` in `report`: the keys above, and",
+    TaskComparison: "Each of `comparison` in `report`",
+    Ranks: "`ranks` in `report`",
+    RecommendedProgram: "`recommend`, without `portfolio`",
+    ProgramDifference: "`diff`",
+}
+
+
+def documents() -> str:
+    """A section for each document, then one for each kind of value in them."""
+    shown = [*TITLES, *(kind for kind in dict.fromkeys(inner(*TITLES)) if kind not in TITLES)]
+    linked = {kind.__name__ for kind in shown} - {kind.__name__ for kind in TITLES}
+    return "\n\n".join(_section(kind, TITLES.get(kind, f"`{kind.__name__}`"), linked) for kind in shown)
+
+
+def inner(*kinds: type[Any]) -> Iterator[type[Any]]:
+    """The classes of the values within values."""
+    waiting, seen = list(kinds), set(kinds)
+    while waiting:
+        kind = waiting.pop(0)
+        for name, hint in get_type_hints(kind).items():
+            found = [each for each in _classes(hint) if each not in seen and name not in LEFT_OUT]
+            seen.update(found)
+            waiting += found
+            yield from found
+
+
+def _classes(hint: Any) -> Iterator[type[Any]]:
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+    for argument in get_args(hint):
+        yield from _classes(argument)
+
+
+def _section(kind: type[Any], title: str, linked: set[str]) -> str:
+    shown = (field for field in fields(kind) if field.name not in LEFT_OUT)
+    rows = ((f"`{field.name}`", _linked(_named(str(field.type)), linked)) for field in shown)
+    return f"## {title}\n\n{' '.join(cleandoc(kind.__doc__ or '').split())}\n\n{table(('key', 'value'), rows)}"
+
+
+WORDS = (
+    (r"Mapping\[(?:str|int|CandidateId|GroupName), (.*)\]", r"object of \1"),
+    (r"(?:tuple|Sequence)\[(.*), \.\.\.\]", r"list of \1"),
+    (r"(?:tuple|Sequence)\[(.*)\]", r"list of \1"),
+    (r"\bNone\b", "null"),
+    (r"\b(?:int|float)\b", "number"),
+    (r"\b(?:str|Path)\b", "text"),
+    (r"\bbool\b", "true or false"),
+    (r" \| ", " or "),
+)
+
+
+def _named(annotation: str) -> str:
+    """What an annotation says, in the words of JSON."""
+    for pattern, word in WORDS:
+        annotation = re.sub(pattern, word, annotation)
+    return annotation
+
+
+def _linked(text: str, names: set[str]) -> str:
+    """The same text, in which the names of values lead to their sections."""
+    return re.sub(r"\w+", lambda found: f"[{found[0]}](#{found[0].lower()})" if found[0] in names else found[0], text)

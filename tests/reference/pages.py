@@ -1,0 +1,106 @@
+"""The generated pages of docs/reference, by name: an introduction, which people write, and what the code says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import typer
+from behavesim_cli.app import app
+from behavesim_cli.commands import COMMANDS
+
+import behavesim as bs
+from behavesim.base.config import described
+from behavesim.state.settings import owners
+from tests.prompts.page import page as prompts
+from tests.reference.documents import documents
+from tests.reference.events import events, summary
+from tests.reference.tables import table
+from tests.reference.views import views
+
+INTRODUCTIONS = Path(__file__).parent / "introductions"
+
+
+def introduced(name: str, *parts: str) -> str:
+    """A page: its introduction, then parts."""
+    return "\n\n".join([(INTRODUCTIONS / f"{name}.md").read_text().strip(), *parts]) + "\n"
+
+
+def commands() -> str:
+    """All commands by section, then the help of each."""
+    sections = groupby(COMMANDS.values(), key=lambda command: command.section)
+    lists = [
+        f"## {section}\n\n" + table(("command", "does"), ((f"`behavesim {each.name}`", each.help) for each in rows))
+        for section, rows in sections
+    ]
+    return introduced("commands", *lists, "## All options", *(f"### {name}\n\n{text}" for name, text in helps()))
+
+
+def helps() -> Iterable[tuple[str, str]]:
+    """The help of each command and of each command of a group, in a fenced block."""
+    group: Any = typer.main.get_command(app)
+    context = context_of("behavesim", group)
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        inner = getattr(command, "commands", {})
+        for full, each in {f"{name} {child}": inner[child] for child in inner}.items() or [(name, command)]:
+            yield f"behavesim {full}", f"```text\n{each.get_help(context_of(f'behavesim {full}', each)).strip()}\n```"
+
+
+def context_of(name: str, command: Any) -> Any:
+    """The context in which a command's help is 80 columns wide, wherever it is asked for."""
+    return command.make_context(name, [], resilient_parsing=True, terminal_width=80, max_content_width=80)
+
+
+def settings() -> str:
+    """Every setting by its owner."""
+    found = [(owner.name, described(owner.options)) for owner in owners(None, None) if owner.options]
+    return introduced(
+        "settings",
+        *(
+            f"## Of {owner}\n\n"
+            + table(
+                ("setting", "default", "what it does"),
+                ((f"`{name}`", f"`{default}`" if default else "", text) for name, default, text in rows),
+            )
+            for owner, rows in found
+        ),
+    )
+
+
+def python() -> str:
+    """Every public name with what it is, then its signature and docstring, which mkdocstrings writes into the site."""
+    homes: Mapping[str, str] = import_module("behavesim").__dict__["_HOMES"]
+    names = sorted(bs.__all__, key=str.lower)
+    rows = ((f"`bs.{name}`", summary(getattr(bs, name))) for name in names)
+    parts = (f"::: behavesim.{homes[name]}.{name}\n    options:\n      heading_level: 3" for name in names)
+    return introduced("python", table(("name", "is"), rows), "## Signatures", *parts)
+
+
+def json() -> str:
+    """The documents that commands print with `--json`."""
+    return introduced("json", documents())
+
+
+def sql() -> str:
+    """The tables and views of a journal."""
+    return introduced("sql", views())
+
+
+def files() -> str:
+    """The files of a run's folder, and the events in its journal."""
+    return introduced("files", events())
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "commands": commands,
+    "settings": settings,
+    "python": python,
+    "json": json,
+    "sql": sql,
+    "files": files,
+    "prompts": prompts,
+}

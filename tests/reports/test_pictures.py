@@ -1,0 +1,24 @@
+"""The pictures of the documentation can be made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import behavesim as bs
+from tests.reports import page_figures, tours
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_two_tours_are_drawn_with_their_lengths(made: Path) -> None:
+    drawn = tours.picture(bs.load_run(made))
+    assert drawn.count('class="tour"') == 2
+    assert drawn.count("tour of length") == 2
+
+
+@pytest.mark.parametrize(("name", "panels"), [("results", 4), ("portfolios", 3)])
+def test_the_figure_of_a_page_shows_its_tables(name: str, panels: int) -> None:
+    figure = getattr(page_figures, name)((DOCS / f"explanation/{name}.md").read_text())
+    assert len(figure.axes) == panels

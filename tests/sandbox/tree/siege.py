@@ -1,0 +1,88 @@
+"""A daemon under attack in the second profile; run it as `python -m tests.sandbox.tree.siege SETTINGS`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from behavesim.base.errors import BehavesimError
+from behavesim.sandbox import Limits
+from behavesim.sandbox.tree.pool import TreePool
+from behavesim.task.verdict import Failure
+from tests.sandbox.tree.attacks import EVALUATORS, PROGRAMS, RAISED, RETURNED, Attack
+
+PATIENT = Limits(timeout_s=10.0, memory_mb=256, output_mb=1)
+HASTY = replace(PATIENT, timeout_s=0.1)
+"""For programs that never end."""
+HERE = Path(__file__).parent
+LOOP = "while True: pass"
+
+
+async def siege(task: str, layers: list[str], words: dict[str, str], names: list[str]) -> dict[str, Any]:
+    """Evaluate the named programs, all if none is named, then an honest one; and unless named all evaluators, too."""
+    folder = Path(task).parent / "evaluator"
+    words = {**words, "FOLDER": str(folder)}
+    programs = [each for each in PROGRAMS if not names or each.name in names]
+    async with AsyncExitStack() as stack:
+        limits = [HASTY if "timeout" in each.expected else PATIENT for each in programs]
+        pools = {
+            each: await stack.enter_async_context(_pool("load", "", folder, layers, each))
+            for each in dict.fromkeys((PATIENT, *limits))
+        }
+        pool = pools[PATIENT]
+        # the two that look for one another must run at once, so order and number of workers matter
+        found = await asyncio.gather(
+            *[pools[limit].evaluate(filled(each, words)) for limit, each in zip(limits, programs, strict=True)]
+        )
+        honest = _outcome(await pool.evaluate("import os\nout = sum(range(10)), os.path.exists('/tmp/left')"))
+        evaluators = (
+            {} if names else {each.name: await _loaded(filled(each, words), folder, layers) for each in EVALUATORS}
+        )
+        return {
+            "isolation": pool.isolation,
+            "notes": pool.notes,
+            "programs": {each.name: _outcome(sent) for each, sent in zip(programs, found, strict=True)},
+            "honest": honest,
+            "evaluators": evaluators,
+        }
+
+
+def filled(attack: Attack, words: dict[str, str]) -> str:
+    source = attack.source
+    for word, meaning in words.items():
+        source = source.replace(word, meaning)
+    return source
+
+
+async def _loaded(source: str, folder: Path, layers: list[str]) -> tuple[str, str, str]:
+    """What came of an evaluator: whether it was loaded, what it stole or why not, and the outcome of a loop in it."""
+    try:
+        async with _pool("load_hostile", source, folder, layers, HASTY) as pool:
+            stolen = _outcome(await pool.evaluate("out = given"))
+            return "loaded", stolen[1], _outcome(await pool.evaluate(LOOP))[0]
+    except BehavesimError as error:
+        return "refused", str(error)[:300], ""
+
+
+def _pool(loader: str, given: str, folder: Path, layers: list[str], limits: Limits) -> TreePool:
+    place, paths = f"tests.sandbox.tree.executes:{loader}", (folder, HERE)
+    hidden = (folder / "runs",)
+    return TreePool(place, given, 6, limits, paths, hidden, True, tuple(layers), load_s=1.0)
+
+
+def _outcome(evaluated: tuple[bytes | Failure, float]) -> tuple[str, str]:
+    """The kind of outcome, and what was said with it."""
+    sent, _ = evaluated
+    if isinstance(sent, Failure):
+        return sent.reason, sent.message
+    text = sent.decode(errors="replace")
+    return (RAISED if text.startswith('{"raised"') else RETURNED), text[:2000]
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(siege(**json.loads(sys.argv[1])))))

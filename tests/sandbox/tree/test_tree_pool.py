@@ -1,0 +1,203 @@
+"""Evaluations in the second profile: what they may do, what the limits end, and what is left of them (nothing)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from behavesim.base.errors import SandboxError, TaskError
+from behavesim.sandbox import Limits
+from behavesim.sandbox.tree.pool import TreePool
+from behavesim.task.verdict import Failure
+from tests.sandbox.outside import processes_naming
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+HERE = Path(__file__).parent
+LIMITS = Limits(timeout_s=4.0, memory_mb=512, output_mb=1)
+HASTY = replace(LIMITS, timeout_s=0.3)
+"""For programs that never end."""
+
+
+def tree_pool(
+    loader: str = "load", readable: tuple[Path, ...] = (), hidden: tuple[Path, ...] = (), limits: Limits = LIMITS
+) -> TreePool:
+    place = f"tests.sandbox.tree.executes:{loader}"
+    return TreePool(place, "hello", 2, limits, [HERE, *readable], hidden, allow_weak_isolation=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[TreePool]:
+    async with tree_pool() as entered:
+        yield entered
+
+
+async def out(pool: TreePool, source: str) -> Any:
+    sent, _ = await pool.evaluate(source)
+    assert isinstance(sent, bytes), sent
+    return json.loads(sent)
+
+
+async def failure(pool: TreePool, source: str) -> Failure:
+    sent, _ = await pool.evaluate(source)
+    assert isinstance(sent, Failure), sent
+    return sent
+
+
+async def test_the_loader_gets_what_is_given(pool):
+    assert await out(pool, "out = given") == "hello"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from concurrent.futures import ProcessPoolExecutor as P\nwith P(3) as p: out = list(p.map(abs, [-1]))", [1]),
+        ("from concurrent.futures import ThreadPoolExecutor as P\nwith P(3) as p: out = list(p.map(abs, [-1]))", [1]),
+        (
+            "import subprocess\nout = subprocess.run('echo hi | cat', shell=True, capture_output=True).stdout.decode()",
+            "hi\n",
+        ),
+        ("import subprocess, sys\nout = subprocess.run([sys.executable, '-c', 'exit(7)']).returncode", 7),
+        ("import multiprocessing as m\nwith m.Manager() as g:\n d = g.dict(); d[1] = 2; out = d[1]", 2),
+        ("import multiprocessing as m\nq = m.Queue()\nm.Process(target=q.put, args=(5,)).start(); out = q.get()", 5),
+        ("import tempfile\nwith tempfile.TemporaryFile() as f: out = f.write(b'abc')", 3),
+        ("import asyncio\nasync def f(): return 4\nout = asyncio.run(f())", 4),
+    ],
+    ids=["processes", "threads", "shell", "python", "manager", "queue", "files", "asyncio"],
+)
+async def test_an_evaluation_may_start_what_it_needs(pool, source, expected):
+    assert await out(pool, source) == expected
+
+
+async def test_what_one_evaluation_writes_the_next_does_not_see(pool):
+    assert await out(pool, "open('/tmp/left', 'w').write('x'); open('/dev/shm/left', 'w'); out = 1") == 1
+    assert await out(pool, "import os\nout = 'left' in os.listdir('/tmp') + os.listdir('/dev/shm')") is False
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "open('/usr/x', 'w')",
+        "open('/x', 'w')",
+        f"open({str(HERE / 'x')!r}, 'w')",
+        "import socket; socket.socket(socket.AF_INET)",
+        "import socket; socket.create_connection(('127.0.0.1', 22))",
+        f"open({str(HERE.parents[2] / 'pyproject.toml')!r})",
+        "import os; os.kill(os.getppid(), 0) if os.getppid() else open('/none')",
+        "import ctypes, os\nif ctypes.CDLL(None).unshare(0x10000000): raise OSError",
+        "import ctypes\nif ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, b''): raise OSError",
+        "open('/proc/self/comm', 'w')",
+    ],
+)
+async def test_what_is_forbidden_raises(pool, source):
+    if pool.isolation != "strong+":
+        pytest.skip(f"the machine isolates at level {pool.isolation} only")
+    assert "raised" in await out(pool, source)
+
+
+async def test_hidden_files_do_not_exist_even_if_they_are_made_later(tmp_path):
+    (tmp_path / "data.txt").write_text("seen")
+    runs = tmp_path / "runs"
+    async with tree_pool(readable=(tmp_path,), hidden=(runs,)) as pool:
+        runs.mkdir()
+        (runs / "run.db").write_text("secret")
+        assert await out(pool, f"out = open({str(tmp_path / 'data.txt')!r}).read()") == "seen"
+        if pool.isolation == "strong+":
+            assert "raised" in await out(pool, f"open({str(runs / 'run.db')!r})")
+
+
+async def test_an_evaluator_may_write_temporary_files_while_it_loads_and_no_evaluation_sees_them():
+    async with tree_pool("load_writing") as pool:
+        assert await out(pool, "import os\nout = (given, 'left' in os.listdir('/tmp'))") == ["written", False]
+
+
+async def test_no_key_is_in_the_environment(pool, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    assert "sk-planted" not in json.dumps(await out(pool, "import os\nout = dict(os.environ)"))
+
+
+async def test_the_time_limit_holds_for_all_processes_together(pool):
+    async with tree_pool(limits=HASTY) as hasty:
+        found = await failure(hasty, "import os\nos.fork()\nwhile True: pass")
+    assert found.reason == "timeout"
+    _, cpu_s = await pool.evaluate(
+        "import os, time\nif os.fork():\n os.wait()\nelse:\n while time.process_time() < 0.3: pass\n os._exit(0)"
+    )
+    assert cpu_s > 0.25
+
+
+async def test_the_memory_limit_holds_for_all_processes_together(pool):
+    source = "import os, time\nos.fork(); os.fork(); os.fork()\nx = bytearray(100 << 20)\ntime.sleep(100)"
+    assert (await failure(pool, source)).reason == "memory"
+
+
+async def test_a_fork_bomb_ends_and_leaves_the_sandbox_working(pool):
+    # small processes, and not many more than are allowed: the machine has others to serve
+    bomb = "import os\nfor _ in range(600): os.posix_spawn('/bin/sleep', ['sleep', '60'], {})\nos.wait()"
+    assert (await failure(pool, bomb)).reason == "forbidden"
+    assert await out(pool, "out = 1") == 1
+
+
+async def test_a_hundred_processes_are_gone_with_the_evaluation(pool):
+    source = (
+        "import os, time, ctypes\nfor i in range(100):\n if os.fork() == 0:\n  os.setsid(); time.sleep(1000)\nout = 1"
+    )
+    assert await out(pool, source) == 1
+    assert await out(pool, "import os\nout = len([p for p in os.listdir('/proc') if p.isdigit()])") <= 1
+
+
+async def test_too_much_output_is_refused(pool):
+    assert (await failure(pool, "out = 'x' * (2 << 20)")).reason == "output"
+
+
+async def test_a_killed_evaluation_and_a_left_one_are_told(pool):
+    assert (await failure(pool, "import os\nos._exit(3)")).reason == "exit"
+    assert (await failure(pool, "import ctypes\nctypes.string_at(0)")).reason == "crash"
+
+
+async def test_cancelling_kills_the_tree(pool):
+    task = asyncio.create_task(pool.evaluate("import subprocess\nsubprocess.run(['sleep', '424242.171'])"))
+    while not processes_naming("424242.171"):
+        await asyncio.sleep(0.02)
+    task.cancel()
+    await asyncio.wait([task])
+    assert not processes_naming("424242.171")
+
+
+async def test_an_evaluator_that_starts_threads_when_loaded_is_refused():
+    with pytest.raises(TaskError, match="threads"):
+        async with tree_pool("load_threads"):
+            pass
+
+
+async def test_another_zygote_takes_the_place_of_a_dead_one(pool):
+    zygote = await pool._runner._zygote.connection()
+    os.kill(zygote._process.pid, 9)
+    assert await out(pool, "out = 1") == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"job": 0}',
+        '{"job": 0, "status": 65536, "killed": "", "cpu_s": 0, "peak_bytes": 0}',
+        '{"job": 0, "status": 0, "killed": "", "cpu_s": 0, "peak_bytes": Infinity}',
+    ],
+    ids=["a process without its descriptor", "a status that is none", "endless memory"],
+)
+async def test_a_message_that_an_evaluator_forges_is_its_own_fault(message):
+    forging = (
+        "from behavesim.sandbox.tree import nursery\n"
+        f"nursery.Nursery._fork = lambda self, job, fds: self._control.sendall({message!r}.encode() + b'\\n')"
+    )
+    place = "tests.sandbox.tree.executes:load_hostile"
+    async with TreePool(place, forging, 2, LIMITS, [HERE], allow_weak_isolation=True) as pool:
+        with pytest.raises(SandboxError, match="leave alone"):
+            await pool.evaluate("out = 1")

@@ -1,0 +1,122 @@
+"""What a task's own methods return is checked, and a fault is named with the method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from behavesim.base.errors import TaskError
+from behavesim.task import (
+    Bins,
+    Disks,
+    Picture,
+    Route,
+    Score,
+    calls,
+    instances_made_anew,
+    instances_of,
+    number_from,
+    picture_of,
+)
+from tests.engine.toys import Toy
+
+
+class Odd(Toy):
+    """A task whose instances and picture are whatever it is told."""
+
+    name = "odd"
+
+    def __init__(self, made: Any = None, drawn: Any = None) -> None:
+        self.made, self.drawn, self.calls = made, drawn, 0
+
+    def instances(self, split: Any) -> Any:
+        self.calls += 1
+        if isinstance(self.made, Exception):
+            raise self.made
+        return self.made
+
+    def picture(self, instance: Any) -> Any:
+        if isinstance(self.drawn, Exception):
+            raise self.drawn
+        return self.drawn
+
+
+@pytest.mark.parametrize("made", [[1, 2], (1,), np.ones((2, 3))])
+def test_a_task_is_asked_once_for_a_split(made: Any) -> None:
+    task, another = Odd(made), Odd([3])
+    assert instances_of(task, "search") is instances_of(task, "search") is made
+    assert task.calls == 1
+    assert instances_of(another, "search") == [3]
+    instances_of(task, "validation")
+    assert instances_made_anew(task, "search") is made
+    assert task.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "must return a list, not None"),
+        (iter([1]), "must return a list, not list_iterator"),
+        ([], "gives none, where a search needs one at least"),
+        (np.ones((0, 3)), "gives none"),
+        (ValueError("no\ndata"), r"raised ValueError: no data, in line \d+"),
+    ],
+)
+def test_what_are_no_instances_is_refused(made: Any, said: str) -> None:
+    with pytest.raises(TaskError, match=rf"`instances\('search'\)` of task 'odd' {said}"):
+        instances_of(Odd(made), "search")
+
+
+def test_other_splits_may_have_no_instances() -> None:
+    assert instances_of(Odd([]), "held-out") == []
+
+
+def test_instances_that_are_never_done_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(Odd):
+        def instances(self, split: Any) -> Any:
+            while True:
+                pass
+
+    monkeypatch.setattr(calls, "INSTANCES_S", 0.05)
+    with pytest.raises(TaskError, match=r"of task 'odd' is not done after 0\.05 s of CPU time; look for a loop"):
+        instances_of(Endless(), "search")
+
+
+@pytest.mark.parametrize(
+    "drawn", [None, Route(((0.0, 1.0), (0.5, 0.5))), Disks(), Bins((1.0, 2.0), 3.0)], ids=lambda drawn: str(drawn)[:6]
+)
+def test_a_picture_is_one_that_pages_can_draw_or_none(drawn: Picture | None) -> None:
+    assert picture_of(Odd(drawn=drawn), 0) == drawn
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        ("a bitmap", "must return a Route, Disks, Bins or None"),
+        (Route("no places"), "must return a Route, Disks, Bins or None"),  # type: ignore[arg-type]
+        (RuntimeError("no ink"), r"raised RuntimeError: no ink, in line \d+"),
+    ],
+)
+def test_any_other_picture_is_refused(drawn: Any, said: str) -> None:
+    with pytest.raises(TaskError, match=rf"`picture` of task 'odd' {said}"):
+        picture_of(Odd(drawn=drawn), 0)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (None, "a number, not None$"),
+        ("two", r"a number, not str \(could not"),
+        (10**400, r"a number, not int \(int too large"),
+        (Score(np.ones(2)), r"a Score whose value is a number, not ndarray \(only"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_number_is_named_with_the_method(returned: object, said: str) -> None:
+    with pytest.raises(TaskError, match=rf"`score` of task 'odd' must return {said}"):
+        number_from(Odd(), "score", returned)
+
+
+def test_a_number_of_any_kind_is_a_float() -> None:
+    assert [number_from(Odd(), "score", each) for each in (3, np.float32(0.5))] == [3.0, 0.5]

@@ -1,0 +1,123 @@
+"""What every task has unless it says otherwise, and how a task is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from behavesim.base.errors import TaskError
+from behavesim.task import Objective, TaskReference, as_arrays, installed_tasks, task_from
+from tests.engine.toys import Toy
+
+FILE = '''
+import behavesim as bs
+
+
+class Mine(bs.Task):
+    """The words of every prompt."""
+
+    {template}
+    {objective}
+
+    def instances(self, split):
+        return [1]
+
+    def solve(self, function, instance):
+        return function()
+
+    def score(self, instance, solution):
+        return 1.0
+
+    def trajectory(self, instance, solution):
+        return bs.Trajectory.prefixes([0])
+
+
+task = {task}
+'''
+TEMPLATE = "template = 'def helper(): pass\\ndef wanted(): pass\\nLIMIT = 3'"
+OBJECTIVE = "objective = bs.Objective('minimise')"
+
+
+def written(folder: Path, template: str = TEMPLATE, objective: str = OBJECTIVE, task: str = "Mine()") -> TaskReference:
+    (folder / "mine.py").write_text(FILE.format(template=template, objective=objective, task=task))
+    return TaskReference(str(folder / "mine.py"))
+
+
+def test_a_task_without_name_and_description_is_named_after_its_file_and_described_by_its_class(tmp_path: Path) -> None:
+    reference = written(tmp_path)
+    for task in (reference.load(), task_from(reference.place())):
+        assert (task.name, task.description) == ("mine", "The words of every prompt.")
+        assert task.entry_point == "wanted"
+    named = written(tmp_path, f"{TEMPLATE}\n    name, description = 'own', 'words'").load()
+    assert (named.name, named.description) == ("own", "words")
+
+
+def test_an_installed_task_is_found_by_its_name() -> None:
+    assert TaskReference("tsp").load().name == "tsp"
+    assert type(task_from(TaskReference("tsp").place())) is type(TaskReference("tsp").load())
+    assert "tsp" in installed_tasks()
+    with pytest.raises(TaskError, match="no task 'tps'"):
+        TaskReference("tps").load()
+
+
+def test_a_reference_to_a_file_holds_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert TaskReference("mine.py").absolute() == TaskReference(str(tmp_path / "mine.py"))
+    assert TaskReference("tsp").absolute() == TaskReference("tsp")
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"task": "Mine"}, r"must be an instance of its class; write `task = Mine\(\)`"),
+        ({"task": "3"}, "must be an instance of behavesim.Task, not int"),
+        ({"template": ""}, "task Mine has no `template`"),
+        ({"template": "template = 3"}, "the template of task Mine must be a program's text, not 3"),
+        ({"objective": ""}, "task Mine has no `objective`"),
+        ({"objective": "objective = 'minimise'"}, "the objective of task Mine must be such as behavesim.Objective"),
+        ({"template": "template = 'x = 1'"}, "the template of task 'mine' defines no function"),
+        ({"template": "template = 'def f(:'"}, r"is no Python: invalid syntax in its line 1, def f\(:"),
+    ],
+)
+def test_what_is_no_task_is_refused(tmp_path: Path, parts: dict[str, str], said: str) -> None:
+    reference = written(tmp_path, **parts)
+    with pytest.raises(TaskError, match=said):
+        reference.load()
+
+
+@pytest.mark.parametrize("method", ["instances", "solve", "score", "trajectory"])
+def test_a_task_that_lacks_one_of_its_methods_is_refused_with_its_name(tmp_path: Path, method: str) -> None:
+    reference = written(tmp_path)
+    file = Path(reference.text)
+    file.write_text(file.read_text().replace(f"def {method}(", "def other("))
+    with pytest.raises(TaskError, match=f"raised TypeError: .*abstract method '?{method}'?"):
+        reference.load()
+
+
+def test_the_best_known_score_holds_for_the_search_alone() -> None:
+    class Known(Toy):
+        objective = Objective("maximise", 7.0)
+
+    assert Known().objective_on("search") == Objective("maximise", 7.0)
+    assert Known().objective_on("validation") == Known().objective_on("held-out") == Objective("maximise")
+
+
+def test_the_mean_score_does_not_depend_on_the_order_of_the_instances() -> None:
+    scores = [1e16, 1.0, -1e16, 3.0]
+    assert Toy().mean_score(scores) == Toy().mean_score(scores[::-1]) == 1.0
+
+
+def test_a_task_that_says_no_more_draws_no_picture_and_names_a_decision_by_its_number() -> None:
+    assert Toy().picture(0) is None
+    assert Toy().in_words(0, 17) == "17"
+    assert Toy().score_source == "trusted"
+
+
+def test_a_solution_is_arrays_by_name() -> None:
+    (name,) = as_arrays([1, 2])
+    assert (name, as_arrays([1, 2])[""].tolist()) == ("", [1, 2])
+    several = as_arrays({"a": [1], "b": np.zeros(2)})
+    assert {name: array.tolist() for name, array in several.items()} == {"a": [1], "b": [0.0, 0.0]}
