@@ -54,7 +54,7 @@ KEEPING = {
         "plan = []",
     ),
     "draws": program("return left[np.random.randint(len(left))]"),
-    "writes into an argument": program(f"points[left[0]] += points.mean()\n{SORTED}"),
+    "writes into an argument": program(f"points[:] = np.roll(points, 7)\n{SORTED}"),
 }
 
 
