@@ -57,6 +57,17 @@ class DaskCluster:
         file = ["--scheduler-file", str(self.folder / "scheduler.json"), "--local-directory", str(self.folder / name)]
         self.workers[name] = _started(self.folder / f"{name}.log", "dask_worker", *options, *file)
 
+    def serve(self, *names: str) -> None:
+        """Have these workers, and no others: start those that do not run, and end the others."""
+        for name, process in list(self.workers.items()):
+            if name not in names or process.poll() is not None:
+                process.kill()
+                process.wait()
+                del self.workers[name]
+        for name in names:
+            if name not in self.workers:
+                self.join(name)
+
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a worker a signal."""
         os.kill(self.workers[name].pid, how)

@@ -47,7 +47,7 @@ async def honest(fake: Fake) -> None:
     """Answers each program with the frame b"honest", after a while."""
     while True:
         for job in await fake.jobs():
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.02)
             await fake.send({"ran": [[job, ENDING, b"honest", None]]})
 
 

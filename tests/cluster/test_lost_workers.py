@@ -53,51 +53,52 @@ def solved(found: list[Solved | Failure | BaseException]) -> bool:
     return all(isinstance(each, Solved) for each in found)
 
 
-async def test_programs_outlive_their_workers_one_by_one_and_all_together(tmp_path: Path) -> None:
+async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(processes: DaskCluster) -> None:
     told: list[str] = []
-    with DaskCluster.of(tmp_path, "one", "two") as cluster:
-        async with on(cluster, told) as pool:
-            await until(lambda: any("2 workers" in text for text in told))
-            work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(4)]
-            await asyncio.sleep(0.3)
-            cluster.kill("one")
-            assert solved(await asyncio.gather(*work))
-            assert any(text.startswith("worker one was lost") for text in told)
-
-            work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(3)]
-            await asyncio.sleep(0.3)
-            cluster.kill("two")
-            await until(lambda: any("no worker of the cluster serves" in text for text in told))
-            cluster.join("three")
-            assert solved(await asyncio.gather(*work))
-            assert any(text.startswith("worker two was lost") for text in told)
+    processes.serve("one", "two")
+    async with on(processes, told) as pool:
+        await until(lambda: any("2 workers" in text for text in told))
+        work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(2)]
+        await asyncio.sleep(0.3)
+        processes.kill("one", signal.SIGSTOP)
+        assert solved(await asyncio.gather(*work))
+        assert f"worker one was lost: it gave no sign of life for {link.SILENT_S:g} s" in told
+        processes.kill("one", signal.SIGCONT)
+        await until(lambda: sum("2 workers" in text for text in told) == 2)
+        assert isinstance(await pool.evaluate(SLOW), Solved)
 
 
-async def test_a_worker_that_hangs_loses_its_programs_and_may_come_back(tmp_path: Path) -> None:
+async def test_programs_outlive_their_workers_one_by_one_and_all_together(processes: DaskCluster) -> None:
     told: list[str] = []
-    with DaskCluster.of(tmp_path, "one", "two") as cluster:
-        async with on(cluster, told) as pool:
-            await until(lambda: any("2 workers" in text for text in told))
-            work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(2)]
-            await asyncio.sleep(0.3)
-            cluster.kill("one", signal.SIGSTOP)
-            assert solved(await asyncio.gather(*work))
-            assert "worker one was lost: it gave no sign of life for 4 s" in told
-            cluster.kill("one", signal.SIGCONT)
-            await until(lambda: sum("2 workers" in text for text in told) == 2)
-            assert isinstance(await pool.evaluate(SLOW), Solved)
+    processes.serve("one", "two")
+    async with on(processes, told) as pool:
+        await until(lambda: any("2 workers" in text for text in told))
+        work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(4)]
+        await asyncio.sleep(0.3)
+        processes.kill("one")
+        assert solved(await asyncio.gather(*work))
+        assert any(text.startswith("worker one was lost") for text in told)
+
+        work = [asyncio.create_task(pool.evaluate(SLOW)) for _ in range(3)]
+        await asyncio.sleep(0.3)
+        processes.kill("two")
+        await until(lambda: any("no worker of the cluster serves" in text for text in told))
+        processes.join("three")
+        assert solved(await asyncio.gather(*work))
+        assert any(text.startswith("worker two was lost") for text in told)
 
 
-async def test_without_its_scheduler_a_run_stops_in_order_and_is_resumed_elsewhere(tmp_path: Path) -> None:
+async def test_without_its_scheduler_a_run_stops_in_order_and_is_resumed_elsewhere(
+    processes: DaskCluster, tmp_path: Path
+) -> None:
     given: dict[str, Any] = {"budget": 30, "window": 8, "proposer": "genetic", "recommend": False, "seed": 3}
     here = await session.begin(new_launch(FEW_CITIES, tmp_path, {**given, "workers": 1}, name="here"), unseen, print)
-    (tmp_path / "dask").mkdir()
-    with DaskCluster.of(tmp_path / "dask", "one") as cluster:
-        launch = new_launch(FEW_CITIES, tmp_path, {**given, "workers": cluster.address}, name="there")
-        running = asyncio.create_task(session.begin(launch, unseen, print))
-        await until(lambda: launch.folder.best.exists() or running.done())
-        cluster.scheduler.kill()
-        with pytest.raises(SandboxError, match=r"the Dask scheduler tcp://\S+ was lost .*; start the cluster again"):
-            await running
+    processes.serve("three")
+    launch = new_launch(FEW_CITIES, tmp_path, {**given, "workers": processes.address}, name="there")
+    running = asyncio.create_task(session.begin(launch, unseen, print))
+    await until(lambda: launch.folder.best.exists() or running.done())
+    processes.scheduler.kill()  # the last test that needs it
+    with pytest.raises(SandboxError, match=r"the Dask scheduler tcp://\S+ was lost .*; start the cluster again"):
+        await running
     there = await session.resume(next_launch(launch.folder, {"workers": 1}), unseen, print)
     assert there.run.state.digest() == here.run.state.digest()
