@@ -97,8 +97,9 @@ class Desk:
         if order.profile == "evaluator":
             file = EvaluatorFile.from_json(order.task).from_folder(folder)
             hidden = tuple(map(str, folders_of_runs(file)))
-            tree = TreeAssignment(LOADER, file.to_json(), order.limits, LAYERS, (str(file.folder),), hidden)
-            return TreeRunner(tree, self._places, order.allow_weak_isolation)
+            paths = (str(file.folder),), hidden
+            tree = TreeAssignment(LOADER, file.to_json(), order.limits, LAYERS, *paths, workers=self._places)
+            return TreeRunner(tree, order.allow_weak_isolation)
         task = str(folder / order.task) if order.task.endswith(".py") else order.task
         if order not in self._proven and await _proof(task, order.split) != order.proof:
             raise TaskError("the task or its instances are not the same there; install the same version, and its data")

@@ -112,14 +112,14 @@ _SHARED_BOUNDS = {
 
 
 def prepare(
-    wanted: tuple[str, ...], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...]
+    wanted: tuple[str, ...], limits: Limits, readable: tuple[Path, ...], hidden: tuple[Path, ...], workers: int
 ) -> TreeConfinement:
     """Apply the shared layers to this process, the keeper; prepare those of the nursery and of its children.
 
     `wanted` are names from `layers.LAYERS`; one that fails is left out and noted. With namespaces, only a child of the
     calling process returns. `readable` files and folders can be read besides Python, its libraries and the machine's
-    programs. With namespaces, `hidden` paths and `root.secrets` below them cannot. Raises SandboxError if the system is
-    not Linux, or as `layers.require_memory`.
+    programs. With namespaces, `hidden` paths and `root.secrets` below them cannot. At most `workers` evaluations run at
+    once. Raises SandboxError if the system is not Linux, or as `layers.require_memory`.
     """
     if not processes.LINUX:
         raise SandboxError("an evaluator and its program are confined together by Linux alone; use a Linux machine")
@@ -127,7 +127,9 @@ def prepare(
     unseen = (*hidden, *(each for folder in given if folder.is_dir() for each in root.secrets(folder)))
     every = {*given, *libraries.readable_paths(), *(path.resolve() for path in libraries.interpreters())}
     seen = tuple(sorted(path for path in every if path.exists()))
-    address_space, tasks = layers.begin(limits, MOST_PROCESSES)
+    # the kernel counts all evaluations together: one that starts too many must not stop the others before the keeper
+    # has killed it
+    address_space, tasks = layers.begin(limits, workers * MOST_PROCESSES)
     attempts = layers.Attempts(wanted)
     attempts.put_on("user", lambda: layers.leave_root(seen))
     own = attempts.put_on("namespaces", partial(_enter_own_world, seen, unseen))

@@ -19,7 +19,8 @@ class TreeAssignment:
     `loader` names a function as "module:name". A confined process calls it with the text `given`. It returns the
     function that children of that process run: from a program's text to the bytes to send back. `layers` are names
     from `layers.LAYERS`. Evaluator and programs may read the files and folders `readable`, besides Python and the
-    machine's programs, except `hidden` ones below them. Loading may take `load_s` seconds of CPU time.
+    machine's programs, except `hidden` ones below them. Loading may take `load_s` seconds of CPU time. At most
+    `workers` evaluations run at once.
     """
 
     module: ClassVar[str] = "behavesim.sandbox.tree.zygote"
@@ -31,6 +32,7 @@ class TreeAssignment:
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     load_s: float = LOAD_S
+    workers: int = 1
 
     def to_json(self) -> str:
         """Return the assignment as JSON."""

@@ -91,5 +91,5 @@ class TreePool(ResultPool):
         load_s: float = LOAD_S,
     ) -> None:
         paths = tuple(map(str, readable)), tuple(map(str, hidden))
-        assignment = TreeAssignment(loader, given, limits, layers, *paths, load_s)
-        super().__init__(TreeRunner(assignment, workers, allow_weak_isolation, clock), limits)
+        assignment = TreeAssignment(loader, given, limits, layers, *paths, load_s, workers)
+        super().__init__(TreeRunner(assignment, allow_weak_isolation, clock), limits)

@@ -15,19 +15,17 @@ from behavesim.sandbox.tree.messages import TreeAssignment
 
 
 class TreeRunner:
-    """Runs an evaluator with programs on this machine, at most `workers` at once; an async context manager.
+    """Runs the evaluator of an assignment with programs on this machine; an async context manager.
 
     Entering starts the zygote, which confines itself and then loads the evaluator. Raises UsageError if the isolation
     is below `strong`, unless `allow_weak_isolation`, and SandboxError if the zygote does not start. Leaving ends all
     processes.
     """
 
-    def __init__(
-        self, assignment: TreeAssignment, workers: int, allow_weak_isolation: bool, clock: Heartbeat | None = None
-    ) -> None:
+    def __init__(self, assignment: TreeAssignment, allow_weak_isolation: bool, clock: Heartbeat | None = None) -> None:
         self._allow_weak_isolation = allow_weak_isolation
         self._zygote = ZygoteSupervisor(assignment, self._accept, clock or Heartbeat())
-        self._free = asyncio.Semaphore(workers)
+        self._free = asyncio.Semaphore(assignment.workers)
         self._ready: Ready | None = None
 
     async def __aenter__(self) -> Self:

@@ -25,7 +25,7 @@ def main(assignment: TreeAssignment, control: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the daemon, which flushes first
     with errors_sent(control), isolation.attempts_to_reach_outside() as attempts:
         paths = (tuple(map(Path, assignment.readable)), tuple(map(Path, assignment.hidden)))
-        confined = confinement.prepare(assignment.layers, assignment.limits, *paths)
+        confined = confinement.prepare(assignment.layers, assignment.limits, *paths, assignment.workers)
         level, notes = selftest.find(confined, attempts)
     ours, theirs = socket.socketpair()
     pid = os.fork()
